@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _QUOTED = "explained a message without a traceback"
+_WITHOUT_END = "explained a traceback without its last line"
 
 
 def explain(failure: Any) -> Report:
@@ -158,6 +159,8 @@ def read_text(text: str) -> _Explained:
                     return explained
     if tail is not None:
         return _named_beside(text) or tail
+    if ordered[0].aside and (reported := _reported(text)) is not None:
+        return reported
     if not any(crash.frames for failure in ordered for crash in failure.chain) and (
         quoted := _quoted(text) or _retyped(text)
     ):
@@ -190,6 +193,19 @@ def _named_beside(text: str) -> _Explained | None:
         found = symptoms(Crash(error, log=text))
         if found and not isinstance(found[0], LauncherTail):
             return _QUOTED, error, *found
+    return None
+
+
+def _reported(text: str) -> _Explained | None:
+    """Take the error of a line of its own beside a launcher's traceback, which says only that a process failed."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.tracebacks.no_traceback import error_lines
+    from diagnostics.collectors.tracebacks.parse import LAUNCHERS
+
+    for error in error_lines(text):
+        if error.exception not in LAUNCHERS:
+            return _QUOTED, error, *symptoms(Crash(error, log=text))
     return None
 
 
@@ -255,17 +271,21 @@ def _named(text: str) -> _Explained | None:
 
 
 def _cut_off(text: str) -> _Explained | None:
-    """Recognise a traceback without its exception by its frames alone: of a process that was being spawned."""
+    """Recognise a traceback without its exception by its frames: of a process that was being spawned.
+
+    A notebook's heading names the exception at least.
+    """
     from diagnostics.collectors.crash.processes import is_spawned
-    from diagnostics.collectors.tracebacks.parse import frames_in
+    from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.crash.processes import WorkerCrash
 
     frames = frames_in(text)
     if not is_spawned(frames):
-        return None
+        cut = cut_in_notebook(text)
+        return None if cut is None or not cut.frames else (_WITHOUT_END, cut)
     crash = CrashFacts("", "the text ends before the line with the exception", frames, live=False)
-    return "explained a traceback without its last line", crash, WorkerCrash("spawned")
+    return _WITHOUT_END, crash, WorkerCrash("spawned")
 
 
 def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:

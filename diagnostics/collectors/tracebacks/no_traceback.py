@@ -25,7 +25,7 @@ _SUMMARY = re.compile(  # of torchrun, pasted without the traceback above it
     re.MULTILINE,
 )
 _FAILED_RANK = re.compile(r"multiprocessing\.api:failed \(exitcode: -?\d+\) local_rank")  # as torchrun logs it
-_HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom")  # of what the next two find, in one quick look
+_HINT = re.compile(r"[Kk]illed|SIGKILL|exitcode|oom|Out Of Memory")  # of what the next two find, in one quick look
 _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the level of an error; NCCL's is WARN
     r"^\s*(?:raise|def|class|return|import|from|assert|if|elif|while|with|except|print|for(?= [\w, ()]{1,80} in ))"
     r"\b.*[:)]\s*$"
@@ -215,7 +215,10 @@ def unnamed_error(text: str) -> CrashFacts | None:
 
 _PYTHONS_WORDS = (
     ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
-    ("AttributeError", re.compile(r"(?:'\w{1,80}' object|module '[\w.]{1,120}') has no attribute '\w{1,80}'")),
+    (
+        "AttributeError",
+        re.compile(r"(?:'\w{1,80}' object|(?:type object|module) '[\w.]{1,120}') has no attribute '\w{1,80}'"),
+    ),
     ("TypeError", re.compile(r"\w{1,80}\(\) got an unexpected keyword argument '\w{1,80}'")),
     (
         "TypeError",

@@ -42,6 +42,8 @@ _PATH = re.compile(
     r"[\\/](?!u[0-9a-f]{4}|x[0-9a-f]{2}|[ntr](?!\w))|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$",
     re.I,
 )
+_REGISTRIES = re.compile(r"^(?P<quote>['\"])(?:(?P<name>[A-Z]\w{1,80}): [\"']?){1,4}(?P<key>[\w.-]{1,80})")
+"""A KeyError that the registries of mmcv and mmengine raise anew, with the name of the class that met it."""
 _KEY = re.compile(r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] )""")
 
 
@@ -132,6 +134,11 @@ def _unpacked(found: re.Match[str], line: str) -> str:
 
 
 def _key(crash: CrashFacts, message: str, line: str) -> str | None:
+    if within := _REGISTRIES.match(message.replace("\\", "")):
+        return (
+            f"{within['name']} looks for {within['key']!r} while it is made, and does not find it: its annotation "
+            "file, or its part of the configuration, names the field otherwise or lacks it. Print both's keys."
+        )
     found = _KEY.match(message)
     if found is None:
         return None

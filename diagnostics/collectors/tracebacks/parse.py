@@ -46,7 +46,7 @@ _REPORTS = (
     "PapermillExecutionError",
     "TuneError",
 )  # quote another's traceback
-_LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
+LAUNCHERS = ("ChildFailedError", "CalledProcessError", "SignalException", "ProcessExitedException")
 WRAPPERS = ("DatasetGenerationError",)  # say no more than that the exception before them was raised
 _ASIDE = ("Exception ignored in", "--- Logging error ---")
 _ELSEWHERE = re.compile(  # a line that is not the message's any more
@@ -126,6 +126,24 @@ def frames_in(text: str) -> tuple[FrameFacts, ...]:
     )
 
 
+def cut_in_notebook(text: str) -> CrashFacts | None:
+    """Return the exception that a notebook's heading names, where the text ends before its message."""
+    for stream in streams(text):
+        lines = stream.lines
+        heading = next((found for line in lines if (found := ipython_format.HEADING.match(line.text))), None)
+        if heading is None:
+            continue
+        for rewritten in REWRITTEN:
+            lines = rewritten(lines)
+        texts = [line.text for line in lines]
+        frames = [
+            _read_frame(found, texts, at + 1) for at, one in enumerate(texts) if (found := _FRAME.match(one))
+        ]
+        name = heading["name"].rpartition(".")[2]
+        return CrashFacts(name, "the text ends before its message", outside_dispatch(frames), live=False)
+    return None
+
+
 def _in_stream(lines: list[Line], process: str | None) -> list[Failure]:
     starts = [index for index, line in enumerate(lines) if START in line.text and not _is_within(lines, index)]
     found: list[Failure] = []
@@ -173,7 +191,7 @@ def _joined(crash: CrashFacts, cause: CrashFacts) -> CrashFacts:
 
 def _is_launchers(crash: CrashFacts) -> bool:
     own = any(frame.yours for frame in crash.frames)
-    return crash.exception in _REPORTS or (crash.exception in _LAUNCHERS and not own)
+    return crash.exception in _REPORTS or (crash.exception in LAUNCHERS and not own)
 
 
 def _is_within(lines: list[Line], index: int) -> bool:
@@ -274,7 +292,7 @@ def _is_exception(name: str) -> bool:
 def _rest_of_message(lines: Sequence[str], name: str) -> list[str]:
     rest: list[str] = []
     for line in lines:
-        if line.strip() in CHAINED or (name not in _LAUNCHERS and _ELSEWHERE.match(line)):
+        if line.strip() in CHAINED or (name not in LAUNCHERS and _ELSEWHERE.match(line)):
             break
         rest.append(line)
     return rest

@@ -38,7 +38,17 @@ _LIBRARY_CLASSES = re.compile(
     r"Config|(?:Seq2Seq)?TrainingArguments|Accelerator|AcceleratorState|Linear(?:4bit|8bitLt)|PeftModel\w*"
     r"|\w+Tokenizer(?:Fast)?|\w+For(?:CausalLM|SequenceClassification|TokenClassification|QuestionAnswering"
     r"|MaskedLM|ConditionalGeneration|Seq2SeqLM)|DynamicCache|ModelCheckpoint|EarlyStopping|DDPStrategy"
+    r"|(?:\w*Lora|TextualInversion|FromSingleFile|FromOriginal\w+)\w*Mixin|(?:Stable)?Diffusion\w*Pipeline|UNet2DConditionModel"
+    r"|\w*ControlNetModel|AutoencoderKL"
 )
+_OF_TRAINERS = (
+    re.compile(  # what transformers' Trainer calls of itself; classes are derived from it under other names
+        r"accelerator|is_fsdp_enabled|is_deepspeed_enabled|use_cuda_amp|use_apex|do_grad_scaling|hp_search_backend"
+        r"|_past|_signature_columns|processing_class|label_smoother|compute_loss_context_manager|model_wrapped"
+        r"|current_gradient_accumulation_steps|sharded_ddp|create_accelerator_and_postprocess"
+    )
+)
+_OF_TIMM = re.compile(r"(?:pre)?trained_cfg(?:_overlay)?|default_cfg|cache_dir")
 _OF_LIGHTNING = re.compile(
     r"accelerator_backend|(?:add|from)_argparse_args|training_type_plugin|train_percent_check|use_ddp2?|gpus|tpu_cores"
     r"|weights_save_path|resume_from_checkpoint|progress_bar_refresh_rate|checkpoint_callback|distributed_backend"
@@ -87,8 +97,10 @@ def _is_library_class(owner: str, name: str) -> bool:
         return True
     if owner == "LightningModule":
         return True
+    if owner.endswith("Trainer") and _OF_TRAINERS.fullmatch(name):
+        return True
     if owner == "Trainer" or not owner:
-        return bool(_OF_LIGHTNING.fullmatch(name))
+        return bool(_OF_LIGHTNING.fullmatch(name) or (not owner and _OF_TIMM.fullmatch(name)))
     return bool(_LIBRARY_CLASSES.fullmatch(owner))
 
 

@@ -9,7 +9,7 @@ from ..clean import START, Line
 
 BLOCK = 20  # lines of source that IPython shows of one frame, at most
 
-_HEADING = re.compile(rf"^[A-Za-z_][\w.]*(?: {{2,}}|(?<=Error) |(?<=Exception) ){re.escape(START)}")
+HEADING = re.compile(rf"^(?P<name>[A-Za-z_][\w.]*)(?: {{2,}}|(?<=Error) |(?<=Exception) ){re.escape(START)}")
 _CELL = re.compile(
     r"^ {0,4}(?:Cell|Input) In ?\[(?P<cell>\d+)\](?:, line (?P<line>\d+))?(?:,? in (?P<function>.+))?$"
 )
@@ -27,13 +27,13 @@ _CONTEXT = re.compile(r"^ +\d+(?: .*)?$")
 
 def rewritten(lines: list[Line]) -> list[Line]:
     """Return the lines with each of IPython's frames as two of Python's; all others stay."""
-    in_notebook = any(START in text and _HEADING.match(text) for _, text in lines)
+    in_notebook = any(START in text and HEADING.match(text) for _, text in lines)
     found: list[Line] = []
     passed = 0
     for index, line in enumerate(lines):
         if index < passed:
             continue
-        if START in line.text and _HEADING.match(line.text):
+        if START in line.text and HEADING.match(line.text):
             found.append(Line(line.number, f"{START}:"))
             continue
         head = _head(line.text)

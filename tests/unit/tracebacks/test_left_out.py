@@ -1,0 +1,103 @@
+"""Tests for what a pasted text leaves out: its last line, an assertion's marks, a launched script's traceback."""
+
+import pytest
+
+import diagnostics
+
+
+def rules_of(text):
+    return [finding.rule for finding in diagnostics.explain(text).findings]
+
+
+NOTEBOOK = """\
+---------------------------------------------------------------------------
+ImportError                               Traceback (most recent call last)
+<ipython-input-3-0a1b2c> in <cell line: 2>()
+      1 from teapots import Kettle
+----> 2 kettle = Kettle(litres=2)
+
+[/usr/local/lib/python3.10/dist-packages/teapots/kettle.py](https://localhost:8080/#) in __init__(self, litres)
+     40         if not has_lid():
+---> 41             raise ImportError(
+     42
+"""
+LAUNCHED = """\
+TypeError: brew() missing 1 required positional argument: 'leaves'
+Traceback (most recent call last):
+  File "/opt/venv/bin/accelerate", line 8, in <module>
+    sys.exit(main())
+  File "/opt/venv/lib/python3.11/site-packages/accelerate/commands/launch.py", line 688, in simple_launcher
+    raise subprocess.CalledProcessError(returncode=process.returncode, cmd=cmd)
+subprocess.CalledProcessError: Command '['/opt/venv/bin/python3', 'scripts/train
+"""
+
+
+class TestWithoutTheLastLine:
+    def test_a_notebook_s_heading_names_the_exception(self):
+        report = diagnostics.explain(NOTEBOOK)
+        assert report.crash.exception == "ImportError"
+        assert report.crash.frames[-1].line == 41
+        assert report.findings == ()
+
+    def test_the_words_in_the_source_say_more_than_the_heading(self):
+        words = "mat1 and mat2 shapes cannot be multiplied (4x10 and 12x3)"
+        text = NOTEBOOK.replace("raise ImportError(", f'raise RuntimeError("{words}")')
+        assert rules_of(text) == ["shape-mismatch"]
+
+
+class TestBesideALauncher:
+    def test_the_error_of_the_script_counts(self):
+        report = diagnostics.explain(LAUNCHED)
+        assert report.crash.exception == "TypeError"
+        assert report.crash.message.startswith("brew() missing 1")
+
+    def test_of_an_error_that_a_rule_knows(self):
+        known = "IndexError: Target 7 is out of bounds."
+        assert rules_of(LAUNCHED.replace(LAUNCHED.splitlines()[0], known)) == ["labels-out-of-range"]
+
+    def test_without_it_the_launcher_s_own_stays(self):
+        report = diagnostics.explain(LAUNCHED.partition("\n")[2])
+        assert report.crash.exception == "CalledProcessError"
+
+
+@pytest.mark.parametrize(
+    "words", ["Assertion t >= 0 && t < n_classes failed", "Assertion `t >= 0 && t < n_classes` failed."]
+)
+def test_an_assertion_of_a_kernel_may_have_lost_its_marks(words):
+    assert rules_of(f"{words} error while training with my own teapots") == ["labels-out-of-range"]
+
+
+@pytest.mark.parametrize(
+    "words", ["srun: error: gpu001: task 0: Out Of Memory", "srun: error: c12: tasks 0-3: Out Of Memory"]
+)
+def test_a_scheduler_that_names_memory_is_heard(words):
+    assert rules_of(f"`{words}`") == ["out-of-memory"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("KeyError: 'SemiDataset: \"CocoDataset: \\'file_name\\'\"'", "CocoDataset looks for 'file_name'"),
+        ("KeyError: \"TeapotDataset: 'categories'\"", "TeapotDataset looks for 'categories'"),
+        ("KeyError: 'a: b'", "'a: b'"),
+    ],
+)
+def test_a_registry_s_key_error_names_class_and_key(text, said):
+    report = diagnostics.explain(text)
+    assert report.findings == ()
+    assert said in report.crash.nature
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("type object 'LoraLoaderMixin' has no attribute '_modify_text_encoder'", ["installation-mismatch"]),
+        ("'KettlePeftTrainer' object has no attribute 'accelerator'", ["installation-mismatch"]),
+        ("__init__() got an unexpected keyword argument 'pretrained_cfg'", ["installation-mismatch"]),
+        ("type object 'Kettle' has no attribute 'whistle'", []),
+        ("'KettleTrainer' object has no attribute 'whistle'", []),
+        ("__init__() got an unexpected keyword argument 'whistle'", []),
+    ],
+)
+def test_names_that_only_a_library_asks_for_prove_its_release(text, rules):
+    assert rules_of(text) == rules
