@@ -82,6 +82,10 @@ FILES = (
     "operations",
     "objects",
     "ecosystem",
+    "detection",
+    "graph_networks",
+    "metrics",
+    "generative",
     "kinds",
     "cut",
 )
