@@ -257,9 +257,13 @@ def _named(text: str) -> _Explained | None:
         raised_in_source,
         unnamed_error,
     )
-    from diagnostics.collectors.tracebacks.parse import frames_in
+    from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
 
     if (error := named_error(text)) is not None:
+        cut = cut_in_notebook(text)  # a title beside a notebook's frames, of which the last line was not copied
+        if cut is not None and cut.exception == error.exception:
+            error = replace(error, frames=cut.frames)
+            return _QUOTED, error, *symptoms(Crash(error, log=text))
         return _QUOTED, error
     if (error := raised_in_source(text)) is not None:
         error = replace(error, frames=frames_in(text))

@@ -44,7 +44,9 @@ _PATH = re.compile(
 )
 _REGISTRIES = re.compile(r"^(?P<quote>['\"])(?:(?P<name>[A-Z]\w{1,80}): [\"']?){1,4}(?P<key>[\w.-]{1,80})")
 """A KeyError that the registries of mmcv and mmengine raise anew, with the name of the class that met it."""
-_KEY = re.compile(r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] )""")
+_KEY = re.compile(
+    r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] |["”`])"""
+)
 
 
 def proved(crash: CrashFacts) -> str | None:

@@ -60,6 +60,36 @@ class TestBesideALauncher:
         assert report.crash.exception == "CalledProcessError"
 
 
+class TestATitleBesideANotebook:
+    TITLE = "# Obtaining an Exception \"KeyError: 'leaves'\" while brewing\n\n"
+
+    def test_gives_the_message_to_the_frames(self):
+        report = diagnostics.explain(self.TITLE + NOTEBOOK.replace("ImportError", "KeyError"))
+        assert report.crash.frames[-1].line == 41
+        assert report.crash.message.startswith("'leaves'")
+
+    def test_of_another_exception_stays_alone(self):
+        assert diagnostics.explain(self.TITLE + NOTEBOOK).crash.frames == ()
+
+
+class TestAWarningAboveTheError:
+    ERROR = "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn\n"
+    WARNING = (
+        "/opt/torch/utils/checkpoint.py:31: UserWarning: None of the inputs have requires_grad=True. "
+        "Gradients will be None\n"
+    )
+
+    def test_tells_where_the_graph_ends(self):
+        (finding,) = diagnostics.explain(self.WARNING + self.ERROR).findings
+        assert finding.rule == "no-gradient"
+        assert "none of the inputs of a checkpointed segment requires a gradient" in finding.message
+        assert finding.fix.startswith("model.enable_input_require_grads()")
+
+    def test_without_it_the_graph_may_end_anywhere(self):
+        (finding,) = diagnostics.explain(self.ERROR).findings
+        assert "checkpoint" not in finding.message
+
+
 @pytest.mark.parametrize(
     "words", ["Assertion t >= 0 && t < n_classes failed", "Assertion `t >= 0 && t < n_classes` failed."]
 )
