@@ -86,6 +86,9 @@ FILES = (
     "graph_networks",
     "metrics",
     "generative",
+    "environments",
+    "training_runs",
+    "traced",
     "kinds",
     "cut",
 )
