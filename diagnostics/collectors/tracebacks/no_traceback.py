@@ -40,7 +40,7 @@ _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "}
 _MARKS = str.maketrans(
     {"`": "", "*": "", "\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
 )
-_QUOTES = ("`", '"', "**", ": ")  # what stands before a quoted message
+_QUOTES = ("`", '"', "**", ": ", "Invalid argument: ")  # what stands before a quoted message
 _ERROR = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)"
 _NAMED = re.compile(  # in backticks to the next of them, else to the end of the line
     rf"`(?P<quoted>{_ERROR}): (?P<words>[^`]+)|(?<![A-Za-z0-9_.])(?P<name>{_ERROR}): ?(?P<message>.+)"

@@ -214,7 +214,7 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
             f"for, or another file or folder called {module.split('.')[-1]} was found first. "
             f"print({shown}.__file__) tells which one it is."
         )
-    found = re.search(r"'(?P<owner>[\w.]+)' object has no attribute '(?P<name>\w+)'", message)
+    found = re.search(r"'(?P<owner>[\w.]+)' object has no attribute '(?P<name>\w+)", message)
     if found is None:
         return None
     owner, name = found["owner"], found["name"]

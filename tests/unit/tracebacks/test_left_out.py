@@ -124,6 +124,11 @@ def test_a_registry_s_key_error_names_class_and_key(text, said):
         ("type object 'LoraLoaderMixin' has no attribute '_modify_text_encoder'", ["installation-mismatch"]),
         ("'KettlePeftTrainer' object has no attribute 'accelerator'", ["installation-mismatch"]),
         ("__init__() got an unexpected keyword argument 'pretrained_cfg'", ["installation-mismatch"]),
+        ("'Qwen2_5_VLModel' object has no attribute 'embed_tokens'", ["installation-mismatch"]),
+        ("AttributeError: 'LlamaAttention' object has no attribute 'num_heads", ["installation-mismatch"]),
+        ("AttributeError: Qwen2TokenizerFast has no attribute vocabulary", ["installation-mismatch"]),
+        ("'BertClassificationModel' object has no attribute 'fc'", []),
+        ("'LlamaKettleModel' object has no attribute 'fc'", []),
         ("type object 'Kettle' has no attribute 'whistle'", []),
         ("'KettleTrainer' object has no attribute 'whistle'", []),
         ("__init__() got an unexpected keyword argument 'whistle'", []),
@@ -131,3 +136,23 @@ def test_a_registry_s_key_error_names_class_and_key(text, said):
 )
 def test_names_that_only_a_library_asks_for_prove_its_release(text, rules):
     assert rules_of(text) == rules
+
+
+def test_a_logger_s_words_before_a_message_do_not_hide_its_numbers():
+    text = (
+        "2018-04-19 10:50:26.59: W tensorflow/core/op_kernel.cc:11] Invalid argument: Incompatible shapes: "
+        "[32,109,80] vs. [32,100,80]"
+    )
+    (finding,) = diagnostics.explain(text).findings
+    assert "109 and 100 along axis 1" in finding.message
+
+
+def test_what_torchscript_could_not_run_is_told_by_its_own_error():
+    head = "RuntimeError: The following operation failed in the TorchScript interpreter.\n"
+    words = (
+        "RuntimeError: The size of tensor a (7) must match the size of tensor b (9) at non-singleton dimension 2\n"
+    )
+    assert rules_of(head) == ["refused-call"]
+    assert rules_of(f"Traceback (most recent call last):\n{head}Traceback of TorchScript:\n{words}") == [
+        "shape-mismatch"
+    ]

@@ -32,14 +32,19 @@ _ARGUMENT = re.compile(
     r"(?<!\w)(?:(?P<owner>\w+)\.)?__init__\(\) got an unexpected keyword argument '(?P<name>\w+)'"
 )
 _FUNCTION = re.compile(r"^(?P<owner>\w+)\(\) got an unexpected keyword argument '(?P<name>num_items_in_batch)'")
-_OBJECT = re.compile(r"(?:type object )?'(?P<owner>\w+)'(?: object)? has no attribute '(?P<name>\w+)'")
+_OBJECT = re.compile(  # transformers' own classes leave the quotes out, and a text may end before the last
+    r"(?<!\w)(?P<owner>\w{1,99})'?(?: object)? has no attribute '?(?P<name>\w{1,99})"
+)
 _LIBRARY_CLASSES = re.compile(
     r"(?:SFT|DPO|PPO|GRPO|ORPO|KTO|Reward|Seq2Seq|SentenceTransformer)Trainer|(?:SFT|DPO|PPO|GRPO|Lora|BitsAndBytes)"
     r"Config|(?:Seq2Seq)?TrainingArguments|Accelerator|AcceleratorState|Linear(?:4bit|8bitLt)|PeftModel\w*"
     r"|\w+Tokenizer(?:Fast)?|\w+For(?:CausalLM|SequenceClassification|TokenClassification|QuestionAnswering"
     r"|MaskedLM|ConditionalGeneration|Seq2SeqLM)|DynamicCache|ModelCheckpoint|EarlyStopping|DDPStrategy"
     r"|(?:\w*Lora|TextualInversion|FromSingleFile|FromOriginal\w+)\w*Mixin|(?:Stable)?Diffusion\w*Pipeline|UNet2DConditionModel"
-    r"|\w*ControlNetModel|AutoencoderKL"
+    r"|\w*ControlNetModel|AutoencoderKL|_FakeLoader"
+    r"|(?:Llama|Qwen|Mistral|Mixtral|Gemma|Phi|T5|Whisper|Siglip|Llava|Idefics|Intern(?:LM|VL)|MiniCPM|ChatGLM|Baichuan"
+    r"|Bloom|Falcon|Deepseek|Wav2Vec2|PaliGemma)[\dV_]*(?:VL|Moe|Next|Omni|Audio|Text|Vision\w*)?"
+    r"(?:Model|Config|Attention|DecoderLayer|Processor|RotaryEmbedding)"  # few classes of one's own
 )
 _OF_TRAINERS = (
     re.compile(  # what transformers' Trainer calls of itself; classes are derived from it under other names
