@@ -156,3 +156,15 @@ def test_what_torchscript_could_not_run_is_told_by_its_own_error():
     assert rules_of(f"Traceback (most recent call last):\n{head}Traceback of TorchScript:\n{words}") == [
         "shape-mismatch"
     ]
+
+
+def test_an_optimizer_without_modes_proves_an_old_accelerate_only_where_a_library_asks():
+    error = "AttributeError: 'AdamW' object has no attribute 'train'\n"
+    head = "Traceback (most recent call last):\n"
+    own = '  File "/home/ada/train.py", line 8, in <module>\n    optimizer.train()\n'
+    library = (
+        '  File "/opt/site-packages/accelerate/optimizer.py", line 12, in train\n    self.optimizer.train()\n'
+    )
+    assert rules_of(error) == ["installation-mismatch"]
+    assert rules_of(head + own + library + error) == ["installation-mismatch"]
+    assert rules_of(head + own + error) == []
