@@ -119,7 +119,8 @@ class ScriptObserver:
 
         if training.rows is not None and report.history is not None:
             targets = self._trainings.guard.attempt(training.rows.history, report.history.losses)
-            report = report if targets is None else extended(report, (targets,))
+            beside = training.beside if training.alone else ()
+            report = report if targets is None else extended(report, (targets, *beside))
         judged: Report | None = self._trainings.guard.attempt(
             judged_as_a_whole, report, training.examined, complete=complete, alone=training.alone
         )

@@ -143,12 +143,16 @@ class RowMemory:
         """Return what was seen of rows that came again; None if there were none, or if rows repeat by nature.
 
         Rows of a few categories come again in the same epoch as often as in another: the share of an epoch in the
-        run says how many should have. So do measurements that are drawn with replacement, which do not repeat.
+        run says how many should have, if the run has epochs. So do measurements that are drawn with replacement,
+        which do not repeat.
         """
         drawn = self._are_measured()
         kept = [key for key in self._again if key in self._first and (drawn or key not in self._twice)]
         seen = [(key, *again) for key in kept for again in self._again[key]]
-        if not seen or self._expected < EXPECTED or (self._within > TWICE * self._expected and not drawn):
+        one_by_one = drawn and not self._earlier  # as by train_on_batch, which knows no epochs
+        if not seen or (self._expected < EXPECTED and not one_by_one):
+            return None
+        if self._within > TWICE * self._expected and not drawn:
             return None
         changed = [(key, name) for key, _, differs, name in seen if differs]
         others = sum(self._known.get(name, key) != key for key, name in changed)

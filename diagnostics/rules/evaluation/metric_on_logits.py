@@ -14,7 +14,7 @@ from diagnostics.facts.written import WrittenFacts
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
-THRESHOLD = "predictions = (logits > 0).long(), or probabilities > 0.5 where the model ends in a sigmoid"
+THRESHOLD = "predictions = logits > 0, or probabilities > 0.5 where the model ends in a sigmoid"
 KERAS = (
     'metrics=["accuracy"]  # Keras chooses the accuracy that fits the outputs and the loss',
     "keras.metrics.BinaryAccuracy() for one output, keras.metrics.CategoricalAccuracy() for one-hot targets",

@@ -85,6 +85,7 @@ class KerasLoopObserver:
         self._at_close.callback(self._finder.close)
         self._at_close.callback(self._trainings.guard.attempt, self._add_unapplied, self._finder.unapplied)
         self._at_close.callback(self._trainings.guard.attempt, self._add_frozen)
+        self._at_close.callback(self._trainings.guard.attempt, self.handed.keep_rows)
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""

@@ -30,6 +30,7 @@ class Training:
         awaits_batch: whether to examine it once it has drawn a batch.
         alone: whether no other training of the script steps in turn with this one.
         rows: some of its data, where its watcher does not see the targets.
+        beside: facts that are evaluated together with the targets of these rows.
         plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
         model: of a plain PyTorch loop, another object than the script's, with the same attributes.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
@@ -40,6 +41,7 @@ class Training:
     awaits_batch: bool = False
     alone: bool = True
     rows: KeptRows | None = None
+    beside: tuple[Any, ...] = ()
     plain_loss: tuple[LossKind, int | None] | None = None
     model: Any = None
     walk: Walk | None = None

@@ -88,3 +88,44 @@ def test_model_that_is_fitted_again_and_again_is_watched_a_few_times():
     _, looking = observed(lambda: [model.fit(X, LABELS, batch_size=32, verbose=0) for _ in range(20)])
     assert len(looking.examined) == 1
     assert [report.title for report in looking.watched()] == ["watched 3 steps of Sequential"] * 4
+
+
+class TestCourse:
+    """What is said of the run, whose batches are seen one by one."""
+
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(400, 12)).astype("float32")
+    wanted = (rows[:, :4]).argmax(axis=1)
+
+    def course(self, draw, steps=240, **options):
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((12,)), layers.Dense(16, "relu"), layers.Dense(4, "softmax")])
+        model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy")
+        rng = np.random.default_rng(2)
+        _, looking = observed(lambda: [model.train_on_batch(*draw(rng), **options) for _ in range(steps)])
+        (report,) = looking.watched()
+        return {finding.rule: finding for finding in report.findings}
+
+    def test_inputs_and_targets_that_are_drawn_apart_are_named(self):
+        rows, wanted = self.rows, self.wanted
+        found = self.course(lambda rng: (rows[rng.integers(0, 400, 32)], wanted[rng.integers(0, 400, 32)]))
+        assert "order = rng.permutation(n)" in found["labels-unrelated"].fix
+
+    def test_rows_drawn_with_their_targets_are_not(self):
+        def draw(rng):
+            chosen = rng.integers(0, 400, 32)
+            return self.rows[chosen], self.wanted[chosen]
+
+        assert self.course(draw) == {}
+
+    def test_a_run_that_learns_nothing_is_told(self):
+        def draw(rng):
+            chosen = rng.integers(0, 400, 32)
+            return rng.normal(size=(32, 12)), self.wanted[chosen]
+
+        assert self.course(draw)["not-learning"].severity == "note"
+
+    def test_weights_of_a_policy_gradient_make_it_another_loss(self):
+        rows, wanted = self.rows, self.wanted
+        pair = lambda rng: (rows[rng.integers(0, 400, 32)], wanted[rng.integers(0, 400, 32)])  # noqa: E731
+        assert self.course(pair, sample_weight=np.ones(32)) == {}

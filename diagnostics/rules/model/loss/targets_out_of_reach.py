@@ -331,7 +331,7 @@ class TargetsOutOfReach(Rule):
             "it.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
-            else ("scale the targets to 0..1, as pixels by / 255", "loss_fn = torch.nn.MSELoss()"),
+            else ("scale the targets to 0..1, as pixels by / 255", "a squared error, if these are measurements"),
             evidence={
                 "lowest_target": lowest,
                 "highest_target": highest,
