@@ -90,7 +90,8 @@ class EvaluationMismatch(Rule):
     ```
 
     ## Thresholds
-    80% of the channels must agree, over at least 32 training and 16 evaluation rows. Scales must differ 5 times; 3
+    80% of the channels must agree, over at least 32 training and 16 evaluation rows; of pictures one
+    is enough, if it is 20 times wider. Scales must differ 5 times; 3
     times in half of the channels where only one side is standardised, with means of 0 and standard deviations of 1
     up to 0.3, and the others moved, if not scaled; 1.5 times where pixels fill different ranges from end to end (0
     to 1, -1 to 1, 0 to 255), or where the values of both sides are evenly spaced, and those of one side further
@@ -195,7 +196,8 @@ def _described(numbers: Array) -> str:
 
 
 def _are_comparable(training: InputSample, evaluation: InputSample) -> bool:
-    if training.rows < TRAINING_ROWS or evaluation.rows < EVALUATION_ROWS:
+    pictures = training.positional and evaluation.positional and evaluation.rows > 0
+    if training.rows < TRAINING_ROWS or (evaluation.rows < EVALUATION_ROWS and not pictures):
         return False
     if training.integers and evaluation.integers:
         return False
@@ -208,6 +210,8 @@ def _compared(name: str, training: InputSample, evaluation: InputSample, rounds:
     numbers = training.numbers()
     whole = moments(numbers)
     usual = [moments(group) for group in grouped(training.batches)]
+    if evaluation.rows < EVALUATION_ROWS:
+        return _few_pictures(name, training, evaluation)
     groups = grouped(evaluation.batches)
     far = [group for group in groups if not _is_close(moments(group), whole, usual)]
     found = _reordered(name, training, evaluation)
@@ -228,6 +232,16 @@ def _compared(name: str, training: InputSample, evaluation: InputSample, rounds:
         return None
     cause, how = reason
     return _Mismatch(name, numbers, others, how, cause)
+
+
+def _few_pictures(name: str, training: InputSample, evaluation: InputSample) -> _Mismatch | None:
+    """Return the mismatch of pictures, even of a single one, whose values no picture of training can have."""
+    ours, theirs = training.numbers(), evaluation.numbers()
+    apart = distance(moments(ours), moments(theirs))
+    if apart is None or (apart.scales > np.log(HUGE)).mean() < MOST:  # narrower ones may be dark
+        return None
+    reason = _Sides(ours, theirs, moments(ours), moments(theirs), apart, training).certain()
+    return None if reason is None else _Mismatch(name, ours, theirs, reason[1], reason[0])
 
 
 def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mismatch | None:

@@ -15,7 +15,7 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.batch import inputs_of
 from diagnostics.collectors.keras.data import KerasData
 from diagnostics.collectors.keras.replayable import can_be_read
-from diagnostics.collectors.shared.input_sample import samples_of_batches
+from diagnostics.collectors.shared.input_sample import Collected, samples, samples_of_batches, take_arrays
 from diagnostics.facts.data import ShuffledPredictions, ShuffledSplit
 from diagnostics.facts.inputs import InputFacts, InputSample
 
@@ -23,6 +23,7 @@ from .shuffled_data import ShuffledPasses, split_of
 
 BATCHES = 8  # of an evaluation
 CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
+FEW, TOGETHER = 16, 64  # pictures; calls of `predict` with fewer are put together, up to so many of them
 
 Samples = Mapping[str, InputSample]
 Delivered = InputFacts | ShuffledSplit | ShuffledPredictions
@@ -46,6 +47,7 @@ class Evaluations:
         self._listeners: IdentityMap[Any, tuple[Callable[[], Samples], Callable[[Delivered], object]]]
         self._listeners = IdentityMap()
         self._calls: IdentityMap[Any, int] = IdentityMap()
+        self._single: IdentityMap[Any, tuple[int, dict[str, Collected]]] = IdentityMap()  # predictions for few
         self._passes = ShuffledPasses(patches, guard, self._mixed_up)
         for method, rounds in (("evaluate", 0), ("predict", 1)):
             patches.before(trainer, method, partial(guard.attempt, self._called, rounds))
@@ -92,16 +94,47 @@ class Evaluations:
             return
         if rounds and isinstance(x, tf.data.Dataset):
             self._passes.predicts(model, x)
+        elif rounds and self._add_few(model, x):
+            return
         self._calls[model] = self._calls.get(model, 0) + 1
         if self._calls[model] <= CALLS:
             self._compare(model, x if isinstance(x, tf.data.Dataset) else (x, None), rounds)
 
+    def _add_few(self, model: Any, x: Any) -> bool:
+        """Take a prediction for few pictures; compare the first by itself, and then all of them together."""
+        before, together = self._single.get(model, (0, {}))
+        batch = _few_pictures(x) if before < TOGETHER else {}
+        if not batch:
+            return False
+        after = before + _rows(batch)
+        self._single[model] = after, together
+        take_arrays(together, batch)
+        if not before or before // FEW < after // FEW:
+            self._deliver(model, samples(together), 1)
+        return True
+
     def _compare(self, model: Any, data: Any, rounds: int) -> None:
+        self._deliver(model, _samples(data), rounds)
+
+    def _deliver(self, model: Any, seen: Samples, rounds: int) -> None:
         training, deliver = self._listeners[model]
-        seen, given = _samples(data), training()
+        given = training()
         both = seen.keys() & given.keys()
         if both:
             deliver(InputFacts({name: given[name] for name in both}, {name: seen[name] for name in both}, rounds))
+
+
+def _few_pictures(x: Any) -> Mapping[str, Any]:
+    """Return the inputs of a prediction for a few pictures; nothing for any other."""
+    if not can_be_read((x, None)):
+        return {}
+    inputs = inputs_of((x,))
+    pictures = all(array.ndim > 3 for array in inputs.values())
+    return inputs if inputs and pictures and 0 < _rows(inputs) < FEW else {}
+
+
+def _rows(batch: Mapping[str, Any]) -> int:
+    return len(next(iter(batch.values())))
 
 
 def _samples(data: Any) -> Samples:
