@@ -17,6 +17,8 @@ MIN_ROWS = 20
 # Of the range of targets under binary cross entropy. Targets of 0 and 1 that were divided by 255, as pixels are,
 # end at 0.004; by 100, as percentages are, at 0.01.
 NEXT_TO_NOTHING = 0.02
+# Integers of a regression. A minimum and a maximum scaled to 0 and 1 leave one 1 when the fractions are cut off.
+ROUNDED_ROWS = 100
 
 
 class SingleClassLabels(MessageRule):
@@ -25,7 +27,9 @@ class SingleClassLabels(MessageRule):
     ## What it does
     Compares the labels of the rows that were read with each other. It is an error if the whole dataset was read,
     and a warning if only some rows were: a sample of the whole dataset, or the first ones. Labels of a binary
-    cross entropy are read off the gradients of the steps sampled in a watched run, whatever their type.
+    cross entropy are read off the gradients of the steps sampled in a watched run, whatever their type. Under a
+    squared or absolute error it looks for integers that are all 0, but for one 1: what a cast leaves of numbers
+    from 0 to 1.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
@@ -44,7 +48,7 @@ class SingleClassLabels(MessageRule):
 
     ## Thresholds
     At least 20 rows (our choice): with two equally common classes, that many rows have the same label by chance
-    once in 500,000 times.
+    once in 500,000 times. Of targets that were cast to integers at least 100 rows.
 
     ## Known problems
     With a single output, a sigmoid, the first rows are a note: adversarial training fits a model to one label at a
@@ -52,6 +56,7 @@ class SingleClassLabels(MessageRule):
     first higher, and then has no other label.
     A class rarer than about one row in a hundred is easily missed in a few hundred rows; therefore it is only a
     warning unless every row was read. Where a sampler balances the classes, only a whole dataset is judged.
+    Events as rare as one in 500 rows, under a squared error, look like targets that were cast to integers.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one
@@ -113,6 +118,30 @@ class SingleClassLabels(MessageRule):
             ),
             evidence={"label": targets.only_target, "examples": targets.examples},
             severity="warning" if targets.only_target == 0 else "note",
+        )
+
+    @check
+    def from_rounded_targets(self, dataset: DatasetFacts, loss: LossFacts) -> Finding | None:
+        """Look for targets of a regression whose fractions were cut off, so that all are 0."""
+        targets = dataset.labels
+        if loss.kind not in ("mean_squared_error", "mean_absolute_error"):
+            raise NotApplicable("needs a squared or absolute error")
+        if targets is None or not np.issubdtype(targets.dtype, np.integer) or targets.size < ROUNDED_ROWS:
+            raise NotApplicable(f"needs {ROUNDED_ROWS} targets that are integers")
+        others = targets[targets != 0]
+        if others.size > 1 or (others != 1).any():
+            return None
+        seen = "All" if not others.size else "All but one"
+        return self.found(
+            f"{seen} of the {targets.size} targets that were read are 0, and they are integers. A cast to "
+            "integers cuts off the fractions, and of numbers between 0 and 1, as a scaler makes them, it leaves "
+            "nothing. The model learns to answer 0, and its loss falls to almost 0.",
+            fix=(
+                "y = y.astype('float32')  # not int",
+                "print the targets and their mean as the model gets them",
+            ),
+            evidence={"targets": int(targets.size), "other_than_zero": int(others.size)},
+            severity="warning",
         )
 
     @check

@@ -147,3 +147,35 @@ class TestFromScaledTargets:
     def test_needs_floating_point_targets_under_binary_cross_entropy(self, kind, dtype):
         with pytest.raises(NotApplicable, match="under a binary cross entropy"):
             self.judged(0, 1, loss=LossFacts(0.69, kind), dtype=dtype)
+
+
+class TestFromRoundedTargets:
+    LOSS = LossFacts(0.1, "mean_squared_error")
+
+    def judged(self, targets, loss=LOSS):
+        rows = DatasetFacts(size=5000, rows_read=len(targets), labels=np.array(targets))
+        return RULE.from_rounded_targets(rows, loss)
+
+    @pytest.mark.parametrize(("others", "seen"), [([], "All"), ([1], "All but one")])
+    def test_names_targets_whose_fractions_were_cut_off(self, others, seen):
+        finding = self.judged(others + [0] * 300)
+        assert finding.severity == "warning"
+        assert finding.message == (
+            f"{seen} of the {300 + len(others)} targets that were read are 0, and they are integers. A cast to "
+            "integers cuts off the fractions, and of numbers between 0 and 1, as a scaler makes them, it leaves "
+            "nothing. The model learns to answer 0, and its loss falls to almost 0."
+        )
+        assert finding.fix == "y = y.astype('float32')  # not int"
+        assert finding.evidence == {"targets": 300 + len(others), "other_than_zero": len(others)}
+
+    @pytest.mark.parametrize("others", [[1, 1], [2], [-1], [255]])
+    def test_is_silent_on_rare_classes_and_on_counts(self, others):
+        assert self.judged(others + [0] * 300) is None
+
+    @pytest.mark.parametrize(
+        ("targets", "kind"),
+        [([0] * 99, "mean_squared_error"), ([0.0] * 300, "mean_squared_error"), ([0] * 300, "cross_entropy")],
+    )
+    def test_needs_many_integers_under_the_error_of_a_regression(self, targets, kind):
+        with pytest.raises(NotApplicable):
+            self.judged(targets, LossFacts(0.1, kind))
