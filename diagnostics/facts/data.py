@@ -188,6 +188,27 @@ class ShuffledSplit:
 
 
 @dataclass(frozen=True)
+class HeldOutBefore:
+    """Evaluations of a model on rows that its latest training leaves out, and that earlier ones had.
+
+    Only where nothing has set its weights back in between, and where the trainings share rows.
+
+    Attributes:
+        trainings: before the latest of these evaluations.
+        evaluations: of this kind, after different trainings.
+        rows: of the latest.
+        seen: of these rows, in earlier trainings.
+    """
+
+    described: ClassVar[str] = "several trainings of one model"
+
+    trainings: int
+    evaluations: int
+    rows: int
+    seen: int
+
+
+@dataclass(frozen=True)
 class ShuffledPredictions:
     """Predictions of a dataset that is shuffled anew for each iteration, of which the script also made one itself.
 

@@ -179,6 +179,13 @@ class RowMemory:
         return float(np.concatenate(squares).mean()), float(np.concatenate(differ).mean())
 
 
+def row_keys(inputs: Sequence[Array]) -> Array | None:
+    """Return a number for each row (n,), equal for equal rows; None where rows repeat by nature."""
+    if not inputs or any(part.dtype.kind not in "fiu" for part in inputs) or not any(map(_seldom_repeats, inputs)):
+        return None
+    return _keys(np.concatenate([_bits(part) for part in inputs], axis=1))
+
+
 def _apart(inputs: Sequence[Array], targets: Array) -> tuple[float, float]:
     """Return the mean square of the difference between the targets of nearest neighbours, and of any two rows."""
     n = len(targets)

@@ -6,7 +6,7 @@ import math
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.data import DatasetFacts, ShuffledSplit, SplitFacts
+from diagnostics.facts.data import DatasetFacts, HeldOutBefore, ShuffledSplit, SplitFacts
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import capitalized, listed
 
@@ -26,7 +26,9 @@ class LeakedEvaluationRows(Rule):
     rows that are also in the training set. Under `diagnose run` it also reads the script for a part that
     `random_split` or `train_test_split` gives, and that is never used, while a loader named for evaluation, beside
     that for training, reads the other part. Of `tf.data` it looks whether both sides are cut, by `take` and
-    `skip`, from one shuffle that draws another order for each iteration.
+    `skip`, from one shuffle that draws another order for each iteration. Of a Keras model that is fitted several
+    times it looks whether the rows of an evaluation were those of an earlier fit, as where all folds of a
+    cross-validation train one and the same model.
 
     ## Why it is bad
     The evaluation measures how the model performs on unseen data. It may have memorised rows that it was trained
@@ -54,6 +56,10 @@ class LeakedEvaluationRows(Rule):
     the finding is only a note. It is also a note where the inputs can form few different rows, as 9 bits form 512,
     and the training set holds most of them: its share of them is the expected share of new rows in it. If all
     evaluation rows were found, that is expected only if the estimated share is 90% (our choice).
+
+    A model that is fitted again: 90% of the rows of two evaluations, after different fits that share rows, were in
+    earlier fits, and none in the latest; and its weights at the beginning of a fit are those at the end of the
+    last.
 
     Windows that overlap: at least half of the evaluation rows, which lie at other places of training windows.
 
@@ -180,6 +186,27 @@ class LeakedEvaluationRows(Rule):
                 "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",
             ),
             evidence={"training": split.training, "validation": split.validation},
+        )
+
+    @check
+    def from_folds(self, held: HeldOutBefore) -> Finding:
+        """Report folds whose rows an earlier training of the same model had."""
+        return self.found(
+            f"The {held.rows:,} rows of an evaluation are held out of the latest training of this model, and "
+            f"{held.seen:,} of them were in one of the {held.trainings - 1} trainings before, from whose weights "
+            f"it went on. So it was after {held.evaluations} trainings: the folds of a cross-validation seem to "
+            "train one model, and each is tested on rows that it has learned.",
+            fix=(
+                "model = build_model() in each fold, compiled anew, before it is fitted",
+                "or first = model.get_weights() before the folds, and model.set_weights(first) and "
+                "model.compile(...) in each",
+            ),
+            evidence={
+                "trainings": held.trainings,
+                "evaluations": held.evaluations,
+                "rows": held.rows,
+                "seen": held.seen,
+            },
         )
 
 

@@ -16,9 +16,10 @@ from diagnostics.collectors.keras.batch import inputs_of
 from diagnostics.collectors.keras.data import KerasData
 from diagnostics.collectors.keras.replayable import can_be_read
 from diagnostics.collectors.shared.input_sample import Collected, samples, samples_of_batches, take_arrays
-from diagnostics.facts.data import ShuffledPredictions, ShuffledSplit
+from diagnostics.facts.data import HeldOutBefore, ShuffledPredictions, ShuffledSplit
 from diagnostics.facts.inputs import InputFacts, InputSample
 
+from .folds import Folds
 from .shuffled_data import ShuffledPasses, split_of
 
 BATCHES = 8  # of an evaluation
@@ -26,7 +27,7 @@ CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
 FEW, TOGETHER = 16, 64  # pictures; calls of `predict` with fewer are put together, up to so many of them
 
 Samples = Mapping[str, InputSample]
-Delivered = InputFacts | ShuffledSplit | ShuffledPredictions
+Delivered = InputFacts | ShuffledSplit | ShuffledPredictions | HeldOutBefore
 
 
 class Evaluations:
@@ -48,6 +49,7 @@ class Evaluations:
         self._listeners = IdentityMap()
         self._calls: IdentityMap[Any, int] = IdentityMap()
         self._single: IdentityMap[Any, tuple[int, dict[str, Collected]]] = IdentityMap()  # predictions for few
+        self._folds, self._first = Folds(), IdentityMap[Any, Callable[[Delivered], object]]()
         self._passes = ShuffledPasses(patches, guard, self._mixed_up)
         for method, rounds in (("evaluate", 0), ("predict", 1)):
             patches.before(trainer, method, partial(guard.attempt, self._called, rounds))
@@ -71,14 +73,23 @@ class Evaluations:
         """
         self._within += 1
         self._listeners[model] = training, deliver
+        self._first.setdefault(model, deliver)  # the first fit of a model is examined, no other
+        self._guard.attempt(self._folds.fit_begins, model, data)
 
         def ends() -> None:
             self._within -= 1
+            self._guard.attempt(self._folds.fit_ended, model)
+            self._guard.attempt(self._look_for_folds, model, validation)
             if validation is not None:
                 self._guard.attempt(self._compare, model, validation, 0)
                 self._guard.attempt(self._look_for_cuts, model, data, validation)
 
         return ends
+
+    def _look_for_folds(self, model: Any, data: Any) -> None:
+        found = self._folds.evaluated(model, data[0] if isinstance(data, tuple) else data)
+        if found is not None:
+            self._first[model](found)
 
     def _look_for_cuts(self, model: Any, training: Any, validation: Any) -> None:
         split = split_of(training, validation)
@@ -92,6 +103,7 @@ class Evaluations:
     def _called(self, rounds: int, model: Any, x: Any = None, *_arguments: Any, **_options: Any) -> None:
         if self._within or model not in self._listeners or x is None:
             return
+        self._look_for_folds(model, x)
         if rounds and isinstance(x, tf.data.Dataset):
             self._passes.predicts(model, x)
         elif rounds and self._add_few(model, x):
@@ -126,7 +138,7 @@ class Evaluations:
 
 def _few_pictures(x: Any) -> Mapping[str, Any]:
     """Return the inputs of a prediction for a few pictures; nothing for any other."""
-    if not can_be_read((x, None)):
+    if isinstance(x, tf.data.Dataset) or not can_be_read((x, None)):
         return {}
     inputs = inputs_of((x,))
     pictures = all(array.ndim > 3 for array in inputs.values())
