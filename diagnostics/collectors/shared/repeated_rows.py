@@ -13,6 +13,7 @@ import numpy as np
 from diagnostics.facts.course import RepeatedRows
 from diagnostics.facts.pipeline import Array
 
+CHUNK = 2**12  # rows that are turned into numbers at a time
 FEATURES = 64  # of an input, and of a target, evenly over it; the same places each time
 FOLLOWED = 2048  # rows; of more, every second is given up, chosen by its contents
 TIMES = 8  # that a row is compared
@@ -181,9 +182,13 @@ class RowMemory:
 
 def row_keys(inputs: Sequence[Array]) -> Array | None:
     """Return a number for each row (n,), equal for equal rows; None where rows repeat by nature."""
-    if not inputs or any(part.dtype.kind not in "fiu" for part in inputs) or not any(map(_seldom_repeats, inputs)):
+    if not inputs or any(part.dtype.kind not in "fiu" for part in inputs):
         return None
-    return _keys(np.concatenate([_bits(part) for part in inputs], axis=1))
+    if not any(_seldom_repeats(part[:CHUNK]) for part in inputs):
+        return None
+    chunks = range(0, len(inputs[0]), CHUNK)
+    bits = ([_bits(part[start : start + CHUNK]) for part in inputs] for start in chunks)
+    return np.concatenate([_keys(np.concatenate(parts, axis=1)) for parts in bits])
 
 
 def _apart(inputs: Sequence[Array], targets: Array) -> tuple[float, float]:
