@@ -26,6 +26,7 @@ BALANCED = 1.5  # of the share that each class would have: only then is chance k
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
 CLASSES = 3  # least number whose numbering is judged: of two, answers that are all wrong may be meant
 SAME = 0.7  # share of the examples that another numbering of the classes would make right
+MORE = 0.7  # of these at most are right as they are: of few classes, some keep their numbers
 UNSEEN = 0.5  # of the labels of an evaluation, of classes that no training example carries
 SHOWN = 6  # of these classes, named
 LEARNABLE = 0.7  # of the constant answer's error, left by a fit on rows that it was not given
@@ -91,7 +92,7 @@ class EvaluationAtChance(Rule):
     0.5 or more; in every evaluation after it began, it stays below 0.2 by two standard errors. No class has more
     than 80% of the labels of the evaluation, and its passes differ by no more than chance (otherwise they are of
     several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
-    makes 70% of the answers right; if half of its labels are of classes that no training example looked at
+    makes 70% of the answers right, even above chance if at most 70% as many are right as they are numbered; if half of its labels are of classes that no training example looked at
     carries; or if the inputs look alike and a fit to half of the training rows leaves at
     most 70% of the constant answer's error on the other half. Otherwise a note. Of Keras' `fit` the accuracy that
     it logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
@@ -147,7 +148,10 @@ class EvaluationAtChance(Rule):
         ]
         if learned.examples < EXAMPLES or not evaluations:
             raise NotApplicable(f"needs the labels of {EXAMPLES} examples, in training and in an evaluation")
-        if learned.kappa < LEARNED or any(one.kappa + ERRORS * one.error > CHANCE for _, one in evaluations):
+        if learned.kappa < LEARNED:
+            return None
+        renumbered = _renumbered(answers.last_confusion)
+        if renumbered is None and any(one.kappa + ERRORS * one.error > CHANCE for _, one in evaluations):
             return None
         if answers.evaluation_spread is not None and (answers.evaluation_spread > MIXED).any():
             return None
@@ -156,7 +160,6 @@ class EvaluationAtChance(Rule):
         step, last = evaluations[-1]
         fit = None if targets is None else targets.fit
         alike = _alike(inputs)
-        renumbered = _renumbered(answers.last_confusion)
         unseen = _unseen(answers)
         proved = (
             bool(unseen) or renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
@@ -284,7 +287,8 @@ def _renumbered(confusion: Array | None) -> list[int] | None:
     answered = confusion[there].argmax(axis=1)
     if len(there) < CLASSES or len(set(answered.tolist())) < len(there) or (answered == there).all():
         return None
-    if confusion[there, answered].sum() < SAME * confusion.sum():
+    right, otherwise = (int(confusion[there, column].sum()) for column in (there, answered))
+    if otherwise < SAME * confusion.sum() or right > MORE * otherwise:
         return None
     numbering = np.full(len(confusion), -1)
     numbering[there] = answered

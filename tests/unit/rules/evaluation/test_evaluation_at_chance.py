@@ -87,6 +87,12 @@ class TestFires:
         )
         assert finding.evidence["other_numbering"] == [1, 2, 0]
 
+    def test_on_two_of_three_classes_that_are_swapped_above_chance(self):
+        swapped = [[94, 3, 3], [3, 3, 94], [3, 94, 3]]
+        finding = judge(RULE.from_answers, RUN, evaluated(SHIFTED, swapped), VERDICTS)
+        assert finding.severity == "warning"
+        assert finding.evidence["other_numbering"] == [0, 2, 1]
+
     @pytest.mark.parametrize(
         ("facts", "told"),
         [
@@ -118,8 +124,18 @@ class TestSilent:
             evaluated(CHANCE, right=20),
             evaluated([[28, 27], [27, 28]]),
             evaluated(CHANCE, evaluation_spread=np.array([9.0])),
+            evaluated([[60, 40, 0], [30, 30, 40], [0, 60, 40]]),
+            evaluated([[60, 40, 0], [0, 45, 55], [0, 55, 45]]),
         ],
-        ids=["overfitting", "better before", "not learned", "too few to tell", "several evaluations"],
+        ids=[
+            "overfitting",
+            "better before",
+            "not learned",
+            "too few to tell",
+            "several evaluations",
+            "neighbours taken for each other",
+            "two classes confused",
+        ],
     )
     def test_where_the_evaluation_or_the_training_says_otherwise(self, seen):
         assert judge(RULE.from_answers, RUN, seen, VERDICTS, targets(0.1), inputs()) is None
