@@ -74,3 +74,17 @@ def test_nor_do_two_of_them_as_the_square_of_a_temperature():
     given, found = seen(squared)
     assert given.function == "kl_div"
     assert "loss-out-of-range" in found
+
+
+def test_a_divergence_that_only_the_graph_still_holds_is_heard():
+    given, found = seen(lambda out: F.kl_div(out / 4, TARGET, reduction="batchmean") * 4 * 4)
+    assert given.function == "kl_div"
+    assert "loss-out-of-range" in found
+
+
+def test_a_loss_that_was_only_printed_hides_none():
+    def printed(out):
+        F.mse_loss(out, TARGET).item()
+        return F.kl_div(out.softmax(1), TARGET, reduction="batchmean")
+
+    assert seen(printed)[0].function == "kl_div"

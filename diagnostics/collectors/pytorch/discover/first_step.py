@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ from .graph_shapes import (
 )
 from .inner_calls import InnerCalls
 from .loss_arguments import flattened
-from .loss_calls import LossCall, LossCalls
+from .loss_calls import LossCall, LossCalls, node_number
 
 MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on
@@ -156,7 +156,8 @@ class FirstStepRecorder:
         nodes = graph_nodes(loss)
         leaves = [variable for node in nodes if (variable := getattr(node, "variable", None)) is not None]
         reached = {id(leaf): leaf for leaf in leaves}
-        heard = [call for call in heard if _is_part(call, nodes)]
+        numbers = {node_number(node) for node in nodes}
+        heard = [call for call in heard if _is_part(call, numbers)]
         trained = [call for call in calls if self._is_trained(call, reached)]
         for call in trained:
             module = call.module()
@@ -314,17 +315,16 @@ def _following(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
 
 def _is_scaled(call: LossCall, loss: Tensor) -> bool:
     """Whether the differentiated loss is the result of a call and nothing else, or that times constants."""
-    result = None if call.result is None else call.result()
-    if result is None or result is loss:
-        return result is loss and result is not None
+    if call.result is not None and call.result() is loss:
+        return True
     node = loss.grad_fn
     for _ in range(FACTORS):
         if node is None or type(node).__name__ not in ("DivBackward0", "MulBackward0", "MeanBackward0"):
             return False
         given = [other for other, _ in node.next_functions if other is not None]
-        if given == [result.grad_fn]:
-            return True
         node = given[0] if len(given) == 1 else None
+        if call.node is not None and node_number(node) == call.node:
+            return True
     return False
 
 
@@ -337,7 +337,6 @@ def _was_given(call: _Call, loss: LossCall) -> bool:
     return any((given.data_ptr(), given.numel()) == target for given in dense)
 
 
-def _is_part(call: LossCall, nodes: set[Any]) -> bool:
+def _is_part(call: LossCall, numbers: Set[int | None]) -> bool:
     """Whether a loss may be part of the differentiated one: one that is only printed is not."""
-    result = None if call.result is None else call.result()
-    return result is None or result.grad_fn in nodes
+    return call.node is None or call.node in numbers

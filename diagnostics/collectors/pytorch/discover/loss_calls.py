@@ -73,6 +73,8 @@ class LossCall:
         source: the prediction itself.
         made_by: the function that computed it: ``sigmoid``, ``linear``, …; None if not known.
         result: what it returned; None until then.
+        node: the number of the result's node in the graph, which outlives the result in `loss_fn(...) * weight`;
+            None if it has none.
         value: the result, detached, if it is one number.
         whole: the tensor that the target is a view of; None if it is none.
     """
@@ -84,6 +86,7 @@ class LossCall:
     source: weakref.ref[Tensor]
     made_by: str | None = None
     result: weakref.ref[Tensor] | None = None
+    node: int | None = None
     value: Tensor | None = None
     whole: Tensor | None = None
 
@@ -308,6 +311,12 @@ def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Los
     return LossCall(name, prediction.detach(), target.detach(), given, source, made_by, whole=target._base)
 
 
+def node_number(node: Any) -> int | None:
+    """Return the number of a node of the graph, unique in its thread; None if it has none."""
+    numbered = getattr(node, "_sequence_nr", None)
+    return None if numbered is None else int(numbered())
+
+
 def _mass(prediction: Tensor) -> float | None:
     """Return the sum of exp(prediction) over classes; of the axes that may count them the one nearest to 1."""
     if prediction.ndim < 2 or not prediction.numel():
@@ -336,7 +345,7 @@ def _listen(
 
     def after(call: LossCall | None, result: Any) -> None:
         if call is not None and type(result) is Tensor:
-            call.result = weakref.ref(result)
+            call.result, call.node = weakref.ref(result), node_number(result.grad_fn)
             call.value = guard.attempt(_number, result)
 
     constants = {"before": before, "after": after, "plain": plain}
