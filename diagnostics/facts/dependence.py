@@ -37,6 +37,25 @@ class ActiveDropout:
 
 
 @dataclass(frozen=True)
+class RandomStateFacts:
+    """A recurrent layer whose first state is drawn at random in evaluation mode.
+
+    Attributes:
+        layer: its name and class.
+        function: that draws.
+        change: with the same inputs and another draw, the largest change of any answer.
+        spread: standard deviation of the answers over the examples, the largest of any number in an answer.
+        has_target: whether the answers are compared with a target.
+    """
+
+    layer: str
+    function: str
+    change: float
+    spread: float
+    has_target: bool
+
+
+@dataclass(frozen=True)
 class MixingFacts:
     """One operation that combines the examples of a batch.
 
@@ -229,6 +248,7 @@ class DependenceFacts:
         dropped: the least share of answers that are exactly 0 in training mode, where none is in evaluation mode;
             None if not known, as where some are.
         order: of a model with attention over tokens; None otherwise.
+        random_state: of a recurrent layer; None if there is none.
         first_step_of: steps in a sequence of which the first alone changes the answer; None if that is not so, or
             not known.
     """
@@ -257,4 +277,5 @@ class DependenceFacts:
     linear: LinearFacts | None = None
     dropped: float | None = None
     order: OrderFacts | None = None
+    random_state: RandomStateFacts | None = None
     first_step_of: int | None = None

@@ -14,15 +14,18 @@ ROUNDS = 2  # of passes without gradients, between steps
 SELDOM = 0.2  # rounds per step; passes that belong to training, as for pseudo-labels, come with every step
 MOSTLY = 0.9  # of the passes without gradients
 NAMED = 3
+LEAST = 1e-4  # of the answers' spread: a change that rounding does not explain
+MUCH = 0.05  # of it: a change that a metric shows
 
 
 class TrainModeEvaluation(Rule):
-    """Evaluation runs with dropout or batch norm in training mode.
+    """Evaluation runs with dropout or batch norm in training mode, or from random states.
 
     ## What it does
     In a watched run: checks the mode of the forward passes without gradients between training steps, as an
     evaluation makes them. After the run, a copy of the model in evaluation mode is asked twice with the same
-    inputs: functions such as `F.dropout` do not know the mode of the model, and are on unless the call says so.
+    inputs: functions such as `F.dropout` do not know the mode of the model, and are on unless the call says so. It also
+    looks whether a recurrent layer is given a first state that the forward pass draws at random.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
@@ -43,6 +46,7 @@ class TrainModeEvaluation(Rule):
     model.train()
 
     F.dropout(x, 0.5, training=self.training)   # within the model, or nn.Dropout(0.5)
+    output, _ = self.lstm(x)                    # not (x, (torch.randn(...), torch.randn(...)))
     ```
 
     ## Thresholds
@@ -57,6 +61,10 @@ class TrainModeEvaluation(Rule):
     evaluation mode, and changes the answers. A warning if the argument is left out, and passes in evaluation mode
     were made, each with another input; otherwise a note. `training=True`, written out, is taken for intended,
     and so is dropout of the model's own inputs, as a denoising autoencoder has it.
+
+    A random first state counts if it is drawn and not computed, as in `torch.randn(layers, batch, hidden)`. A
+    warning if a loss is seen to compare the answers with a target, and another draw changes one by more than 5%
+    of the spread of the answers over the examples; otherwise a note, for a generator draws its noise so.
 
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty; as the same inputs pass
@@ -133,6 +141,24 @@ class TrainModeEvaluation(Rule):
                 "passes_in_evaluation_mode": evaluated,
             },
             where=one.where,
+            severity="warning" if certain else "note",
+        )
+
+    @check
+    def from_states(self, dependence: DependenceFacts) -> Finding | None:
+        """Look for a recurrent layer whose first state is drawn at random in evaluation mode."""
+        drawn = dependence.random_state
+        if drawn is None:
+            raise NotApplicable(dependence.why_not.get("state", "needs a recurrent layer that is given a state"))
+        if not drawn.change > LEAST * drawn.spread:
+            return None
+        certain = drawn.has_target and drawn.change > MUCH * drawn.spread
+        return self.found(
+            f"The first state of {drawn.layer} is drawn by `{drawn.function}` in each forward pass, in evaluation "
+            f"mode, too: the same inputs give answers that differ by up to {drawn.change:.2g} from call to call, "
+            f"while those to different examples have a standard deviation of {drawn.spread:.2g}.",
+            fix="torch.zeros(num_layers, batch, hidden)  # or give the layer no state: zeros are the default",
+            evidence=vars(drawn),
             severity="warning" if certain else "note",
         )
 

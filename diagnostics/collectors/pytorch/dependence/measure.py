@@ -19,9 +19,10 @@ from .kept_pass import KeptPass, objection, subject_of
 from .linear import find_linear
 from .order import compare_order
 from .padding import compare_padding
+from .random_state import random_state
 from .subject import OutOfTime, Subject
 
-PARTS = ("examples", "inputs", "steps", "future", "padding", "copy", "linear", "dropout", "order")
+PARTS = ("examples", "inputs", "steps", "future", "padding", "copy", "linear", "dropout", "order", "state")
 NO_TIME = "the time for it was over"
 
 
@@ -69,6 +70,7 @@ def measure(subject: Subject) -> DependenceFacts:
         copied = _part(why_not, "copy", compare_copy, subject)
         dropout, noise = _part(why_not, "dropout", active_dropout, subject) or ((), None)
         dropped = _part({}, "dropout", dropped_answers, subject)
+        drawn = _part(why_not, "state", random_state, subject)
     return replace(
         facts,
         future=future,
@@ -78,6 +80,7 @@ def measure(subject: Subject) -> DependenceFacts:
         dropout=dropout,
         noise=noise,
         dropped=dropped,
+        random_state=drawn,
         why_not=why_not,
     )
 

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import Verdicts
-from diagnostics.facts.dependence import ActiveDropout, DependenceFacts
+from diagnostics.facts.dependence import ActiveDropout, DependenceFacts, RandomStateFacts
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.where import Where
 from diagnostics.rules.model.train_mode_evaluation import TrainModeEvaluation
@@ -136,3 +136,28 @@ class TestFunctionalDropout:
     def test_is_not_applicable_where_the_model_was_not_run(self):
         with pytest.raises(NotApplicable, match="its model cannot be copied"):
             self.judged(noise=None, why={"dropout": "its model cannot be copied"})
+
+
+class TestRandomStates:
+    def state(self, change, has_target=True):
+        return DependenceFacts(random_state=RandomStateFacts("lstm (LSTM)", "randn", change, 0.5, has_target))
+
+    def test_a_warning_where_the_answers_change_by_much(self):
+        finding = judge(RULE.from_states, self.state(0.3))
+        assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
+        assert finding.message == (
+            "The first state of lstm (LSTM) is drawn by `randn` in each forward pass, in evaluation mode, too: the "
+            "same inputs give answers that differ by up to 0.3 from call to call, while those to different "
+            "examples have a standard deviation of 0.5."
+        )
+
+    @pytest.mark.parametrize("state", [(0.01, True), (0.3, False)], ids=["little", "perhaps a generator"])
+    def test_a_note_elsewhere(self, state):
+        assert judge(RULE.from_states, self.state(*state)).severity == "note"
+
+    def test_nothing_where_the_answers_forget_it(self):
+        assert judge(RULE.from_states, self.state(1e-6)) is None
+
+    def test_not_applicable_without_one(self):
+        with pytest.raises(NotApplicable):
+            judge(RULE.from_states, DependenceFacts())
