@@ -92,9 +92,10 @@ class EvaluationAtChance(Rule):
     0.5 or more; in every evaluation after it began, it stays below 0.2 by two standard errors. No class has more
     than 80% of the labels of the evaluation, and its passes differ by no more than chance (otherwise they are of
     several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
-    makes 70% of the answers right, even above chance if at most 70% as many are right as they are numbered; if half of its labels are of classes that no training example looked at
-    carries; or if the inputs look alike and a fit to half of the training rows leaves at
-    most 70% of the constant answer's error on the other half. Otherwise a note. Of Keras' `fit` the accuracy that
+    makes 70% of the answers right, also above chance if at most 70% as many are right as they are; if half of its
+    labels are of classes that no training example looked at carries; or if the inputs look alike and a fit to
+    half of the training rows leaves at most 70% of the constant answer's error on the other half. Otherwise a note. Of
+    Keras' `fit` the accuracy that
     it logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
     of the labels; a note where layers differ between training and evaluation, as batch norm in its first epochs.
     There it is a warning, too, if of three or more classes fewer are right than by chance, by five standard

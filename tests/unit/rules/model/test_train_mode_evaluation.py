@@ -146,8 +146,8 @@ class TestRandomStates:
         finding = judge(RULE.from_states, self.state(0.3))
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
         assert finding.message == (
-            "The first state of lstm (LSTM) is drawn by `randn` in each forward pass, in evaluation mode, too: the "
-            "same inputs give answers that differ by up to 0.3 from call to call, while those to different "
+            "The first state of lstm (LSTM) is drawn by `randn` in each forward pass, in evaluation mode, too: "
+            "the same inputs give answers that differ by up to 0.3 from call to call, while those to different "
             "examples have a standard deviation of 0.5."
         )
 
