@@ -142,5 +142,46 @@ class FlattenedPair:
     labels: tuple[int, ...]
 
 
-LossArguments = SignedTargets | AlignedTargets | LogRates | TripletMargin | ShareTargets | FlattenedPair
+@dataclass(frozen=True)
+class BootstrappedTarget:
+    """A squared error of chosen answers, whose target is computed by the same weights and differentiated, too.
+
+    Attributes:
+        best: whether the target is made of the best answer of each row, and not of a chosen one.
+        weights: parameters that both sides depend on.
+    """
+
+    described: ClassVar[str] = "a target that the model computes"
+
+    best: bool
+    weights: int
+
+
+@dataclass(frozen=True)
+class SelfPairs:
+    """Scores (n, n) of a cross entropy, of each row of a batch with every row, itself among them.
+
+    Attributes:
+        rows: n.
+        score: of a row with itself, the highest of its row in all of them.
+        others: the share of rows whose target is another row.
+    """
+
+    described: ClassVar[str] = "scores of all pairs in a batch"
+
+    rows: int
+    score: float
+    others: float
+
+
+LossArguments = (
+    SignedTargets
+    | AlignedTargets
+    | LogRates
+    | TripletMargin
+    | ShareTargets
+    | FlattenedPair
+    | BootstrappedTarget
+    | SelfPairs
+)
 """What a call of a loss shows."""

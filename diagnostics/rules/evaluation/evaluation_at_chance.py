@@ -94,10 +94,10 @@ class EvaluationAtChance(Rule):
     several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
     makes 70% of the answers right, also above chance if at most 70% as many are right as they are; if half of its
     labels are of classes that no training example looked at carries; or if the inputs look alike and a fit to
-    half of the training rows leaves at most 70% of the constant answer's error on the other half. Otherwise a note. Of
-    Keras' `fit` the accuracy that
-    it logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
-    of the labels; a note where layers differ between training and evaluation, as batch norm in its first epochs.
+    half of the training rows leaves at most 70% of the constant answer's error on the other half. Otherwise a
+    note. Of Keras' `fit` the accuracy that it logs is judged, where it has `validation_data` or a
+    `validation_split` and no class has 1.5 times its share of the labels; a note where layers differ between
+    training and evaluation, as batch norm in its first epochs.
     There it is a warning, too, if of three or more classes fewer are right than by chance, by five standard
     errors.
     The numbers are ours.

@@ -24,8 +24,8 @@ class TrainModeEvaluation(Rule):
     ## What it does
     In a watched run: checks the mode of the forward passes without gradients between training steps, as an
     evaluation makes them. After the run, a copy of the model in evaluation mode is asked twice with the same
-    inputs: functions such as `F.dropout` do not know the mode of the model, and are on unless the call says so. It is
-    also seen whether a recurrent layer is given a first state that the forward pass draws at random.
+    inputs: functions such as `F.dropout` do not know the mode of the model, and are on unless the call says so.
+    It is also seen whether a recurrent layer is given a first state that the forward pass draws at random.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm

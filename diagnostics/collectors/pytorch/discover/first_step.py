@@ -19,6 +19,7 @@ from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
 from .batch_source import BatchSource, RememberedLoader
+from .bootstrapped import bootstrapped_target
 from .first_step_pipeline import FirstPass
 from .graph_shapes import (
     chosen_against_row,
@@ -168,6 +169,7 @@ class FirstStepRecorder:
                 seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
                 seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
                 seen.chosen = chosen_against_row(nodes) if call is trained[-1] else None
+                seen.bootstrapped = bootstrapped_target(nodes) if call is trained[-1] else None
                 seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None
                 seen.views = scrambled_views(nodes) if call is trained[-1] else ()
                 seen.other = other if call is trained[-1] else None

@@ -28,7 +28,7 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.loss import FlattenedPair
+from diagnostics.facts.loss import BootstrappedTarget, FlattenedPair
 from diagnostics.facts.pipeline import (
     Array,
     BatchFacts,
@@ -41,7 +41,7 @@ from diagnostics.facts.pipeline import (
 
 from .graph_shapes import difference_of
 from .leaves import leaf_facts
-from .loss_arguments import OtherCall, shares
+from .loss_arguments import OtherCall, self_pairs, shares
 from .loss_calls import LossCall
 
 SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits
@@ -69,6 +69,7 @@ class FirstPass:
         following: modules that were called later, with inputs that depend on parameters.
         stretched: shapes of what a difference with a constant stretched to a square, within the loss.
         chosen: a difference in the loss of chosen answers, a column, and a row of constants; None: none.
+        bootstrapped: a target that the same weights compute, and that is differentiated; None if there is none.
         overlap: of outputs that may be negative, in the loss; None if there is none.
         views: in the graph of the loss, that scramble axes.
         other: a loss that is of none of the common kinds; None if there is none.
@@ -94,6 +95,7 @@ class FirstPass:
     following: tuple[nn.Module, ...] = ()
     stretched: tuple[tuple[int, ...], ...] = ()
     chosen: TracedDifference | None = None
+    bootstrapped: BootstrappedTarget | None = None
     overlap: RawOverlap | None = None
     views: tuple[ScrambledView, ...] = ()
     other: OtherCall | None = None
@@ -211,9 +213,12 @@ class FirstStepPipeline(Pipeline):
             yield from seen.other.facts()
         if seen.call is not None and seen.call.name == "cross_entropy":
             yield from shares(seen.call.prediction, seen.call.target)
+            yield from self_pairs(seen.call.prediction, seen.call.target)
         if seen.flattened is not None:
             yield seen.flattened
         yield from seen.views[:1]
+        if seen.bootstrapped is not None:
+            yield seen.bootstrapped
         if seen.overlap is not None:
             yield seen.overlap
         if seen.loss is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -18,6 +19,7 @@ from diagnostics.facts.loss import (
     FlattenedPair,
     LogRates,
     LossArguments,
+    SelfPairs,
     ShareTargets,
     SignedTargets,
     TripletMargin,
@@ -33,6 +35,8 @@ HEARD = (*SIGNED, *TRIPLETS, "ctc_loss", "poisson_nll_loss")
 
 _PARAMETERS = {name: tuple(inspect.signature(getattr(F, name)).parameters) for name in HEARD}
 LARGEST = 2**20  # numbers of a target that are read
+FEWEST_PAIRS, MOST_PAIRS = 8, 4096  # rows of a batch whose scores with each other are compared
+EQUAL = 2e-3  # of the largest score, as half precision rounds it
 ROUNDING = 1e-3  # of a sum of shares, as half precision makes it
 
 
@@ -93,6 +97,25 @@ def shares(prediction: Tensor, target: Tensor) -> Iterator[ShareTargets]:
         float((by_class > 1 + ROUNDING).mean()) if binary else 0.0,
         values.ndim == 2 and values.shape[0] == values.shape[1] and bool((values == values.T).all()),
     )
+
+
+def self_pairs(prediction: Tensor, target: Tensor) -> Iterator[SelfPairs]:
+    """Describe scores of each row of a batch with every row, where that with itself is the highest of all."""
+    if prediction.ndim != 2 or target.ndim != 1 or target.is_floating_point() or len(target) < FEWEST_PAIRS:
+        return
+    rows, columns = prediction.shape
+    if rows != columns or len(target) != rows or rows > MOST_PAIRS:
+        return
+    scores = prediction.detach().float()
+    itself, size = scores.diagonal(), scores.abs().max()
+    if not bool((itself > 0).all()) or bool((itself.max() - itself.min()) > EQUAL * size):
+        return  # of vectors of one length, the score with itself is the same in all rows
+    if bool((scores - scores.T).abs().max() > EQUAL * size) or bool(
+        (scores.max(dim=1).values > itself.max()).any()
+    ):
+        return
+    others = (target != torch.arange(rows, device=target.device)).float().mean()
+    yield SelfPairs(rows, float(itself.mean()), float(others))
 
 
 def flattened(

@@ -1,0 +1,76 @@
+"""Scores of rows with themselves, in the first cross entropy of a contrastive loss."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from diagnostics.run.observer import ScriptObserver
+
+ROWS = torch.randn(16, 6, generator=torch.Generator().manual_seed(0))
+
+
+def found(loss_of):
+    run = ScriptObserver()
+    try:
+        torch.manual_seed(0)
+        model = nn.Linear(6, 8)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss_of(model(ROWS), model(ROWS + 0.1 * torch.randn_like(ROWS))).backward()
+            optimizer.step()
+    finally:
+        run.close()
+    assert not run.faults
+    return {finding.rule for report in run.examined for finding in report.findings}
+
+
+def both(one, other):
+    return F.normalize(torch.cat([one, other]), dim=1)
+
+
+def positives(one):
+    return torch.arange(2 * len(one)).roll(len(one))
+
+
+def kept(one, other):
+    z = both(one, other)
+    return F.cross_entropy(z @ z.T / 0.5, positives(one))
+
+
+def by_cosine(one, other):
+    z = torch.cat([one, other])
+    return F.cross_entropy(F.cosine_similarity(z[:, None], z[None], dim=2) / 0.1, positives(one))
+
+
+def masked(one, other):
+    z = both(one, other)
+    itself = torch.eye(len(z), dtype=torch.bool)
+    return F.cross_entropy((z @ z.T / 0.5).masked_fill(itself, -1e9), positives(one))
+
+
+def two_views(one, other):
+    return F.cross_entropy(F.normalize(one, dim=1) @ F.normalize(other, dim=1).T / 0.1, torch.arange(len(one)))
+
+
+def without_diagonal(one, other):
+    z = both(one, other)
+    scores = (z @ z.T / 0.5)[~torch.eye(len(z), dtype=torch.bool)].view(len(z), -1)
+    return F.cross_entropy(scores, positives(one) - (positives(one) > torch.arange(len(z))).long())
+
+
+def classes(one, other):
+    return F.cross_entropy(torch.cat([one, other], dim=1), torch.arange(len(one)).roll(1))
+
+
+@pytest.mark.parametrize("loss_of", [kept, by_cosine])
+def test_a_diagonal_that_is_left_in_is_found(loss_of):
+    assert "self-pairs-in-loss" in found(loss_of)
+
+
+@pytest.mark.parametrize("loss_of", [masked, two_views, without_diagonal, classes])
+def test_other_scores_are_not(loss_of):
+    assert "self-pairs-in-loss" not in found(loss_of)
