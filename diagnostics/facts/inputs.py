@@ -71,6 +71,33 @@ class InputFacts:
 
 
 @dataclass(frozen=True)
+class EvaluationDraws:
+    """The first rows of a dataset, as several evaluations got them, in the same order and with the same labels.
+
+    Attributes:
+        rounds: evaluations that are compared, at least 3.
+        rows: that are.
+        changed: share of the rows that differ from those of the first evaluation.
+        change: how far, as a root mean square, over how far the rows lie apart.
+        turn: cosine of the change from the first to the second, and that from the second to the third: -0.5 where
+            each is a new draw, positive where something grows or shrinks.
+        likeness: how far rows keep what sets them apart in their class, whatever the order of their numbers: a
+            correlation, about 0 where each row is made anew; 1 where some rows keep all of their numbers.
+        shared: whether the training rows come from the same dataset beneath.
+    """
+
+    described: ClassVar[str] = "the same rows in several evaluations, in the order of the dataset"
+
+    rounds: int
+    rows: int
+    changed: float
+    change: float
+    turn: float
+    likeness: float
+    shared: bool
+
+
+@dataclass(frozen=True)
 class TargetSides:
     """The numbers that a regression is to predict, in training and in evaluation.
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .data import DataFact
 from .dependence import DependenceFacts
-from .inputs import InputFacts, TargetSides
+from .inputs import EvaluationDraws, InputFacts, TargetSides
 from .layers import LayerFacts, NeverInTraining
 from .loss import LeafFacts, LossArguments
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
@@ -349,6 +349,7 @@ Fact = (
     | LeafFacts
     | DataFact
     | InputFacts
+    | EvaluationDraws
     | TargetSides
     | SettingFacts
     | NeverInTraining

@@ -33,8 +33,9 @@ class BatchSource:
 
     def gives(self, iterator: Any, *, result: Any) -> None:
         """Record a batch, in full if it is the first of its iteration."""
-        latest_batch.gives(result, getattr(iterator, "_dataset", None))
         loader = self._begun.pop(iterator, None)
+        in_order = loader is not None and type(loader.sampler) is SequentialSampler
+        latest_batch.gives(result, getattr(iterator, "_dataset", None), opens=in_order)
         self._first = None if loader is None else (loader, result)
 
     def latest(self) -> DataLoader[Any] | None:

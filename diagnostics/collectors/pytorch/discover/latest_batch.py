@@ -9,6 +9,7 @@ import weakref
 from typing import Any
 
 from torch import Tensor
+from torch.utils.data import Subset
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 
@@ -20,15 +21,27 @@ class LatestBatch:
 
     Attributes:
         source: a number that stands for the dataset of the loader; 0 while there was no batch.
+        base: likewise for the dataset that it is a subset of.
+        opens: whether the batch is the first of a loader that goes through its dataset in order.
     """
 
     def __init__(self) -> None:
         self._given: tuple[weakref.ref[Tensor], ...] = ()
-        self.source = 0
+        self.source = self.base = 0
+        self.opens = False
 
-    def gives(self, batch: Any, dataset: Any) -> None:
-        """Take the batch that a loader of this dataset gives."""
-        self.source = id(dataset)
+    def gives(self, batch: Any, dataset: Any, opens: bool = False) -> None:
+        """Take the batch that a loader of this dataset gives.
+
+        Args:
+            batch: that it gives.
+            dataset: of the loader.
+            opens: see the class.
+        """
+        self.source, self.opens = id(dataset), opens
+        while type(dataset) is Subset:
+            dataset = dataset.dataset
+        self.base = id(dataset)
         found = tensors(batch)
         self._given = tuple(map(weakref.ref, found)) if 1 < len(found) <= MOST else ()
 

@@ -12,6 +12,7 @@ from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.idle_settings import IdleSettings
 from diagnostics.collectors.pytorch.optimizer import replaced_since
 from diagnostics.collectors.pytorch.watch.metrics.equal_units import EqualUnits
+from diagnostics.collectors.pytorch.watch.metrics.evaluation_draws import EvaluationOpenings
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
@@ -62,6 +63,7 @@ class Measurements:
         self.no_grad = NoGradPasses(model)
         self._targets = Targets()
         self._inputs = InputSamples()
+        self._openings = EvaluationOpenings()
         self._modes = TrainModes(model)
         self._graphs = LiveGraphs()
         self._equal_units = EqualUnits()
@@ -82,6 +84,7 @@ class Measurements:
         self._safely("predictions", self._look_beside, (args, kwargs))
         self.no_grad.add(step, training, args, kwargs)
         self._safely("inputs", self._inputs.evaluation, step, args, kwargs)
+        self._safely("openings", self._openings.evaluation, step, (args, kwargs), self._beside)
 
     def evaluation_ends(self, step: int, output: Any) -> None:
         """Look at the output of a pass with gradients off."""
@@ -94,6 +97,7 @@ class Measurements:
         self._labels = labels_in(kwargs)
         self._safely("predictions", self._look_beside, (args, kwargs))
         self._safely("inputs", self._inputs.training, args, kwargs)
+        self._openings.training()
         if not self._compiled:
             self._safely("activations", self.activations.open, step)
 
@@ -172,6 +176,7 @@ class Measurements:
             predictions,
             self._inputs.facts(),
             self._inputs.drawn(),
+            self._openings.facts(),
             self._modes.facts(),
             self._graphs.facts(),
             self._rounding.facts(),

@@ -1,0 +1,115 @@
+"""Compares the first rows of several evaluations, to see whether the dataset changes them at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.pytorch.watch.record.norms import to_host
+from diagnostics.facts.inputs import EvaluationDraws
+from diagnostics.facts.pipeline import Array
+
+ROUNDS = 4  # of evaluation that are kept, the first ones: 64 KiB each at most
+LEAST, MOST = 12, 32  # rows
+KEPT = 0.1  # of the rows
+NUMBERS = 512  # of a row, evenly spread
+
+
+@dataclass
+class _Opening:
+    """A part of the first batch of an evaluation, and all of its labels."""
+
+    source: int
+    rows: Tensor
+    labels: Tensor
+
+
+class EvaluationOpenings:
+    """Copies the inputs and labels of the first batch of some evaluations, where its rows come in their order."""
+
+    def __init__(self) -> None:
+        self._kept: list[_Opening] = []
+        self._trained_on: int | None = None
+        self._step = -1
+
+    def training(self) -> None:
+        """Remember the dataset of a training pass."""
+        self._trained_on = latest_batch.base
+
+    def evaluation(self, step: int, arguments: Any, labels: Tensor | None) -> None:
+        """Look at a pass without gradients, if it is the first after a step."""
+        if step == self._step:
+            return
+        self._step = step
+        if len(self._kept) >= ROUNDS or labels is None or not latest_batch.opens or len(labels) < LEAST:
+            return
+        given = [one for one in tensors(arguments) if type(one) is Tensor and one.is_floating_point()]
+        if given and given[0].ndim > 1 and len(given[0]) == len(labels) and given[0].layout is torch.strided:
+            rows = given[0].detach()[:MOST].flatten(1)
+            part = rows[:, :: -(-rows.shape[1] // NUMBERS)].to(torch.float32, copy=True)
+            self._kept.append(_Opening(latest_batch.base, part, labels.detach().reshape(-1)[:MOST].clone()))
+
+    def facts(self) -> EvaluationDraws | None:
+        """Return what changed between three evaluations or more of the same rows; None if there were fewer."""
+        kept = list(self._kept)
+        if not kept:
+            return None
+        first = kept[0]
+        kept = [one for one in kept if one.source == first.source and one.rows.shape == first.rows.shape]
+        parts = to_host({f"{place} {what}": t for place, one in enumerate(kept) for what, t in _tensors(one)})
+        labels = [parts[f"{place} labels"] for place in range(len(kept))]
+        same = [place for place, given in enumerate(labels) if np.array_equal(given, labels[0])]
+        if len(same) < 3:
+            return None
+        rows = [parts[f"{place} rows"].astype(np.float64) for place in same]
+        return _compared(rows, labels[0], shared=first.source == self._trained_on)
+
+
+def _tensors(one: _Opening) -> tuple[tuple[str, Tensor], ...]:
+    return ("rows", one.rows), ("labels", one.labels)
+
+
+def _compared(rounds: list[Array], labels: Array, shared: bool) -> EvaluationDraws | None:
+    """Compare the same rows, given each time (rows, numbers)."""
+    first, second, third = rounds[:3]
+    if not all(np.isfinite(one).all() for one in rounds):
+        return None
+    changes = [other - first for other in rounds[1:]]
+    spread = float(np.sqrt(np.square(first - first.mean(axis=0)).mean()))
+    change = float(np.sqrt(np.mean([np.square(one).mean() for one in changes])))
+    one, other = second - first, third - second
+    size = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return EvaluationDraws(
+        rounds=len(rounds),
+        rows=len(first),
+        changed=float(np.mean([(one != 0).any(axis=1).mean() for one in changes])),
+        change=change / spread if spread else 0.0,
+        turn=float((one * other).sum()) / size if size else 0.0,
+        likeness=_likeness(first, second, labels),
+        shared=shared,
+    )
+
+
+def _likeness(first: Array, second: Array, labels: Array) -> float:
+    """Return how far a row keeps what sets it apart in its class: the correlation of its sorted numbers.
+
+    1 where some rows have all of their numbers still: those made anew have not.
+    """
+    one, other = (np.sort(rows, axis=1) for rows in (first, second))
+    if ((one == other).all(axis=1) & (one[:, 0] < one[:, -1])).mean() >= KEPT:
+        return 1.0
+    one, other = (_within_class(rows, labels) for rows in (one, other))
+    size = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float((one * other).sum()) / size if len(one) >= LEAST and size else 0.0
+
+
+def _within_class(rows: Array, labels: Array) -> Array:
+    """Return the differences of rows from the mean of their class; without those that are alone in it."""
+    parts = [rows[labels == label] for label in np.unique(labels)]
+    return np.concatenate([part - part.mean(axis=0) for part in parts if len(part) > 1] or [rows[:0]])

@@ -1,0 +1,81 @@
+"""See `AugmentedEvaluation`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.inputs import EvaluationDraws
+
+CHANGED = 0.2  # of the rows: a flip changes half of them, some flips fewer
+CHANGE = 0.05  # of how far rows lie apart: less is noise of rounding, as of dequantised pixels
+LIKENESS = 0.6  # of a row with itself: of 12 rows made anew, it may be 0.4 by chance
+TURN = -0.2  # cosine of two changes that follow each other: independent draws have -0.5
+
+
+class AugmentedEvaluation(Rule):
+    """The evaluation rows are drawn anew in each evaluation: the augmentation of training is on.
+
+    ## What it does
+    Keeps a part of the first batch of up to four evaluations. Where a loader goes through its dataset in order,
+    and the labels are the same each time, the inputs should be, too.
+
+    ## Why it is bad
+    Crops, flips and noise are meant to make training harder. In an evaluation they make the metric worse than the
+    model is, and let it change from epoch to epoch and from run to run by chance, by which the best epoch is then
+    chosen. A split of one dataset by `random_split` or `Subset` gives both parts one transform.
+
+    ## Example
+    ```python
+    full = ImageFolder("data", transform=augment)
+    train, validation = random_split(full, [0.8, 0.2])
+    ```
+
+    ## Instead
+    ```python
+    train = Subset(ImageFolder("data", transform=augment), train_indices)
+    validation = Subset(ImageFolder("data", transform=plain), validation_indices)
+    ```
+
+    ## Thresholds
+    Three evaluations at least, of the same 12 rows or more with labels that are class numbers. 20% of the rows
+    differ from those of the first evaluation, by 5% of how far the rows lie apart; and the change from the second
+    to the third takes back what the first did (a cosine of at most -0.2, where new draws have -0.5), so that
+    nothing grows or shrinks in place. The sorted numbers of a row, less the mean of its class, correlate by 0.6
+    with those it had before, or are the same in 10% of the rows: rows that are made up anew for each call have
+    nothing to keep. A warning if the training rows come from the same
+    dataset beneath; otherwise a note, for the draw may be meant, as with points sampled from a cloud. The numbers
+    are ours.
+
+    ## Known problems
+    Only `DataLoader`s of PyTorch, without a shuffle; token ids are not compared. An augmentation that leaves
+    little of a row, as a crop of a large picture may, goes unseen.
+
+    ## Sources
+    Public reports of random crops and flips in validation: zoogzog/chexnet, issue 27;
+    gpleiss/efficient_densenet_pytorch, issue 51.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_rounds(self, draws: EvaluationDraws) -> Finding | None:
+        """Compare the same rows in several evaluations."""
+        if draws.changed < CHANGED or draws.change < CHANGE or draws.turn > TURN or draws.likeness < LIKENESS:
+            return None
+        beneath = (
+            " The training rows come from the same dataset, and so with the same transform."
+            if draws.shared
+            else ""
+        )
+        return self.found(
+            f"The same {draws.rows} evaluation rows, with the same labels, were other numbers in each of "
+            f"{draws.rounds} evaluations: {draws.changed:.0%} of them changed, by {draws.change:.0%} of how far "
+            f"rows lie apart. They are drawn at random, as for an augmentation.{beneath} The metric is that of "
+            "distorted rows, and changes by chance.",
+            fix=(
+                "give the evaluation a dataset of its own, without the random transform: "
+                "Subset(MyDataset(transform=plain), indices)",
+            ),
+            evidence=vars(draws),
+            severity=None if draws.shared else "note",
+        )
