@@ -70,7 +70,8 @@ class NotLearning(Rule):
     one that the script differentiated. If the run is no better, a linear and a radial fit are made to some of its
     rows: do these learn what the model did not?
 
-    A loss of triplets (`triplet_margin_loss`) is compared with its margin, which it is for equal embeddings.
+    A loss of triplets (`triplet_margin_loss`) is compared with its margin, which it is for equal embeddings: they
+    end there, or just above, also where positives and negatives are given in the other order.
 
     Where a loss has several outputs, or penalties on the weights, its value does not tell. Then the trained model
     is asked again about training rows, and each output's answers are compared with a constant one.
@@ -219,10 +220,11 @@ class NotLearning(Rule):
         last, margin = last_third(losses, steps.total_steps), triplets.margin
         if not last.size or not np.abs(last - margin).max() <= NEAR_MARGIN * margin:
             return None
-        if abs(float(last.mean()) - margin) > (1 - NO_BETTER) * margin:
+        if float(last.mean()) < NO_BETTER * margin:
             return None
+        which = "which is" if float(last.mean()) * NO_BETTER < margin else "no better than"
         return self.found(
-            f"Over the last third of the run {triplets.function} is {last.mean():.4g}, which is its margin, "
+            f"Over the last third of the run {triplets.function} is {last.mean():.4g}, {which} its margin, "
             f"{margin:.4g}: to the model a negative is no further away than a positive. If all embeddings come "
             "together in one point, the loss is exactly that.",
             fix=(

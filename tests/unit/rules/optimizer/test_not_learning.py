@@ -198,6 +198,11 @@ class TestTriplets:
             "is exactly that."
         )
 
-    @pytest.mark.parametrize("losses", [np.linspace(1, 0.4, 200), np.tile([0.7, 1.3], 100)])
+    def test_that_end_just_above_it_as_where_positives_are_negatives(self):
+        above = history(np.concatenate([np.linspace(1.4, 1.05, 50), np.tile([1.02, 1.07], 75)]))
+        finding = judge(RULE.from_triplets, TripletMargin("triplet_margin_loss", 1.0), above, VERDICTS)
+        assert "is 1.045, no better than its margin, 1:" in finding.message
+
+    @pytest.mark.parametrize("losses", [np.linspace(1, 0.4, 200), np.tile([0.7, 1.3], 100), np.full(200, 1.4)])
     def test_silent_where_they_come_apart_or_scatter(self, losses):
         assert judge(RULE.from_triplets, TripletMargin("x", 1.0), history(losses), VERDICTS) is None
