@@ -277,6 +277,19 @@ class LossInputFacts:
 
 
 @dataclass(frozen=True)
+class DivergenceTerm:
+    """A KL divergence that is one of several terms of the loss.
+
+    Attributes:
+        given: what it was given.
+    """
+
+    described: ClassVar[str] = "a loss with a KL divergence among its terms"
+
+    given: LossInputFacts
+
+
+@dataclass(frozen=True)
 class TracedDifference:
     """A difference within a loss, between an answer of the model and its target.
 
@@ -358,6 +371,7 @@ Fact = (
     | LayerFacts
     | LossFacts
     | LossInputFacts
+    | DivergenceTerm
     | RawOverlap
     | ScrambledView
     | LossArguments

@@ -10,7 +10,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import Verdicts
-from diagnostics.facts.pipeline import LossInputFacts
+from diagnostics.facts.pipeline import DivergenceTerm, LossInputFacts
 from diagnostics.facts.training import LossHistory
 
 BELOW = 1e-4  # 0: what rounding makes of a loss of 0
@@ -68,8 +68,8 @@ class LossOutOfRange(Rule):
     negative on purpose. The limits are ours.
 
     ## Known problems
-    The arguments are known of the first step only. A loss written by hand, and one with further terms, is not
-    judged.
+    The arguments are known of the first step only. A loss written by hand is not judged; of one with further
+    terms only a KL divergence in the first step.
 
     ## Sources
     The documentation of `torch.nn.KLDivLoss` ("the input should be in log-space") and of
@@ -100,6 +100,15 @@ class LossOutOfRange(Rule):
         return self._found(
             given, f"The loss is negative from step {step:,} on, and fell to {lowest:,.4g}.", lowest, step
         )
+
+    @check
+    def from_term(self, term: DivergenceTerm) -> Finding | None:
+        """Look at a divergence that is one of the terms of the first loss, as in distillation."""
+        given = term.given
+        if given.weighted or not given.value < -BELOW:
+            return None
+        seen = f"The KL divergence among the terms of the first loss is {given.value:.4g}."
+        return self._found(given, seen, given.value, 0)
 
     def _found(self, given: LossInputFacts, seen: str, lowest: float, step: int) -> Finding | None:
         name = NAMES[given.function]

@@ -88,3 +88,14 @@ def test_a_loss_that_was_only_printed_hides_none():
         return F.kl_div(out.softmax(1), TARGET, reduction="batchmean")
 
     assert seen(printed)[0].function == "kl_div"
+
+
+@pytest.mark.parametrize("log", [False, True], ids=["logits", "log-probabilities"])
+def test_a_divergence_beside_a_loss_of_labels_is_judged_too(log):
+    labels = TARGET.argmax(1)
+
+    def distilled(out):
+        given = (out / 4).log_softmax(1) if log else out / 4
+        return 8 * F.kl_div(given, TARGET, reduction="batchmean") + F.cross_entropy(out, labels)
+
+    assert ("loss-out-of-range" in seen(distilled)[1]) is not log

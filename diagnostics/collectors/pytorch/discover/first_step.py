@@ -170,6 +170,7 @@ class FirstStepRecorder:
                 seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
                 seen.chosen = chosen_against_row(nodes) if call is trained[-1] else None
                 seen.bootstrapped = bootstrapped_target(nodes) if call is trained[-1] else None
+                seen.terms = _divergences(heard) if call is trained[-1] else ()
                 seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None
                 seen.views = scrambled_views(nodes) if call is trained[-1] else ()
                 seen.other = other if call is trained[-1] else None
@@ -301,6 +302,11 @@ def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
         return (of_labels or heard)[0]
     exact = [call for call in heard if call.result is not None and call.result() is loss]
     return next(iter(exact or [call for call in heard if call.broadcast]), None)
+
+
+def _divergences(heard: list[LossCall]) -> tuple[LossCall, ...]:
+    """Return the KL divergences beside other terms of a loss."""
+    return tuple(call for call in heard if call.name == "kl_div") if len(heard) > 1 else ()
 
 
 def _feeding(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:

@@ -32,6 +32,7 @@ from diagnostics.facts.loss import BootstrappedTarget, FlattenedPair
 from diagnostics.facts.pipeline import (
     Array,
     BatchFacts,
+    DivergenceTerm,
     Fact,
     LossFacts,
     RawOverlap,
@@ -70,6 +71,7 @@ class FirstPass:
         stretched: shapes of what a difference with a constant stretched to a square, within the loss.
         chosen: a difference in the loss of chosen answers, a column, and a row of constants; None: none.
         bootstrapped: a target that the same weights compute, and that is differentiated; None if there is none.
+        terms: KL divergences beside other terms of the loss.
         overlap: of outputs that may be negative, in the loss; None if there is none.
         views: in the graph of the loss, that scramble axes.
         other: a loss that is of none of the common kinds; None if there is none.
@@ -96,6 +98,7 @@ class FirstPass:
     stretched: tuple[tuple[int, ...], ...] = ()
     chosen: TracedDifference | None = None
     bootstrapped: BootstrappedTarget | None = None
+    terms: tuple[LossCall, ...] = ()
     overlap: RawOverlap | None = None
     views: tuple[ScrambledView, ...] = ()
     other: OtherCall | None = None
@@ -235,6 +238,9 @@ class FirstStepPipeline(Pipeline):
         )
         if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
             yield seen.call.inputs()
+        for term in seen.terms:
+            if term.prediction.numel() <= LARGEST_OUTPUT:
+                yield DivergenceTerm(term.inputs())
         if seen.chosen is not None and not found.broadcast:
             yield seen.chosen
         elif seen.stretched and seen.batch is not None and not found.broadcast:
