@@ -176,13 +176,13 @@ class Measurements:
             predictions,
             self._inputs.facts(),
             self._inputs.drawn(),
-            self._openings.facts(),
             self._modes.facts(),
             self._graphs.facts(),
             self._rounding.facts(),
             self._settings.facts(),
             self._replaced,
         ]
+        self._safely("openings", lambda: found.append(self._openings.facts()))
         fits = predictions is not None and _is_poor(predictions)  # the reason may be wanted
         self._safely("targets", lambda: found.append(self._targets.facts(losses(), fits)))
         self._safely("targets", lambda: found.extend((self._targets.repeated, self._targets.drawn())))

@@ -62,17 +62,13 @@ class EvaluationOpenings:
             return None
         first = kept[0]
         kept = [one for one in kept if one.source == first.source and one.rows.shape == first.rows.shape]
-        parts = to_host({f"{place} {what}": t for place, one in enumerate(kept) for what, t in _tensors(one)})
-        labels = [parts[f"{place} labels"] for place in range(len(kept))]
+        parts = to_host(dict(enumerate(tensor for one in kept for tensor in (one.rows, one.labels))))
+        inputs, labels = ([parts[2 * place + side] for place in range(len(kept))] for side in (0, 1))
         same = [place for place, given in enumerate(labels) if np.array_equal(given, labels[0])]
         if len(same) < 3:
             return None
-        rows = [parts[f"{place} rows"].astype(np.float64) for place in same]
+        rows = [inputs[place].astype(np.float64) for place in same]
         return _compared(rows, labels[0], shared=first.source == self._trained_on)
-
-
-def _tensors(one: _Opening) -> tuple[tuple[str, Tensor], ...]:
-    return ("rows", one.rows), ("labels", one.labels)
 
 
 def _compared(rounds: list[Array], labels: Array, shared: bool) -> EvaluationDraws | None:
