@@ -1,7 +1,7 @@
-"""The zoo's sessions: `nox -l` lists them, `nox -s bug-01` opens the first cage.
+"""The zoo's sessions: `nox -l` lists them, `nox -s bug-01` opens the first exhibit.
 
 One environment, that of the session `env`, serves all the others: they require it and run its Python. The
-cages' sessions are made from their manifests, bugs/NN_name/exhibit.toml.
+exhibits' sessions are made from their manifests, bugs/NN_name/exhibit.toml.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _cage(exhibit: Exhibit, *, solution: bool) -> None:
 
 exhibits, broken = survey(ROOT)
 for fault in broken:
-    print(f"warning: a cage without a session: {fault}", file=sys.stderr)
+    print(f"warning: an exhibit without a session: {fault}", file=sys.stderr)
 for exhibit in exhibits.values():
     _cage(exhibit, solution=False)
 for exhibit in exhibits.values():
@@ -105,7 +105,7 @@ for exhibit in exhibits.values():
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def learn(session: nox.Session) -> None:
-    """Repair a cage yourself: `-- try 04`, `-- check 04`, `-- hint 04`, `-- progress`, `-- next` and others."""
+    """Repair an exhibit yourself: `-- try 04`, `-- check 04`, `-- hint 04`, `-- progress`, `-- next`, others."""
     _python(session, "-m", "bugs", *(session.posargs or ["next"]))
 
 
@@ -117,7 +117,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
 def verify(session: nox.Session) -> None:
-    """Open every cage, both scripts, once: each must do as declared (arguments: `python -m bugs verify -h`)."""
+    """Open every exhibit, both scripts, once: each must do as declared (arguments: `python -m bugs verify -h`)."""
     _python(session, "-m", "bugs", "verify", *session.posargs)
 
 
@@ -161,7 +161,7 @@ def recall(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
 def scoreboard(session: nox.Session) -> None:
-    """Ask other tools what they say of every cage, broken and repaired; --record writes it down for the book."""
+    """Ask other tools what they say of every exhibit, broken and repaired; --record keeps it for the book."""
     requirements = "bugs/scoreboard/requirements.txt"
     _install(
         session,
@@ -210,5 +210,5 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(name="record-gpu", requires=["env"], venv_backend="none", default=False)
 def record_gpu(session: nox.Session) -> None:
-    """Run cages 03 and 07 on a real card, and write down what happened, for the book."""
+    """Run exhibits 03 and 07 on a real card, and write down what happened, for the book."""
     _python(session, "-m", "bugs.keeper.recording")

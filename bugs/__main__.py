@@ -45,17 +45,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bugs", description="Training bugs that really happen, in cages."
+        prog="python -m bugs", description="Training bugs that really happen: run, repair and check them."
     )
     parser.add_argument("--root", type=_zoo, default=ROOT, help="another zoo's folder (default: this one)")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    command = commands.add_parser("list", help="all the cages")
+    command = commands.add_parser("list", help="all the exhibits")
     command.set_defaults(command=_list)
     _takes_json(command)
 
     command = commands.add_parser(
-        "run", help="open a cage: run its broken script and see that it fails as declared"
+        "run", help="open an exhibit: run its broken script and see that it fails as declared"
     )
     command.set_defaults(command=_run)
     command.add_argument("id", metavar="ID", help="04, bug-04 or 04_wrong_label_count")
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         "verify", help="check that broken scripts fail as declared and solutions recover"
     )
     command.set_defaults(command=_verify)
-    command.add_argument("ids", nargs="*", metavar="ID", help="which cages (default: all)")
+    command.add_argument("ids", nargs="*", metavar="ID", help="which exhibits (default: all)")
     command.add_argument(
         "--seeds", type=_above_zero, default=1, metavar="N", help="with seeds 0 to N-1 (default: 1)"
     )

@@ -157,7 +157,7 @@ def assemble(
     (scripts / "rules.js").write_text(for_reports, "utf-8")
     generated = source / "_generated"
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
-    (generated / "cages.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
+    (generated / "exhibits.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
     (generated / "report.md").write_text(chapter_pages.raw(report_in(fair[first], first)), "utf-8")
     known = pages.in_a_line(exhibits) | {chapter.page: f"{chapter.purpose}." for chapter in chapters}

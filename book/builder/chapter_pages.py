@@ -30,7 +30,7 @@ CHAPTER_OF = {"dataset": 4, "batch": 5, "forward": 6, "loss": 6, "backward": 8, 
 def chapter_notebook(
     notebook: NotebookNode, chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterable[Exhibit]
 ) -> NotebookNode:
-    """Return the executed notebook of a chapter as its page: with its head, folded answers, cages and mystery."""
+    """Return the executed notebook of a chapter as its page: head, folded answers, exhibits, mystery."""
     page = copy.deepcopy(notebook)
     page.metadata.pop("chapter", None)
     for cell in page.cells:
@@ -76,7 +76,7 @@ def exhibit_notebook(
     _fold_long_outputs(page)
     title, _, rest = page.cells[0].source.partition("\n")
     follows = f" Follows {_cage_link(before)}." if before else ""
-    place = f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file}) · cage {exhibit.id}.{follows}"
+    place = f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file}) · exhibit {exhibit.id}.{follows}"
     file = f"{exhibit.folder}.ipynb"
     place += f" {{download}}`Download the notebook <{file}>`."
     if where is not None:
@@ -116,7 +116,7 @@ def _fold(cell: NotebookNode, tag: str, what: str) -> None:
 
 
 def _cage_link(exhibit: Exhibit) -> str:
-    return f"[cage {exhibit.id}, {exhibit.title}]({exhibit.folder}.ipynb)"
+    return f"[exhibit {exhibit.id}, {exhibit.title}]({exhibit.folder}.ipynb)"
 
 
 def planned_page(chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterable[Exhibit]) -> str:
@@ -129,14 +129,14 @@ def planned_page(chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterab
         "",
         f"{chapter.purpose}.",
         "",
-        "This chapter is still to be written." + (" Its cages are open:" if chapter.cages else ""),
+        "This chapter is still to be written." + (" Its exhibits are there already:" if chapter.cages else ""),
         "",
     ]
     return "\n".join([*lines, *_cage_list(chapter.cages, by_id)])
 
 
 def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
-    """Return the chapters in their order as cards, each with its cages, for the landing page."""
+    """Return the chapters in their order as cards, each with its exhibits, for the landing page."""
     by_id = {exhibit.id: exhibit for exhibit in exhibits}
     lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
     for chapter in chapters:
@@ -148,7 +148,7 @@ def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
             "",
             f"{chapter.purpose}.",
             "",
-            f"*{state}*" + (f" · cages {cages}" if "," in cages else f" · cage {cages}" if cages else ""),
+            f"*{state}*" + (f" · exhibits {cages}" if "," in cages else f" · exhibit {cages}" if cages else ""),
             ":::",
             "",
         ]
@@ -156,7 +156,7 @@ def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
 
 
 def exhibit_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
-    """Return the cages as cards, in the order of the chapters, for the landing page."""
+    """Return the exhibits as cards, in the order of the chapters, for the landing page."""
     by_id = {exhibit.id: exhibit for exhibit in exhibits}
     lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
     for exhibit in (by_id[cage] for chapter in chapters for cage in chapter.cages):
@@ -179,8 +179,9 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
     lines = [
         "# Mystery scripts",
         "",
-        "Some chapters end with a script in which one thing is wrong, and no page says what. Run it under "
-        "`diagnose run`, read its report, look at the data, decide; then open the solution.",
+        "Most chapters end with a script in which one thing is wrong, and the page does not say what. Run it "
+        "under `diagnose run`, read the report, look at the data, decide; then open the solution. "
+        "[Install](../guide/install.md) says how to get the command; the scripts are in `book/mysteries/`.",
         "",
         "| script | chapter | solution |",
         "|---|---|---|",
@@ -213,14 +214,14 @@ def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
     )
     return [
         ":::{div} facts",
-        f"**After it** {chapter.purpose[:1].lower()}{chapter.purpose[1:]}. "
+        f"**Afterwards** {chapter.purpose[:1].lower()}{chapter.purpose[1:]}. "
         f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}. **Read before** {before or 'nothing'}.",
         ":::",
     ]
 
 
 def _cages(chapter: Chapter, by_id: Mapping[str, Exhibit]) -> list[str]:
-    lines = ["## Cages", "", "Whole bugs, each with its symptom, its cause, its repair and its recovery:", ""]
+    lines = ["## Exhibits", "", "Whole bugs, each with its symptom, its cause, its repair and its recovery:", ""]
     lines += _cage_list(chapter.cages, by_id)
     if chapter.also:
         also = ", ".join(f"[{cage} {by_id[cage].title}](../{by_id[cage].page}.ipynb)" for cage in chapter.also)
@@ -238,8 +239,9 @@ def _mystery(chapter: Chapter) -> list[str]:
     return [
         "## Mystery script",
         "",
-        f"One thing is wrong with {{download}}`{chapter.mystery}.py <{script}>`, and nobody says what. Run it "
-        "under `diagnose run`, decide with nothing but its report and your eyes, repair it, and run it again.",
+        f"One thing is wrong with {{download}}`{chapter.mystery}.py <{script}>`, and this page does not say what. "
+        "Run it as its first lines say ([how to get the command](../guide/install.md)), decide with nothing but "
+        "the report and your eyes, repair it, and run it again.",
         "",
         ":::{admonition} The script",
         ":class: dropdown",

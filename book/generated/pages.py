@@ -1,4 +1,4 @@
-"""The pages that are generated: one a rule, the index of the rules, the index of the cages."""
+"""The pages that are generated: one a rule, the index of the rules, the index of the exhibits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def rule_page(rule: Rule, exhibits: Iterable[Exhibit]) -> str:
             f"- **Severity** {SEVERITIES[rule.severity]}",
             f"- **Stage** [{rule.stage}](#stage-{rule.stage})",
             f"- **Found by** {' and '.join(WAYS_IN[way] for way in ways_in(rule))}",
-            f"- **Cage** {_cages_of(rule, exhibits)}",
+            f"- **Exhibit** {_cages_of(rule, exhibits)}",
             "",
             sections,
             "",
@@ -84,11 +84,12 @@ def rules_index(rules: Sequence[Rule]) -> str:
 
 
 def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
-    """Return the page that lists the cages."""
+    """Return the page that lists the exhibits."""
     lines = [
-        "# All cages",
+        "# All exhibits",
         "",
-        "Each cage holds one bug. Its page starts with the symptom, as you would meet it, and walks to the cause.",
+        "Each exhibit holds one bug. Its page starts with the symptom, as you would meet it, and walks to the "
+        "cause.",
         "",
     ]
     for exhibit in exhibits:
@@ -108,7 +109,7 @@ def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
 
 
 def in_a_line(exhibits: Iterable[Exhibit]) -> dict[str, str]:
-    """Return, by page, what a reader sees in each cage, and which rules name it."""
+    """Return, by page, what a reader sees in each exhibit, and which rules name it."""
     return {
         one.page: f"{FRAMEWORKS[one.framework]}; you see {seen(one)}; named by {', '.join(one.rules)}"
         for one in exhibits

@@ -22,8 +22,8 @@ def recall_page(measured: Mapping[str, Any]) -> str:
         "# What it names, and what it misses",
         "",
         f"`nox -s recall` runs `diagnose run` on {programs} short programs with one bug each, written as people "
-        f"write theirs, and on {measured['healthy']} healthy programs that resemble them. None is a cage of this "
-        "zoo; they are in `tests/recall/`.",
+        f"write theirs, and on {measured['healthy']} healthy programs that resemble them. None is an exhibit of "
+        "this zoo; they are in `tests/recall/`.",
         "",
         f"- **Named first** {first} of {programs} bugs ({first / programs:.0%})",
         f"- **False alarms** {len(alarmed)} of {measured['healthy']} healthy programs got an error or a warning",

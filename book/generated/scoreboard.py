@@ -27,11 +27,11 @@ def scoreboard_page(
     lines = [
         "# What other tools say",
         "",
-        "`nox -s scoreboard` runs the script of every cage, broken and repaired, with each of these tools in "
+        "`nox -s scoreboard` runs the script of every exhibit, broken and repaired, with each of these tools in "
         "turn, called as its documentation says, and writes down what it says. A tool is asked only about "
         "scripts of its own framework. The tools are made for different things: anomaly mode, "
         "the overflow detector and Lightning's checks look for NaN and infinity, and are silent about the "
-        "rest by design. The cages are ours, and our rules were written beside them; [the recall](recall.md) "
+        "rest by design. The exhibits are ours, and our rules were written beside them; [the recall](recall.md) "
         "says how our rules do on other programs.",
         "",
         f"- **Measured** {_dates(record)}, on {record.machine}{_not_yet(record, tools, exhibits)}",
@@ -42,7 +42,7 @@ def scoreboard_page(
         "- **Detected**: it says something of the broken script, as an error or a warning, that it does not say "
         "of the repaired one.",
         "- **Named**: what it says is the cause, or leads to the line or layer at fault. For the other tools "
-        "we decided, and give the reason below; for ours it is a rule of the cage.",
+        "we decided, and give the reason below; for ours it is a rule of the exhibit.",
         "- **False alarms**: repaired scripts of which it says something, as an error or a warning. Advice on "
         "speed and style, named below, is not counted.",
         "- **Failed**: scripts whose training it ended by an exception of its own, without a word about them.",
@@ -52,14 +52,14 @@ def scoreboard_page(
         "|---|--:|--:|--:|--:|--:|--:|",
         *(_summary(tool, exhibits, record) for tool in tools.values()),
         "",
-        f"Our own recall, on programs that are no cages: {_recall(recall)}",
+        f"Our own recall, on programs that are not exhibits: {_recall(recall)}",
         "",
-        "## By cage",
+        "## By exhibit",
         "",
         f"An empty field: not asked, for another framework or for the reason below. {NOT_MEASURED}: not measured "
         "yet. *alarm*: it says something of the repaired script.",
         "",
-        "| cage | the script itself | " + " | ".join(tool.title for tool in tools.values()) + " |",
+        "| exhibit | the script itself | " + " | ".join(tool.title for tool in tools.values()) + " |",
         "|---|---|" + "---|" * len(tools),
         *(_row(exhibit, tools, record) for exhibit in exhibits),
         "",
@@ -82,7 +82,7 @@ def _not_yet(record: Record, tools: Mapping[str, Tool], exhibits: Iterable[Exhib
         for tool in tools.values()
         if tool.is_asked(each) and not record.has(tool.name, each.id)
     }
-    return f"; in part or not at all yet: cages {', '.join(sorted(missing))}" if missing else ""
+    return f"; only in part or not yet: exhibits {', '.join(sorted(missing))}" if missing else ""
 
 
 def _cost_note(record: Record) -> str:
@@ -91,7 +91,7 @@ def _cost_note(record: Record) -> str:
     quiet = "nothing else ran" if record.cost["quiet"] else "other work ran beside it"
     cages = ", ".join(sorted(record.cost["ratios"]))
     return (
-        f", in pairs, on the repaired scripts of cages {cages}; the lowest and the highest median "
+        f", in pairs, on the repaired scripts of exhibits {cages}; the lowest and the highest median "
         f"({record.cost['date']}, {quiet}). Of `diagnose run` it is that of the whole program, with its imports "
         "and the examinations before and after the training; of Lightning, that of its Trainer with and without "
         "its checks."
@@ -167,7 +167,7 @@ def _section(tool: Tool, exhibits: Sequence[Exhibit], record: Record) -> Iterato
     yield ""
     said = [line for each in _asked(tool, exhibits, record) for line in _said(tool, each, record)]
     if said:
-        yield from ("| cage | script | it says | names the cause |", "|---|---|---|---|", *said, "")
+        yield from ("| exhibit | script | it says | names the cause |", "|---|---|---|---|", *said, "")
     else:
         yield from ("It says nothing of any script.", "")
     for kind, why in tool.advice.items():
@@ -193,7 +193,7 @@ def _said(tool: Tool, exhibit: Exhibit, record: Record) -> Iterator[str]:
 
 
 def _reason(tool: Tool, exhibit: Exhibit, kind: str) -> str:
-    return "a rule of the cage" if tool.name == OURS else tool.names[exhibit.id][kind]
+    return "a rule of the exhibit" if tool.name == OURS else tool.names[exhibit.id][kind]
 
 
 def _quoted(message: str) -> str:

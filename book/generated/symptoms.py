@@ -94,5 +94,5 @@ def _entry(exhibit: Exhibit, curve: Curve | None) -> Iterator[str]:
         path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
         anywhere = "wherever the last of it is asked for"  # of memory
         yield f"- **Surfaces** {anywhere if '*' in path else f'in `{function}` of `{path}`'}"
-    yield f"- **Cage** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)"
+    yield f"- **Exhibit** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)"
     yield f"- **Rule** {', '.join(f'[{rule}](rules/{rule}.md)' for rule in exhibit.rules)}"

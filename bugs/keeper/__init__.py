@@ -1,1 +1,1 @@
-"""The zoo's own program: it opens a cage, and checks that every cage holds what it should."""
+"""The zoo's own program: it opens an exhibit, and checks that every exhibit holds what it should."""

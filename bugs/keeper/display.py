@@ -24,17 +24,17 @@ SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "run
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 # The columns of the list, in the order of preference; "rules" is the first rule and a number.
 LAYOUTS = (
-    ("cage", "title", "framework", "stage", "symptom", "all rules"),
-    ("cage", "title", "framework", "stage", "symptom", "rules"),
-    ("cage", "title", "framework", "symptom", "rules"),
-    ("cage", "title", "framework", "rules"),
-    ("cage", "title", "framework"),
-    ("cage", "title"),
+    ("id", "title", "framework", "stage", "symptom", "all rules"),
+    ("id", "title", "framework", "stage", "symptom", "rules"),
+    ("id", "title", "framework", "symptom", "rules"),
+    ("id", "title", "framework", "rules"),
+    ("id", "title", "framework"),
+    ("id", "title"),
 )
 COMMANDS = {
-    "nox -s bug-NN": "opens a cage",
-    "python -m bugs try NN": "to repair it",
-    "python -m bugs next": "where to go on",
+    "nox -s bug-NN": "runs an exhibit",
+    "python -m bugs try NN": "lets you fix it",
+    "python -m bugs next": "what to do next",
 }
 MESSAGE_LINES = 6  # of an exception's message; the whole of it stands above, in the script's own output
 
@@ -42,7 +42,7 @@ _HEADINGS: dict[Verdict, tuple[str, str]] = {
     "reproduced": ("reproduced, as expected", "green"),
     "recovered": ("recovered, as expected", "green"),
     "repaired": ("repaired", "green"),
-    "another failure": ("not the failure that this cage holds", "red"),
+    "another failure": ("not the failure of this exhibit", "red"),
     "no failure": ("neither broken nor repaired", "yellow"),
     "missing dependency": ("something is not installed", "red"),
     "too slow": ("out of time", "red"),
@@ -57,10 +57,10 @@ def console() -> Console:
 
 
 def show_start(exhibit: Exhibit, script: Path) -> None:
-    """Say which cage is being opened and where its script's own output begins."""
+    """Say which exhibit is being opened and where its script's own output begins."""
     twin = "  (the repaired twin)" if script == exhibit.solution else ""
     screen = console()
-    screen.print(Text.assemble((f"cage {exhibit.id}  ", "bold"), (exhibit.title, "bold"), twin))
+    screen.print(Text.assemble((f"exhibit {exhibit.id}  ", "bold"), (exhibit.title, "bold"), twin))
     path = short_path(script, exhibit.root)
     screen.print(f"running {path}, for at most {exhibit.budget_s:g} s; its output:", style="dim")
 
@@ -71,7 +71,7 @@ def show_outcome(outcome: Outcome, alike: list[Exhibit]) -> None:
     exhibit, ending = outcome.exhibit, outcome.ending
     screen = console()
     screen.print()
-    screen.print(Rule(Text(f"cage {exhibit.id}: {heading}", f"bold {colour}"), align="left", style=colour))
+    screen.print(Rule(Text(f"exhibit {exhibit.id}: {heading}", f"bold {colour}"), align="left", style=colour))
     facts = _grid()
     if outcome.exception is not None and outcome.verdict != "missing dependency":
         facts.add_row("exception", Text(outcome.exception.exception, "bold"))
@@ -85,7 +85,7 @@ def show_outcome(outcome: Outcome, alike: list[Exhibit]) -> None:
     if outcome.verdict == "another failure":
         facts.add_row("declared", _declared(outcome))
         for other in alike:
-            facts.add_row("but", f"it is the failure of cage {other.id}, {other.title}: nox -s bug-{other.id}")
+            facts.add_row("but", f"it is the failure of exhibit {other.id}, {other.title}: nox -s bug-{other.id}")
     took = f"{ending.seconds:.1f} s of {exhibit.budget_s:g} s"
     if ending.peak_mb:  # a script of a tenth of a second ends before its memory is read
         took += f", {ending.peak_mb:.0f} MiB of {exhibit.budget_mb} MiB"
@@ -125,14 +125,15 @@ def show_list(exhibits: Iterable[Exhibit], broken: Iterable[CatalogueError]) -> 
 def _list_table(cages: Iterable[Exhibit | CatalogueError], layout: tuple[str, ...], gap: int) -> Table:
     table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
     for column in layout:
-        table.add_column(column.removeprefix("all "), overflow="ellipsis", no_wrap=True)
+        narrowest = 2 if column == "id" else None
+        table.add_column(column.removeprefix("all "), overflow="ellipsis", no_wrap=True, min_width=narrowest)
     for cage in cages:
         if isinstance(cage, CatalogueError):
-            cells = {"cage": Text(cage.folder[:2], "bold red"), "title": Text("broken manifest, see below", "red")}
+            cells = {"id": Text(cage.folder[:2], "bold red"), "title": Text("broken manifest, see below", "red")}
         else:
             first, *others = cage.rules
             cells = {
-                "cage": Text(cage.id, "bold"),
+                "id": Text(cage.id, "bold"),
                 "title": Text(cage.title),
                 "framework": Text(FRAMEWORKS[cage.framework]),
                 "stage": Text(cage.stage),
@@ -157,7 +158,7 @@ def _next_steps(outcome: Outcome) -> list[tuple[str, str]]:
             return [
                 (
                     "well done",
-                    "this script trains as it should. The exit code is 1, because the cage is now empty",
+                    "this script trains as it should. The exit code is 1, because the bug is gone",
                 ),
                 ("compare", f"with ours: solutions/{exhibit.folder}/why.md"),
                 ("put back", f"git checkout {script}"),

@@ -1,6 +1,6 @@
-"""`nox -s record-gpu`: runs the cages that need a card on a real one, and writes down what happened.
+"""`nox -s record-gpu`: runs the exhibits that need a card on a real one, and writes down what happened.
 
-Each cage gets one file, `bugs/NN_name/on_a_card.json`, which the book shows beside the simulation:
+Each exhibit gets one file, `bugs/NN_name/on_a_card.json`, which the book shows beside the simulation:
 
     {"version": 1, "exhibit": "03", "date": "2026-11-21",
      "card": {"name": …, "memory": bytes, "driver": …, "torch": …, "cuda": …},
@@ -126,7 +126,7 @@ RECORDED: dict[str, Callable[[Exhibit], Record]] = {"03": record_error, "07": re
 
 
 def write(exhibit: Exhibit, card: Card, record: Record, date: str) -> Path:
-    """Write the cage's file, in the place of any older one, and return it."""
+    """Write the exhibit's file, in the place of any older one, and return it."""
     path = exhibit.script.parent / NAME
     whole = {"version": 1, "exhibit": exhibit.id, "date": date, "card": asdict(card), **record}
     path.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -149,7 +149,7 @@ def read(exhibit: Exhibit) -> Record | None:
 
 
 def main() -> int:
-    """Record every cage that needs a card; return 0, or 1 where there is none."""
+    """Record every exhibit that needs a card; return 0, or 1 where there is none."""
     card = find_card()
     if card is None:
         print(
@@ -162,7 +162,7 @@ def main() -> int:
     exhibits = load_catalogue(root)
     for id, record in RECORDED.items():
         if id in exhibits:
-            print(f"cage {id} on {card.name} …", flush=True)
+            print(f"exhibit {id} on {card.name} …", flush=True)
             path = write(exhibits[id], card, record(exhibits[id]), datetime.date.today().isoformat())
             print(f"wrote {short_path(path, root)}")
     return 0

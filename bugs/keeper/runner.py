@@ -1,4 +1,4 @@
-"""The two commands that run scripts: one cage, shown to a reader, and all of them, verified."""
+"""The two commands that run scripts: one exhibit, shown to a reader, and all of them, verified."""
 
 from __future__ import annotations
 

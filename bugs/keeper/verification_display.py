@@ -64,7 +64,7 @@ class VerificationProgress:
 def show_trials(screen: Console, trials: list[Trial]) -> None:
     """Show a row for every exhibit and seed, then every problem in full, then the sum of it all."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("cage", "seed", "broken", "rules named", "solution"):
+    for column in ("id", "seed", "broken", "rules named", "solution"):
         table.add_column(column, overflow="fold", no_wrap=column == "rules named")
     table.add_column("seconds", justify="right")
     pairs = {(trial.exhibit.id, trial.seed, trial.solution): trial for trial in trials}
@@ -97,7 +97,7 @@ def _result(trial: Trial) -> Text:
 
 def _show_problems(screen: Console, trial: Trial) -> None:
     name = "solution" if trial.solution else "broken script"
-    screen.print(Text(f"cage {trial.exhibit.id}, seed {trial.seed}, {name}", "bold red"))
+    screen.print(Text(f"exhibit {trial.exhibit.id}, seed {trial.seed}, {name}", "bold red"))
     for problem in trial.problems:
         screen.print(f"  {problem}", soft_wrap=True)
     if not trial.outcome.ok:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bugs.learner.commands import Learner
 
 Command = Callable[["Learner", argparse.Namespace], int]
-NAMED = "04, bug-04 or 04_wrong_label_count; mystery for the script that was dealt"
+NAMED = "04, bug-04 or 04_wrong_label_count; mystery for the mystery script"
 
 
 class Refused(Exception):
@@ -31,17 +31,19 @@ def add_to(commands: Any, takes_json: Callable[[argparse.ArgumentParser], None])
         takes_json(command)
         return command
 
-    add("try", "copy a cage's broken script to attempts/, to repair the copy", _try)
-    add("check", "run your version, and say what is still wrong with it, or that it is repaired", _check)
+    add("try", "copy an exhibit's broken script to attempts/, to repair the copy", _try)
+    add("check", "run your version, and say whether it is repaired or what is still wrong", _check)
     hint = add("hint", "the next of three hints, each of which says more", _hint)
     hint.add_argument("number", nargs="?", type=int, choices=(1, 2, 3), metavar="1|2|3", help="that one")
-    add("diff", "show how yours differs from our solution, and why ours is so", _diff)
-    reset = add("reset", "put your version aside, as a backup, and begin anew", _reset)
+    add("diff", "show how yours differs from our solution, and the reason for ours", _diff)
+    reset = add("reset", "put your version aside, as a backup, and start over", _reset)
     reset.add_argument("--yes", action="store_true", help="do not ask")
     add("watch", "check your version now and whenever it is saved, until it is repaired", _watch)
-    add("progress", "the way so far", lambda learner, _: learner.progress(), id=False)
-    add("next", "where to go on", lambda learner, _: learner.next(), id=False)
-    mystery = add("mystery", "a script with the bug of a cage that is not told", _mystery, id=False)
+    add("progress", "how far you are", lambda learner, _: learner.progress(), id=False)
+    add("next", "what to do next", lambda learner, _: learner.next(), id=False)
+    mystery = add(
+        "mystery", "a script with the bug of some exhibit; which one is for you to find", _mystery, id=False
+    )
     mystery.add_argument("--new", action="store_true", help="another one; the old is kept as a backup")
 
 

@@ -30,7 +30,7 @@ class Learner:
 
     Args:
         root: of the zoo.
-        exhibits: its cages, by id.
+        exhibits: its exhibits, by id.
         as_json: whether commands print one JSON object each, and nothing else, on standard output.
     """
 
@@ -40,7 +40,7 @@ class Learner:
         self._told: set[str] = set()
 
     def try_(self, name: str) -> int:
-        """Copy a cage's script into `attempts/`, unless there is a copy already."""
+        """Copy an exhibit's script into `attempts/`, unless there is a copy already."""
         attempt, word, is_mystery = self._attempt(name)
         if is_mystery:
             return self.mystery(new=False)
@@ -86,7 +86,7 @@ class Learner:
         """Check an attempt now, and after each change of its file, until Ctrl-C.
 
         Args:
-            name: of the cage.
+            name: of the exhibit.
             rounds: checks after which to stop; None for no limit.
         """
         attempt, word, is_mystery = self._attempt(name)
@@ -130,7 +130,7 @@ class Learner:
         lines, why = self._difference(attempt, is_mystery), self._why(attempt.exhibit)
         if not self._say({"exhibit": word, "cage": attempt.exhibit.id, "diff": lines, "why": why}):
             screen = self._screen()
-            display.show_difference(screen, lines, "- what stands there   + our solution")
+            display.show_difference(screen, lines, "- now   + our solution")
             display.show_why(screen, why)
         return 0
 
@@ -138,19 +138,21 @@ class Learner:
         """Put an attempt aside and begin anew, after asking.
 
         Args:
-            name: of the cage.
+            name: of the exhibit.
             yes: whether the learner has already said so.
             ask: asks a question; None: there is nobody to ask.
         """
         attempt, word, is_mystery = self._attempt(name)
         if is_mystery:
-            raise Refused("a mystery is dealt anew: python -m bugs mystery --new (the old one is kept)")
+            raise Refused("for another mystery: python -m bugs mystery --new (the old one is kept)")
         if not attempt.folder.exists():
-            raise Refused(f"there is no attempt at cage {word} to begin anew: python -m bugs try {word}")
+            raise Refused(f"there is no attempt at exhibit {word} to reset: python -m bugs try {word}")
         if not yes:
             if ask is None:
-                raise Refused(f"reset asks first, and here is nobody to ask: python -m bugs reset {word} --yes")
-            answer = ask(f"Put {attempt.shown} aside, as a backup, and begin anew? [y/N] ")
+                raise Refused(
+                    f"reset asks first, and there is no terminal to ask in: python -m bugs reset {word} --yes"
+                )
+            answer = ask(f"Put {attempt.shown} aside, as a backup, and start over? [y/N] ")
             if answer.strip().lower() not in ("y", "yes"):
                 self._screen().print("Nothing changed.")
                 return 1
@@ -161,7 +163,7 @@ class Learner:
         if not self._say({"exhibit": word, "reset": True, "backup": kept}):
             screen = self._screen()
             display.show_attempt(screen, attempt, attempt.exhibit, True)
-            screen.print(f"the old one is kept: {kept}")
+            screen.print(f"the old one is kept in {kept}")
         return 0
 
     def progress(self) -> int:
@@ -219,11 +221,11 @@ class Learner:
         original = self._progress().of(word).original
         if original and original != fingerprint(attempt.exhibit.script):
             notes.append(
-                "The cage's script has changed since you copied it. Yours was checked as it is; "
+                "The exhibit's script has changed since you copied it. Yours was checked as it is; "
                 f"python -m bugs reset {word} copies the new one."
             )
         if is_mystery and made.passed:
-            notes.append(f"It was cage {attempt.exhibit.id}, {attempt.exhibit.title}.")
+            notes.append(f"It was exhibit {attempt.exhibit.id}, {attempt.exhibit.title}.")
         return notes
 
     def _difference(self, attempt: Attempt, is_mystery: bool) -> list[str]:
@@ -237,15 +239,15 @@ class Learner:
         return display.reasons(exhibit.why.read_text("utf-8")) if exhibit.why.is_file() else ""
 
     def _attempt(self, name: str) -> tuple[Attempt, str, bool]:
-        """Return the attempt that a name means, the word for its cage, and whether it is the mystery."""
+        """Return the attempt that a name means, the word for its exhibit, and whether it is the mystery."""
         if name.strip().lower() == mystery.NAME:
             exhibit = mystery.dealt_cage(self._exhibits.values(), self._progress().mystery)
             if exhibit is None:
-                raise Refused("no mystery was dealt yet: python -m bugs mystery")
+                raise Refused("there is no mystery yet: python -m bugs mystery")
             return Attempt(exhibit, mystery.NAME), mystery.NAME, True
         exhibit = find(self._exhibits, name.removeprefix(f"{FOLDER}/").removesuffix("/train.py"))
         attempt = Attempt(exhibit, exhibit.folder)
-        if not attempt.folder.exists():  # a later version of the zoo may have renamed the cage
+        if not attempt.folder.exists():  # a later version of the zoo may have renamed the exhibit
             older = sorted((self._root / FOLDER).glob(f"{exhibit.id}_*/train.py"))
             if len(older) == 1:
                 return Attempt(exhibit, older[0].parent.name), exhibit.id, False

@@ -19,7 +19,7 @@ from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
 WIDEST = 100  # columns of running text
-NARROW = 60  # columns below which a cage's details stand on a line of their own
+NARROW = 60  # columns below which an exhibit's details stand on a line of their own
 BAR = 30  # cells at most
 MARKS = {"repaired": "✓", "begun": "…", "new": "·"}
 
@@ -38,16 +38,19 @@ def show_attempt(screen: Console, attempt: Attempt, exhibit: Exhibit | None, is_
     Args:
         screen: what it is shown on.
         attempt: the copy.
-        exhibit: the cage; None if it is not to be told.
+        exhibit: the exhibit; None if it is not to be told.
         is_new: whether it was made just now.
     """
     if exhibit is None:
         screen.print(Text("a mystery", "bold"))
-        _print(screen, "One of the cages' bugs, and nothing says which. It fails the same way every time.")
+        _print(
+            screen,
+            "It has the bug of one exhibit; which one is for you to find. It fails the same way every time.",
+        )
     else:
-        screen.print(Text(f"cage {exhibit.id}  {exhibit.title}", "bold"))
+        screen.print(Text(f"exhibit {exhibit.id}  {exhibit.title}", "bold"))
     if not is_new:
-        _print(screen, "You have begun already, and nothing was overwritten.")
+        _print(screen, "You have begun already; nothing was overwritten.")
     word = attempt.name if exhibit is None else exhibit.id
     _steps(
         screen,
@@ -56,7 +59,7 @@ def show_attempt(screen: Console, attempt: Attempt, exhibit: Exhibit | None, is_
             ("run it", f"python {attempt.shown}"),
             ("then", f"repair it, and python -m bugs check {word}"),
             ("stuck?", f"python -m bugs hint {word}"),
-            *([] if is_new else [("anew", f"python -m bugs reset {word}")]),
+            *([] if is_new else [("over", f"python -m bugs reset {word}")]),
         ],
     )
 
@@ -64,8 +67,8 @@ def show_attempt(screen: Console, attempt: Attempt, exhibit: Exhibit | None, is_
 def show_check(screen: Console, check: Check, word: str, notes: Sequence[str]) -> None:
     """Show what was looked at, what is wrong and what to do, and how the check ended."""
     colour = "green" if check.passed else "red"
-    heading = "recovered, the cage is open" if check.passed else "not repaired yet"
-    screen.print(Rule(Text(f"cage {word}: {heading}", f"bold {colour}"), align="left", style=colour))
+    heading = "repaired" if check.passed else "not repaired yet"
+    screen.print(Rule(Text(f"{_named(word)}: {heading}", f"bold {colour}"), align="left", style=colour))
     for judgement in check.judgements:
         line = Text("✓ " if judgement.ok else "✗ ", "green" if judgement.ok else "red")
         line.append(f"{judgement.name}: ", "bold")
@@ -88,7 +91,7 @@ def show_difference(screen: Console, lines: Sequence[str], heading: str) -> None
     """Show a unified diff; without colour the signs in front of the lines say it all."""
     screen.print()
     if not lines:
-        screen.print("Yours is ours, line by line.")
+        screen.print("Yours is the same as ours, line by line.")
         return
     screen.print(Text(heading, "bold"))
     for line in lines:
@@ -100,7 +103,7 @@ def show_why(screen: Console, why: str) -> None:
     """Show why our repair is as it is."""
     if why:
         screen.print()
-        screen.print(Text("why ours is so", "bold"))
+        screen.print(Text("the reason for ours", "bold"))
         _print(screen, why)
 
 
@@ -115,7 +118,7 @@ def reasons(markdown: str) -> str:
 
 def show_hint(screen: Console, word: str, number: int, hint: str) -> None:
     """Show one hint, and how to get more."""
-    _print(screen, f"cage {word}, hint {number} of {HINTS}: {hint}")
+    _print(screen, f"{_named(word)}, hint {number} of {HINTS}: {hint}")
     if number < HINTS:
         screen.print(f"more: python -m bugs hint {word}", soft_wrap=True)
     else:
@@ -123,10 +126,10 @@ def show_hint(screen: Console, word: str, number: int, hint: str) -> None:
 
 
 def show_progress(screen: Console, exhibits: Mapping[str, Exhibit], progress: Progress) -> None:
-    """Show the way so far: a bar, and every cage in the order of the book with what was done in it."""
+    """Show the way so far: a bar, and every exhibit in the order of the book with what was done in it."""
     states = {exhibit.id: state_of(progress.of(exhibit.id)) for exhibit in exhibits.values()}
     done, begun = (sum(state == each for state in states.values()) for each in ("repaired", "begun"))
-    screen.print(Text(f"{done} of {count_of(len(exhibits), 'cage')} repaired, {begun} begun", "bold"))
+    screen.print(Text(f"{done} of {count_of(len(exhibits), 'exhibit')} repaired, {begun} begun", "bold"))
     cells = min(BAR, screen.width - 6)
     full = round(cells * done / max(1, len(exhibits)))
     part = min(cells - full, round(cells * begun / max(1, len(exhibits))))
@@ -157,7 +160,7 @@ def state_of(cage: Cage) -> str:
 
 
 def details_of(cage: Cage) -> str:
-    """Say what was done in a cage, in a few words."""
+    """Say what was done in an exhibit, in a few words."""
     parts = [count_of(cage.checks, "check")] if cage.checks else []
     parts += [count_of(cage.hints, "hint")] if cage.hints else []
     parts += ["after our solution" if cage.repaired else "our solution seen"] if cage.solution_seen else []
@@ -169,6 +172,11 @@ def show_step(screen: Console, step: Step) -> None:
     """Say where to go on."""
     _print(screen, step.said)
     screen.print(Text(step.command, "bold"), soft_wrap=True)
+
+
+def _named(word: str) -> str:
+    """Return "exhibit 04", or "mystery"."""
+    return word if word == "mystery" else f"exhibit {word}"
 
 
 def _steps(screen: Console, rows: Sequence[tuple[str, str]]) -> None:

@@ -1,7 +1,7 @@
-"""A script whose bug is not told: one of the cages, in other clothes.
+"""A script whose bug is not told: one of the exhibits, in other clothes.
 
-The names and the docstring that would give the cage away are changed; what the script does is not. Which
-cage it is stands in no file: `progress.json` holds a digest, which is compared with those of all cages.
+The names and the docstring that would give the exhibit away are changed; what the script does is not. Which
+exhibit it is stands in no file: `progress.json` holds a digest, which is compared with those of all exhibits.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ DOCSTRING = "Train a small network.\n\n$ python attempts/mystery/train.py\n"
 
 
 def digest(exhibit: Exhibit, salt: str) -> str:
-    """Return what `progress.json` remembers of a cage that was dealt: "salt:hash"."""
+    """Return what `progress.json` remembers of an exhibit that was dealt: "salt:hash"."""
     return f"{salt}:{hashlib.sha256(f'{salt} {exhibit.folder}'.encode()).hexdigest()}"
 
 
 def dealt_cage(exhibits: Iterable[Exhibit], remembered: str) -> Exhibit | None:
-    """Return the cage that was dealt; None if none was, or it is no longer there."""
+    """Return the exhibit that was dealt; None if none was, or it is no longer there."""
     salt = remembered.partition(":")[0]
     return next((exhibit for exhibit in exhibits if digest(exhibit, salt) == remembered), None)
 
 
 def deal(exhibits: Sequence[Exhibit], solved: Iterable[str], chance: random.Random) -> Exhibit:
-    """Choose a cage at random, of those not yet solved as long as there are any.
+    """Choose an exhibit at random, of those not yet solved as long as there are any.
 
     Raises:
-        ValueError: there are no cages.
+        ValueError: there are no exhibits.
     """
     if not exhibits:
-        raise ValueError("there are no cages to deal a mystery from")
+        raise ValueError("there are no exhibits to deal a mystery from")
     known = set(solved)
     return chance.choice([each for each in exhibits if each.id not in known] or list(exhibits))
 

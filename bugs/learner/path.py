@@ -1,4 +1,4 @@
-"""The order in which the cages are best opened, and where to go on."""
+"""The order in which the exhibits are best opened, and where to go on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bugs.keeper.manifest import Exhibit
 from bugs.learner.progress import Progress
 
-# As the book's chapters have them; a test compares. A cage that is not listed comes last.
+# As the book's chapters have them; a test compares. An exhibit that is not listed comes last.
 ORDER = (
     *("04", "01", "09", "19", "20", "02", "10", "05", "11", "12", "13", "15", "06", "16", "17", "18"),
     *("07", "36", "14", "08", "03", "31", "33", "34", "35"),
@@ -20,7 +20,7 @@ class Step:
     """Where to go on.
 
     Attributes:
-        exhibit: the cage; None if all are repaired.
+        exhibit: the exhibit; None if all are repaired.
         begun: whether there is an attempt to go on with.
         said: in a sentence.
         command: what to type.
@@ -33,24 +33,24 @@ class Step:
 
 
 def in_order(exhibits: Mapping[str, Exhibit]) -> list[Exhibit]:
-    """Return the cages in the order of the book."""
+    """Return the exhibits in the order of the book."""
     return sorted(exhibits.values(), key=lambda e: (ORDER.index(e.id) if e.id in ORDER else len(ORDER), e.id))
 
 
 def next_step(exhibits: Mapping[str, Exhibit], progress: Progress) -> Step:
-    """Return a cage that was begun and is not repaired, else the first of the path that is not; else a mystery."""
+    """Return an exhibit that was begun and not repaired, else the next of the path, else a mystery."""
     path = [exhibit for exhibit in in_order(exhibits) if not progress.of(exhibit.id).repaired]
     for exhibit in path:
         cage = progress.of(exhibit.id)
         if cage.begun:
-            wrong = f"; the last check found wrong: {cage.wrong}" if cage.wrong else ""
-            said = f"Go on with cage {exhibit.id}, {exhibit.title}{wrong}."
+            wrong = f"; still wrong at the last check: {cage.wrong}" if cage.wrong else ""
+            said = f"Go on with exhibit {exhibit.id}, {exhibit.title}{wrong}."
             return Step(exhibit, True, said, f"python -m bugs check {exhibit.id}")
     if path:
         exhibit = path[0]
-        said = f"The next cage is {exhibit.id}, {exhibit.title}: {symptom_of(exhibit)}."
+        said = f"The next exhibit is {exhibit.id}, {exhibit.title}: {symptom_of(exhibit)}."
         return Step(exhibit, False, said, f"python -m bugs try {exhibit.id}")
-    said = "All cages are repaired. A mystery does not say which bug it has."
+    said = "All exhibits are repaired. Go on with a mystery: a script that does not say which bug it has."
     return Step(None, False, said, "python -m bugs mystery")
 
 

@@ -193,7 +193,7 @@ class TestSessions:
         done = self.nox(clone, "-l")
         assert done.returncode == 0
         fault = "bugs/04_wrong_label_count/exhibit.toml: id: expected two digits in quotes, such as '04', got 4"
-        assert f"warning: a cage without a session: {fault}\n" in done.stderr
+        assert f"warning: an exhibit without a session: {fault}\n" in done.stderr
         assert "- tests -> " in done.stdout
         assert "bug-04" not in done.stdout
 

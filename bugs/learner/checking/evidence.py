@@ -82,7 +82,7 @@ def judgements(exhibit: Exhibit, seen: Evidence) -> list[Judgement]:
 def _ending(exhibit: Exhibit, seen: Evidence) -> Judgement:
     outcome, ending, reason = seen.outcome, seen.outcome.ending, seen.outcome.reason.rstrip(".")
     if outcome.verdict in ("too slow", "too big", "interrupted", "missing dependency"):
-        return Judgement("run", False, f"The script did not come to its end: {reason}.", _ROOM[outcome.verdict])
+        return Judgement("run", False, f"The script did not reach its end: {reason}.", _ROOM[outcome.verdict])
     if outcome.exception is not None:
         line = "" if outcome.called_from is None else f", from line {outcome.called_from.line} of your script"
         if fails_like(exhibit.signature, outcome.exception):
@@ -90,8 +90,8 @@ def _ending(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "run",
             False,
-            f"It fails in another way than the cage's script: {reason}{line}.",
-            "Your change has brought this one in; repair it, or undo that change.",
+            f"It fails, but not as the exhibit's script does: {reason}{line}.",
+            "Your change introduced this one; repair it, or undo that change.",
         )
     if ending.returncode or outcome.verdict == "another failure":
         return Judgement("run", False, f"The script failed: {reason}.", "It must run to its end.")
@@ -123,7 +123,7 @@ def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "rules",
             False,
             f"diagnose run {whose}reports {listed(told)}. {first['message']}",
-            "" if known else "The cage's script does not have this one: your change has brought it in.",
+            "" if known else "The exhibit's script does not have this one: your change introduced it.",
         )
     if seen.report.get("faults") or "stages" not in seen.report:
         return Judgement("rules", False, "diagnose run could not make its report.", "Check once more.")
@@ -138,7 +138,7 @@ def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "rules",
             False,
             f"diagnose run could not judge {listed(unjudged)}" + (f": {why}" if why else "") + ".",
-            "Something that the original does is no longer done; repair it, and leave the rest as it was.",
+            "Your script leaves out something that the original does; repair the bug, and keep the rest.",
         )
     return Judgement("rules", True, f"diagnose run reports nothing; silent now: {listed(exhibit.rules)}.")
 
@@ -161,21 +161,21 @@ def _training(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "training",
             False,
             "Nothing was trained: no optimizer changed a weight.",
-            "A repair trains the model; a number that is only printed is none.",
+            "A repair trains the model; printing a number does not.",
         )
     if models > (1 if ours is None else ours.models):
         return Judgement(
             "training",
             False,
             f"{models} models were trained.",
-            "Train one, as the original does: the best of several is a choice and no repair.",
+            "Train one, as the original does: choosing the best of several repairs nothing.",
         )
     if SEED not in seen.text:
         return Judgement(
             "training",
             False,
             f"The script no longer takes its seed from {SEED}.",
-            "Put the line back: what works with one seed only is luck.",
+            "Put the line back: a repair that needs one seed is luck.",
         )
     said = f"{updates:,} updates of the weights"
     if facts["whole"]:
@@ -198,7 +198,7 @@ def _metric(exhibit: Exhibit, seen: Evidence) -> Judgement:
     wanted, printed, signature = exhibit.recovery, seen.outcome.metrics, exhibit.signature
     if wanted.metric not in printed:
         return Judgement(
-            "metric", False, f"It prints no line {wanted.metric}=….", "Leave the lines that print the results."
+            "metric", False, f"It prints no line {wanted.metric}=….", "Keep the lines that print the results."
         )
     value = printed[wanted.metric]
     shown = f"It prints {wanted.metric}={value:g}"
@@ -209,10 +209,10 @@ def _metric(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "metric",
             False,
-            f"{shown}; recovered is {wanted.condition}.",
-            "The symptom is still there." if as_before else "Better than broken is not yet recovered.",
+            f"{shown}; a repair reaches {wanted.condition}.",
+            "The symptom is still there." if as_before else "That is better than before, and not enough yet.",
         )
-    return Judgement("metric", True, f"{shown}; recovered is {wanted.condition}.")
+    return Judgement("metric", True, f"{shown}; a repair reaches {wanted.condition}.")
 
 
 def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
@@ -221,14 +221,14 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "evaluation",
             False,
-            f"The script evaluates its model on nothing, so {wanted.metric} was not measured.",
-            "Leave the evaluation as the original has it.",
+            f"The script never evaluates its model, so {wanted.metric} was not measured.",
+            "Keep the evaluation of the original.",
         )
     if facts["evaluated"] >= FEWEST_EVALUATED and facts["evaluated_on_trained"] >= SAME_ROWS:
         return Judgement(
             "evaluation",
             False,
-            f"{facts['evaluated_on_trained']:.0%} of the rows that the script evaluates on, it has trained on.",
+            f"{facts['evaluated_on_trained']:.0%} of the rows that the script evaluates on were also trained on.",
             "Evaluate on rows that the model has not seen.",
         )
     if exam is None:
@@ -242,7 +242,7 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "evaluation",
             False,
             "The check could not evaluate your model: the end of our script failed on it.",
-            "Keep what goes into the model and what comes out of it as the original has it.",
+            "Keep the inputs and outputs of the model as they are in the original.",
         )
     if exam["on_trained"] >= SAME_ROWS:
         return Judgement(
@@ -258,7 +258,7 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "evaluation",
             False,
-            f"{said}; recovered is {wanted.condition}.",
+            f"{said}; a repair reaches {wanted.condition}.",
             "The number must come from what the model has learned." if wanted.holds(printed) else "",
         )
     if exhibit.exam is None and wanted.holds(printed) and abs(printed - value) > DISAGREEMENT:
@@ -266,7 +266,7 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "evaluation",
             False,
             f"{said}; your script prints {printed:g}.",
-            "Evaluate with the rows and by the measure of the original.",
+            "Evaluate on the same rows and with the same metric as the original.",
         )
     return Judgement("evaluation", True, f"{said}.")
 

@@ -55,7 +55,7 @@ class TestList:
         zoo.cage()
         done = zoo.bugs("list")
         assert [line.split() for line in done.stdout.splitlines()[:3]] == [
-            ["cage", "title", "framework", "stage", "symptom", "rules"],
+            ["id", "title", "framework", "stage", "symptom", "rules"],
             ["01", "The", "raw", "dataset", "PyTorch", "model", "throws", "labels-out-of-range"],
             ["04", *["Three", "labels,", "two", "outputs", "PyTorch", "model", "throws", "labels-out-of-range"]],
         ]
@@ -66,8 +66,8 @@ class TestList:
         zoo.cage()
         done = zoo.bugs("list")
         rows = done.stdout.splitlines()
-        assert rows[1].rstrip() == "01    broken manifest, see below"
-        assert rows[2].startswith("04    Three labels, two outputs")
+        assert rows[1].rstrip() == "01  broken manifest, see below"
+        assert rows[2].startswith("04  Three labels, two outputs")
         fault = "bugs/01_first/exhibit.toml: budget_s: expected a number of seconds above 0, got 'soon'"
         assert fault in rows
         assert done.returncode == 1
@@ -77,15 +77,15 @@ class TestList:
         [
             (
                 "200",
-                "04    Three labels, two outputs  PyTorch    model  throws   labels-out-of-range, second, third",
+                "04  Three labels, two outputs  PyTorch    model  throws   labels-out-of-range, second, third",
             ),
-            ("88", "04    Three labels, two outputs  PyTorch    model  throws   labels-out-of-range +2"),
-            ("80", "04   Three labels, two outputs PyTorch   model throws  labels-out-of-range +2"),
-            ("76", "04    Three labels, two outputs  PyTorch    throws   labels-out-of-range +2"),
-            ("70", "04    Three labels, two outputs  PyTorch    labels-out-of-range +2"),
-            ("40", "04   Three labels, two outputs PyTorch"),
-            ("35", "04    Three labels, two outputs"),
-            ("20", "04 Three labels, tw…"),
+            ("86", "04  Three labels, two outputs  PyTorch    model  throws   labels-out-of-range +2"),
+            ("78", "04 Three labels, two outputs PyTorch   model throws  labels-out-of-range +2"),
+            ("74", "04  Three labels, two outputs  PyTorch    throws   labels-out-of-range +2"),
+            ("68", "04  Three labels, two outputs  PyTorch    labels-out-of-range +2"),
+            ("38", "04 Three labels, two outputs PyTorch"),
+            ("33", "04  Three labels, two outputs"),
+            ("20", "04 Three labels, two"),
         ],
     )
     def test_a_narrow_window_gets_fewer_columns(self, zoo: Any, columns: str, row: str) -> None:
@@ -147,11 +147,12 @@ class TestHint:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["04"], "cage 04, hint 1 of 3: Which labels are there?\nmore: python -m bugs hint 04\n"),
-            (["4", "2"], "cage 04, hint 2 of 3: How many outputs?\nmore: python -m bugs hint 04\n"),
+            (["04"], "exhibit 04, hint 1 of 3: Which labels are there?\nmore: python -m bugs hint 04\n"),
+            (["4", "2"], "exhibit 04, hint 2 of 3: How many outputs?\nmore: python -m bugs hint 04\n"),
             (
                 ["bug-04", "3"],
-                "cage 04, hint 3 of 3: num_labels is 2 if you say nothing.\nthe repair: python -m bugs diff 04\n",
+                "exhibit 04, hint 3 of 3: num_labels is 2 if you say nothing.\n"
+                "the repair: python -m bugs diff 04\n",
             ),
         ],
     )

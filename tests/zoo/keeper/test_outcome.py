@@ -126,7 +126,9 @@ class TestVerdict:
         zoo.cage("02_rows", title="Rows of many lengths", broken="raise IndexError('rows')\n", signature=other)
         code, said = zoo.run("04")
         assert (code, said["verdict"], said["failure_of"]) == (1, "another failure", ["02"])
-        assert "it is the failure of cage 02, Rows of many lengths: nox -s bug-02" in zoo.bugs("run", "04").stdout
+        assert (
+            "it is the failure of exhibit 02, Rows of many lengths: nox -s bug-02" in zoo.bugs("run", "04").stdout
+        )
 
     def test_a_syntax_error_is_shown_as_the_readers_own(self, zoo: Any) -> None:
         zoo.cage(broken="model = (\n")

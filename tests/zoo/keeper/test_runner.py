@@ -196,11 +196,11 @@ class TestBlock:
     def test_says_reproduced_as_expected_and_what_to_do_next(self, zoo: Any) -> None:
         zoo.cage()
         done = zoo.bugs("run", "04")
-        block = done.stdout[done.stdout.index("cage 04: ") :]
+        block = done.stdout[done.stdout.index("exhibit 04: ") :]
         took = next(line for line in block.splitlines() if line.startswith("took"))
         block = block.replace(took + "\n", "")
         assert [line.rstrip(" ─") for line in block.splitlines()] == [
-            "cage 04: reproduced, as expected",
+            "exhibit 04: reproduced, as expected",
             "exception    ValueError",
             "message      Target 2 is out of bounds.",
             "surfaced     bugs/04_wrong_label_count/train.py:5 in loss",
@@ -216,14 +216,14 @@ class TestBlock:
         zoo.cage(broken="print('eval_accuracy=0.74')\n")
         done = zoo.bugs("run", "04")
         assert done.returncode == 1
-        assert "cage 04: repaired " in done.stdout
+        assert "exhibit 04: repaired " in done.stdout
         assert "eval_accuracy=0.74 (>= 0.5 is a recovery)" in done.stdout
         assert "well done" in done.stdout
 
     def test_another_failure_stands_beside_the_declared_one(self, zoo: Any) -> None:
         zoo.cage(broken="raise KeyError('labels')\n")
         done = zoo.bugs("run", "04")
-        assert "cage 04: not the failure that this cage holds" in done.stdout
+        assert "exhibit 04: not the failure of this exhibit" in done.stdout
         assert "exception    KeyError" in done.stdout
         assert r"declared     ValueError with '^Target \\d is out of bounds'" in done.stdout
 

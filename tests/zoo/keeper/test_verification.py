@@ -134,7 +134,7 @@ class TestTable:
             "04 seed 1 solution ✓ eval_accuracy=0.7",
         ]
         header, first, second = (line.split() for line in lines[4:7])
-        assert header == ["cage", "seed", "broken", "rules", "named", "solution", "seconds"]
+        assert header == ["id", "seed", "broken", "rules", "named", "solution", "seconds"]
         assert first[:7] == ["04", "0", "✓", "AssertionError", "installation-mismatch", "✓", "eval_accuracy=0.6"]
         assert second[:7] == ["04", "1", "✓", "AssertionError", "installation-mismatch", "✓", "eval_accuracy=0.7"]
         assert lines[-1] == "4 of 4 trials are as declared."
@@ -144,7 +144,7 @@ class TestTable:
         add_cage(zoo, **FAILS, repaired="import sys\nprint('out of luck', file=sys.stderr)\nsys.exit(3)\n")
         done = zoo.bugs("verify")
         assert done.stdout.splitlines()[-5:] == [
-            "cage 04, seed 0, solution",
+            "exhibit 04, seed 0, solution",
             "  another failure: ended with exit code 3, and no exception was printed",
             "    out of luck",
             "",

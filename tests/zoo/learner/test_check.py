@@ -82,7 +82,7 @@ class TestWithoutTraining:
         script = zoo.root / "attempts" / "04_wrong_label_count" / "train.py"
         script.write_text("print(undefined)\n")
         assert self.said(zoo) == (
-            "It fails in another way than the cage's script: NameError: name 'undefined' is not defined, from "
+            "It fails, but not as the exhibit's script does: NameError: name 'undefined' is not defined, from "
             "line 1 of your script."
         )
 
@@ -131,8 +131,8 @@ class TestWithoutTraining:
         original.write_text("OUTPUTS = 2\n" + original.read_text())
         notes = json.loads(zoo.bugs("check", "04", "--json").stdout)["notes"]
         assert notes == [
-            "The cage's script has changed since you copied it. Yours was checked as it is; python -m bugs reset "
-            "04 copies the new one."
+            "The exhibit's script has changed since you copied it. Yours was checked as it is; python -m bugs "
+            "reset 04 copies the new one."
         ]
 
 

@@ -32,7 +32,7 @@ class TestTry:
         assert done.returncode == 0
         assert (zoo.root / ATTEMPT).read_text() == f'"""Train.\n\n$ python {ATTEMPT}\n"""\nprint(1)\n'
         assert done.stdout.splitlines() == [
-            "cage 04  Three labels, two outputs",
+            "exhibit 04  Three labels, two outputs",
             f"yours   {ATTEMPT}",
             f"run it  python {ATTEMPT}",
             "then    repair it, and python -m bugs check 04",
@@ -68,7 +68,8 @@ class TestReset:
         zoo.bugs("try", "04")
         done = zoo.bugs("reset", "04")
         assert done.returncode == 2
-        assert done.stderr == "bugs: reset asks first, and here is nobody to ask: python -m bugs reset 04 --yes\n"
+        assert done.stderr.startswith("bugs: reset asks first, and there is no terminal to ask in: python")
+        assert done.stderr.endswith(" -m bugs reset 04 --yes\n")
 
     def test_the_old_one_is_kept(self, zoo: Any) -> None:
         script = zoo.cage()
@@ -82,7 +83,7 @@ class TestReset:
     def test_there_is_nothing_to_begin_anew(self, zoo: Any) -> None:
         zoo.cage()
         done = zoo.bugs("reset", "04", "--yes")
-        message = "bugs: there is no attempt at cage 04 to begin anew: python -m bugs try 04\n"
+        message = "bugs: there is no attempt at exhibit 04 to reset: python -m bugs try 04\n"
         assert (done.returncode, done.stderr) == (2, message)
 
 
@@ -105,7 +106,7 @@ class TestHint:
         zoo.cage()
         (zoo.root / "attempts").write_text("a file where the folder would be")
         done = zoo.bugs("hint", "04")
-        assert done.stdout.startswith("cage 04, hint 1 of 3: Which labels are there?")
+        assert done.stdout.startswith("exhibit 04, hint 1 of 3: Which labels are there?")
         assert done.stderr.startswith("bugs: attempts/progress.json cannot be ")
         assert done.returncode == 0
 
@@ -155,7 +156,7 @@ class TestProgress:
     def test_it_fits_the_window_and_needs_no_colour(self, half_way: Any, columns: int) -> None:
         done = half_way.bugs("progress", COLUMNS=str(columns))
         lines = done.stdout.splitlines()
-        assert lines[0] == "1 of 3 cages repaired, 1 begun"
+        assert lines[0] == "1 of 3 exhibits repaired, 1 begun"
         assert lines[1].endswith(" 33%")
         assert max(map(len, lines)) <= columns
         assert "\x1b" not in done.stdout
@@ -197,7 +198,7 @@ class TestMystery:
     def test_none_was_dealt(self, zoo: Any) -> None:
         zoo.cage()
         done = zoo.bugs("check", "mystery")
-        assert (done.returncode, done.stderr) == (2, "bugs: no mystery was dealt yet: python -m bugs mystery\n")
+        assert (done.returncode, done.stderr) == (2, "bugs: there is no mystery yet: python -m bugs mystery\n")
 
 
 def test_a_check_of_nothing_says_how_to_begin(zoo: Any) -> None:

@@ -54,7 +54,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
         (True, "It runs to its end, in 12 s."),
         (True, "diagnose run reports nothing; silent now: labels-out-of-range and non-finite-loss."),
         (True, "563 updates of the weights, with 9,000 different rows; ours: 563 and 9,000."),
-        (True, "It prints eval_accuracy=0.75; recovered is >= 0.6."),
+        (True, "It prints eval_accuracy=0.75; a repair reaches >= 0.6."),
         (True, "We evaluated your model ourselves, and got eval_accuracy=0.75."),
     ]
 
@@ -69,7 +69,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             ),
             [
                 ("rules", "diagnose run still reports non-finite-loss. The message of non-finite-loss."),
-                ("metric", "It prints eval_accuracy=0.333; recovered is >= 0.6. The symptom is still there."),
+                ("metric", "It prints eval_accuracy=0.333; a repair reaches >= 0.6. The symptom is still there."),
             ],
         ),
         (
@@ -77,9 +77,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "rules",
-                    "diagnose run reports ragged-batch. The message of ragged-batch. The cage's script does not "
-                    "have "
-                    "this one: your change has brought it in.",
+                    "diagnose run reports ragged-batch. The message of ragged-batch. The exhibit's script does "
+                    "not have this one: your change introduced it.",
                 )
             ],
         ),
@@ -91,9 +90,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "rules",
-                    "diagnose run could not judge labels-out-of-range: no labels. Something that the original "
-                    "does is "
-                    "no longer done; repair it, and leave the rest as it was.",
+                    "diagnose run could not judge labels-out-of-range: no labels. Your script leaves out "
+                    "something that the original does; repair the bug, and keep the rest.",
                 )
             ],
         ),
@@ -102,9 +100,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "Nothing was trained: no optimizer changed a weight. A repair trains the model; a number "
-                    "that is "
-                    "only printed is none.",
+                    "Nothing was trained: no optimizer changed a weight. A repair trains the model; printing "
+                    "a number does not.",
                 ),
                 ("evaluation", "There is no trained model to evaluate. Let the script train one."),
             ],
@@ -125,9 +122,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "5 models were trained. Train one, as the original does: the best of several is a choice and "
-                    "no "
-                    "repair.",
+                    "5 models were trained. Train one, as the original does: choosing the best of several "
+                    "repairs nothing.",
                 )
             ],
         ),
@@ -136,22 +132,21 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "The script no longer takes its seed from ZOO_SEED. Put the line back: what works with one "
-                    "seed "
-                    "only is luck.",
+                    "The script no longer takes its seed from ZOO_SEED. Put the line back: a repair "
+                    "that needs one seed is luck.",
                 )
             ],
         ),
         (
             evidence("done\n"),
-            [("metric", "It prints no line eval_accuracy=…. Leave the lines that print the results.")],
+            [("metric", "It prints no line eval_accuracy=…. Keep the lines that print the results.")],
         ),
         (
             evidence("eval_accuracy=0.99\n", exam=EXAM | {"metrics": {"eval_accuracy": 0.34}}),
             [
                 (
                     "evaluation",
-                    "We evaluated your model ourselves, and got eval_accuracy=0.34; recovered is >= 0.6. The "
+                    "We evaluated your model ourselves, and got eval_accuracy=0.34; a repair reaches >= 0.6. The "
                     "number "
                     "must come from what the model has learned.",
                 )
@@ -163,7 +158,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
                 (
                     "evaluation",
                     "We evaluated your model ourselves, and got eval_accuracy=0.75; your script prints 0.99. "
-                    "Evaluate with the rows and by the measure of the original.",
+                    "Evaluate on the same rows and with the same metric as the original.",
                 )
             ],
         ),
@@ -172,8 +167,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "100% of the rows that the script evaluates on, it has trained on. Evaluate on rows that the "
-                    "model has not seen.",
+                    "100% of the rows that the script evaluates on were also trained on. Evaluate on rows that "
+                    "the model has not seen.",
                 )
             ],
         ),
@@ -182,8 +177,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "The script evaluates its model on nothing, so eval_accuracy was not measured. Leave the "
-                    "evaluation as the original has it.",
+                    "The script never evaluates its model, so eval_accuracy was not measured. Keep the "
+                    "evaluation of the original.",
                 )
             ],
         ),
@@ -261,7 +256,7 @@ class TestScriptsThatFail:
 
     def test_in_another_way(self) -> None:
         (said,) = self.judged("04", "NameError: name 'modle' is not defined")
-        assert said.startswith("It fails in another way than the cage's script: NameError: name 'modle' is not")
+        assert said.startswith("It fails, but not as the exhibit's script does: NameError: name 'modle' is not")
 
 
 def test_a_training_whose_rows_cannot_be_read_is_judged_by_their_number() -> None:

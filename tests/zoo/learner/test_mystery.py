@@ -61,5 +61,5 @@ def test_what_is_solved_is_dealt_again_only_when_all_are() -> None:
     others = [exhibit.id for exhibit in CAGES if exhibit.id != "12"]
     assert {deal(CAGES, others, random.Random(seed)).id for seed in range(5)} == {"12"}
     assert len({deal(CAGES, CATALOGUE, random.Random(seed)).id for seed in range(20)}) > 5
-    with pytest.raises(ValueError, match="no cages"):
+    with pytest.raises(ValueError, match="no exhibits"):
         deal([], (), random.Random(0))

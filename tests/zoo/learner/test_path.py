@@ -27,13 +27,13 @@ def test_a_cage_that_the_book_does_not_place_comes_last() -> None:
 def test_the_first_cage_is_that_of_the_first_chapter() -> None:
     step = next_step(CATALOGUE, Progress())
     assert step.command == "python -m bugs try 04"
-    assert step.said == "The next cage is 04, Three labels, two outputs: a script that fails with an exception."
+    assert step.said == "The next exhibit is 04, Three labels, two outputs: a script that fails with an exception."
 
 
 def test_what_was_begun_comes_first() -> None:
     step = next_step(CATALOGUE, Progress({"04": DONE, "12": Cage(begun="today", wrong="rules, metric")}))
     assert step.command == "python -m bugs check 12"
-    assert "the last check found wrong: rules, metric" in step.said
+    assert "still wrong at the last check: rules, metric" in step.said
 
 
 def test_at_the_end_there_is_a_mystery() -> None:

@@ -172,7 +172,7 @@ class TestAssemble:
         toc = yaml.safe_load((source / "_toc.yml").read_text())
         (chapters,) = (part["chapters"] for part in toc["parts"] if part["caption"] == "Chapters")
         in_sidebar = [section["file"] for entry in chapters for section in entry.get("sections", [])]
-        cards = (source / "_generated" / "cages.md").read_text()
+        cards = (source / "_generated" / "exhibits.md").read_text()
         links = [line for line in cards.splitlines() if line.startswith(":link: ")]
         assert links == [f":link: {page}" for page in in_sidebar]
         assert sorted(in_sidebar) == sorted(exhibit.page for exhibit in EXHIBITS)
@@ -186,10 +186,10 @@ class TestAssemble:
         for one, following in itertools.pairwise(in_order):
             first, last = (nbformat.read(source / f"{e.page}.ipynb", as_version=4) for e in (one, following))
             assert (
-                f"**Next**: [cage {following.id}, {following.title}]({following.folder}.ipynb)"
+                f"**Next**: [exhibit {following.id}, {following.title}]({following.folder}.ipynb)"
                 in first.cells[-1].source
             )
-            assert f"Follows [cage {one.id}, {one.title}]({one.folder}.ipynb)." in last.cells[0].source
+            assert f"Follows [exhibit {one.id}, {one.title}]({one.folder}.ipynb)." in last.cells[0].source
         for chapter in CHAPTERS:
             for exhibit in (exhibit for exhibit in EXHIBITS if exhibit.id in chapter.cages):
                 page = nbformat.read(source / f"{exhibit.page}.ipynb", as_version=4)

@@ -26,12 +26,12 @@ class TestRulePage:
         assert lines[0] == f"# {rule.name}"
         assert rule.summary() in page.replace("\n", " ")
         assert f"- **Stage** [{rule.stage}](#stage-{rule.stage})" in lines
-        (cage,) = (line for line in lines if line.startswith("- **Cage** "))
+        (cage,) = (line for line in lines if line.startswith("- **Exhibit** "))
         shown = [exhibit for exhibit in EXHIBITS if rule.name in exhibit.rules]
         if shown:
             assert all(f"[{exhibit.id} {exhibit.title}](../{exhibit.page}.ipynb)" in cage for exhibit in shown)
         else:
-            assert cage == f"- **Cage** none: {reasons_without_exhibit(ROOT)[rule.name]}"
+            assert cage == f"- **Exhibit** none: {reasons_without_exhibit(ROOT)[rule.name]}"
 
     def test_says_which_ways_in_find_it(self) -> None:
         ways = {rule.name: pages.ways_in(rule) for rule in all_rules()}
