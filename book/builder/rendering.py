@@ -1,4 +1,4 @@
-"""Jupyter Book makes the site, every warning an error, and nothing on it may come from elsewhere."""
+"""Jupyter Book makes the site, every warning an error; nothing comes from elsewhere, every figure has words."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ NAMED_ONLY = {"canonical", "author", "license", "search"}  # links that a browse
 UNNAMED = re.compile(
     r'(<a class="(?:current )?reference internal"[^>]*>\s*)([^<]+?)(\s*</a>\s*<details[^>]*>)<summary>'
 )
+FILE = re.compile(r"\.(png|svg|jpe?g|gif|webp)$", re.IGNORECASE)  # the words that Sphinx puts where there are none
 OUTSIDE = re.compile(r"^\s*(https?:)?//", re.IGNORECASE)
 OUTSIDE_IN_CSS = re.compile(r"""(?:url\(\s*|@import\s+)["']?((?:https?:)?//[^"')\s;]+)""", re.IGNORECASE)
 
@@ -41,7 +42,8 @@ def render(source: Path, book: Path, constraints: Path) -> bool:
     page, but says nothing about the warnings of pages that it skips: a build that failed would then pass.
 
     Raises:
-        RenderingFailed: Jupyter Book warned or failed, or a page fetches something from elsewhere.
+        RenderingFailed: Jupyter Book warned or failed, a page fetches something from elsewhere, or a figure has no
+            words for those who do not see it.
     """
     site, stamp = book / "_build" / "html", book / "_build" / "rendered"
     key = _digest(source, constraints)
@@ -59,6 +61,10 @@ def render(source: Path, book: Path, constraints: Path) -> bool:
     _name_triangles(site)
     if outside := fetched_from_elsewhere(site):
         raise RenderingFailed("The book must open without a network, but it would fetch:\n\n" + "\n".join(outside))
+    if silent := figures_without_words(site):
+        raise RenderingFailed(
+            "Every figure needs words (mystnb: image: alt) for its reader:\n\n" + "\n".join(silent)
+        )
     stamp.write_text(key)
     return True
 
@@ -85,6 +91,32 @@ def fetched_from_elsewhere(site: Path) -> list[str]:
         for address in OUTSIDE_IN_CSS.findall(style.read_text("utf-8")):
             found.append(f"{style.relative_to(site)}: {address}")
     return list(dict.fromkeys(found))
+
+
+def figures_without_words(site: Path) -> list[str]:
+    """List the figures under `site` that say nothing to those who do not see them: `page: figure`."""
+    found = []
+    for page in sorted(site.rglob("*.html")):
+        if page.relative_to(site).parts[0] != "_static":  # where the theme keeps templates
+            reader = _Figures()
+            reader.feed(page.read_text("utf-8"))
+            found += [f"{page.relative_to(site)}: {figure}" for figure in reader.silent]
+    return found
+
+
+class _Figures(HTMLParser):
+    """Collects the images without an alternative text, and the drawings without a label."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.silent: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: (value or "").strip() for name, value in attrs}
+        if tag == "img" and (not values.get("alt") or FILE.search(values["alt"])):
+            self.silent.append(values.get("src", "an image")[:100])
+        if tag == "svg" and not (values.get("aria-label") or values.get("aria-hidden") == "true"):
+            self.silent.append(f"a drawing in line {self.getpos()[0]}")
 
 
 class _Addresses(HTMLParser):

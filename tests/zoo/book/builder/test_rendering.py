@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from book.builder.rendering import RenderingFailed, fetched_from_elsewhere, render
+from book.builder.rendering import RenderingFailed, fetched_from_elsewhere, figures_without_words, render
 
 ROOT = Path(__file__).parents[4]
 
@@ -36,6 +36,27 @@ class TestFetchedFromElsewhere:
         assert fetched_from_elsewhere(tmp_path) == ["zoo.css: https://fonts.example/f.woff2"]
 
 
+class TestFiguresWithoutWords:
+    @pytest.mark.parametrize(
+        ("html", "found"),
+        [
+            ('<img src="_images/a1.png" alt="The loss falls.">', []),
+            ('<img src="_images/a1.png" alt="../_images/a1.png">', ["_images/a1.png"]),
+            ('<img src="_images/a1.svg" alt=" ">', ["_images/a1.svg"]),
+            ('<img src="_images/a1.svg">', ["_images/a1.svg"]),
+            ('<svg role="img" aria-label="Two ranks wait."><path/></svg>', []),
+            ('<svg aria-hidden="true"></svg>', []),
+            ("<p>\n<svg></svg></p>", ["a drawing in line 2"]),
+            ("<p>An img and a svg.</p>", []),
+        ],
+    )
+    def test_finds_images_and_drawings(self, tmp_path: Path, html: str, found: list[str]) -> None:
+        for folder in ("exhibits", "_static"):
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder / "page.html").write_text(html)
+        assert figures_without_words(tmp_path) == [f"exhibits/page.html: {figure}" for figure in found]
+
+
 class TestRender:
     def test_a_warning_is_a_failure_each_time_and_a_mended_page_is_made_once(self, tmp_path: Path) -> None:
         source = tmp_path / "_build" / "source"
@@ -54,6 +75,16 @@ class TestRender:
         assert render(source, tmp_path, constraints) is True
         assert "<h1>Small" in (tmp_path / "_build" / "html" / "index.html").read_text()
         assert render(source, tmp_path, constraints) is False
+
+    def test_a_figure_without_words_is_a_failure(self, tmp_path: Path) -> None:
+        source = tmp_path / "_build" / "source"
+        source.mkdir(parents=True)
+        (source / "_config.yml").write_text("title: Small\nexecute: {execute_notebooks: 'off'}\n")
+        (source / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+        (source / "curve.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+        (source / "index.md").write_text("# Small\n\n![](curve.svg)\n")
+        with pytest.raises(RenderingFailed, match="Every figure needs words"):
+            render(source, tmp_path, ROOT / "constraints.txt")
 
     def test_the_sidebars_folds_have_names(self, tmp_path: Path) -> None:
         source = tmp_path / "_build" / "source"
