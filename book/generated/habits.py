@@ -48,16 +48,26 @@ def habits_page(known: list[Habit], points: list[Point], where: Mapping[str, lis
         "# Habits to copy",
         "",
         f"Practitioners name the same {len(known)} habits again and again. Each is one call here, silent when all "
-        "is well, or a test to run before each training. The examples are run by the tests of this repository.",
+        "is well, or a test to run before each training. The tests of this repository run every example.",
         "",
-        "| habit | call | taught in | tested in |",
-        "|---|---|---|---|",
+        "| habit | call | taught in |",
+        "|---|---|---|",
     ]
     for habit in known:
         calls = ", ".join(f"`diagnostics.{name}`" for name in habit.call)
-        row = f"[{named[habit.point]}](#{habit.point}) | {calls} | {links(where[habit.point])} | `{habit.test}`"
+        row = f"[{named[habit.point]}](#{habit.point}) | {calls} | {links(where[habit.point])}"
         lines.append(f"| {row} |")
     for habit in known:
         heading = named[habit.point].partition(":")[0]
-        lines += ["", f"({habit.point})=", f"## {heading}", "", "```python", habit.example, "```"]
+        lines += [
+            "",
+            f"({habit.point})=",
+            f"## {heading}",
+            "",
+            "```python",
+            habit.example,
+            "```",
+            "",
+            f"Tested in `{habit.test}`.",
+        ]
     return "\n".join([*lines, ""])
