@@ -28,23 +28,23 @@ def scoreboard_page(
         "# What other tools say",
         "",
         "`nox -s scoreboard` runs the script of every exhibit, broken and repaired, with each of these tools in "
-        "turn, called as its documentation says, and writes down what it says. A tool is asked only about "
+        "turn, called as its documentation says, and records what it reports. A tool is asked only about "
         "scripts of its own framework. The tools are made for different things: anomaly mode, "
         "the overflow detector and Lightning's checks look for NaN and infinity, and are silent about the "
         "rest by design. The exhibits are ours, and our rules were written beside them; [the recall](recall.md) "
-        "says how our rules do on other programs.",
+        "shows how our rules do on other programs.",
         "",
         f"- **Measured** {_dates(record)}, on {record.machine}{_not_yet(record, tools, exhibits)}",
         f"- **Versions** {', '.join(f'{name} {version}' for name, version in record.versions.items())}",
         "",
         "## In numbers",
         "",
-        "- **Detected**: it says something of the broken script, as an error or a warning, that it does not say "
-        "of the repaired one.",
+        "- **Detected**: it says something about the broken script, as an error or a warning, that it does not "
+        "say about the repaired one.",
         "- **Named**: what it says is the cause, or leads to the line or layer at fault. For the other tools "
         "we decided, and give the reason below; for ours it is a rule of the exhibit.",
-        "- **False alarms**: repaired scripts of which it says something, as an error or a warning. Advice on "
-        "speed and style, named below, is not counted.",
+        "- **False alarms**: repaired scripts about which it says something, as an error or a warning. Advice "
+        "on speed and style, named below, is not counted.",
         "- **Failed**: scripts whose training it ended by an exception of its own, without a word about them.",
         "- **CPU time**: of a training with the tool, by the same training without it" + _cost_note(record),
         "",
@@ -57,7 +57,7 @@ def scoreboard_page(
         "## By exhibit",
         "",
         f"An empty field: not asked, for another framework or for the reason below. {NOT_MEASURED}: not measured "
-        "yet. *alarm*: it says something of the repaired script.",
+        "yet. *alarm*: it says something about the repaired script.",
         "",
         "| exhibit | the script itself | " + " | ".join(tool.title for tool in tools.values()) + " |",
         "|---|---|" + "---|" * len(tools),
