@@ -52,6 +52,9 @@ def show_attempt(screen: Console, attempt: Attempt, exhibit: Exhibit | None, is_
     if not is_new:
         _print(screen, "You have begun already; nothing was overwritten.")
     word = attempt.name if exhibit is None else exhibit.id
+    again = ("restart", f"python -m bugs reset {word}")
+    if exhibit is None:
+        again = ("another", "python -m bugs mystery --new")
     _steps(
         screen,
         [
@@ -59,7 +62,7 @@ def show_attempt(screen: Console, attempt: Attempt, exhibit: Exhibit | None, is_
             ("run it", f"python {attempt.shown}"),
             ("then", f"repair it, and python -m bugs check {word}"),
             ("stuck?", f"python -m bugs hint {word}"),
-            *([] if is_new else [("over", f"python -m bugs reset {word}")]),
+            *([] if is_new else [again]),
         ],
     )
 

@@ -195,6 +195,13 @@ class TestMystery:
         assert backup.read_text() == "mine\n"
         assert said(zoo.bugs("hint", "mystery", "--json"))["exhibit"] == "mystery"
 
+    def test_every_command_that_it_names_is_one(self, zoo: Any) -> None:
+        zoo.cage()
+        zoo.bugs("mystery")
+        lines = zoo.bugs("mystery").stdout.splitlines()
+        (named,) = (line.split("python -m bugs ")[1] for line in lines if line.startswith("another "))
+        assert zoo.bugs(*named.split()).returncode == 0
+
     def test_none_was_dealt(self, zoo: Any) -> None:
         zoo.cage()
         done = zoo.bugs("check", "mystery")
