@@ -12,6 +12,7 @@ from playwright.sync_api import BrowserContext, Page
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "book" / "_build" / "html"
 ZOO_PYTHON = os.environ.get("BUG_ZOO_PYTHON", sys.executable)  # `nox -s pages` sets it: its own has no PyTorch
+AT_ONCE = "* { transition: none !important; }"  # or axe sees colours half way from one theme to the other
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.pages.site import DESKTOP, PHONE, SITE
+from tests.pages.site import AT_ONCE, DESKTOP, PHONE, SITE
 
 NAMES = sorted(page.relative_to(SITE).with_suffix("").as_posix() for page in SITE.rglob("*.html"))
 PAGES = [name for name in NAMES if not name.startswith("_static/")]  # where the theme keeps templates
@@ -38,6 +38,7 @@ def test_loads_without_errors_or_requests_and_fits_a_phone(visit, name):
 @pytest.mark.parametrize("name", LOOKED_AT)
 def test_has_no_serious_fault_of_accessibility(visit, name, theme):
     page = visit(color_scheme=theme).open(name)
+    page.add_style_tag(content=AT_ONCE)
     page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
     found = Axe().run(page, options={"iframes": False}).response["violations"]
     serious = [

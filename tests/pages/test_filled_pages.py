@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-from tests.pages.site import PHONE, in_the_zoo
+from tests.pages.site import AT_ONCE, PHONE, in_the_zoo
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -31,6 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def serious_faults(page: Page, theme: str) -> list[str]:
+    page.add_style_tag(content=AT_ONCE)
     page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
     found = Axe().run(page, options={"iframes": False}).response["violations"]
     return [
