@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -65,14 +66,19 @@ def render(report: Report, width: int) -> Iterator[RenderableType]:
 
 
 class _Visible:
-    """Renders a part with control and direction characters as escapes."""
+    """Renders a part with control and direction characters as escapes, and without blanks at the ends of lines."""
 
     def __init__(self, part: RenderableType) -> None:
         self._part = part
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for segment in console.render(self._part, options):
-            yield segment if segment.control else segment._replace(text=visible(segment.text))
+        for line in console.render_lines(self._part, options, pad=False):
+            while line and not line[-1].text.strip():
+                line.pop()
+            for place, segment in enumerate(line, 1):
+                text = segment.text if place < len(line) else segment.text.rstrip()
+                yield segment._replace(text=visible(text))
+            yield Segment.line()
 
 
 def _parts(report: Report, width: int) -> Iterator[RenderableType]:

@@ -259,10 +259,18 @@ class TestText:
         assert "fix: batch = [red]" in str(Report("examined", (odd,)))
 
     def test_fits_a_narrow_terminal(self):
+        lines = self.printed(width=40)
+        assert max(map(len, lines)) <= 40
+        assert "labels-out-of-range" in "\n".join(lines)
+
+    @pytest.mark.parametrize("width", [40, 80, 120])
+    def test_no_line_ends_in_blanks(self, width):
+        assert [line for line in self.printed(width) if line != line.rstrip()] == []
+
+    def printed(self, width):
         buffer = io.StringIO()
-        Console(file=buffer, width=40).print(Report("examined a model", (ERROR,), STAGES))
-        assert max(map(len, buffer.getvalue().splitlines())) <= 40
-        assert "labels-out-of-range" in buffer.getvalue()
+        Console(file=buffer, width=width).print(Report("examined a model", (ERROR, WARNING), STAGES, crash=CRASH))
+        return buffer.getvalue().splitlines()
 
 
 class TestSave:
