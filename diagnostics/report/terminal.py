@@ -57,7 +57,7 @@ def as_text(report: Report) -> str:
     )  # fmt: skip
     for part in render(report, TEXT_WIDTH):
         console.print(part)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+    return buffer.getvalue().removesuffix("\n")
 
 
 def render(report: Report, width: int) -> Iterator[RenderableType]:
