@@ -7,6 +7,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
 LEAST = 0.02  # of the answers: a dropout of less does little harm
+MOST = 0.99  # of more: something before the last layer erases all, and no dropout of the answers
 
 
 class DroppedAnswers(Rule):
@@ -32,8 +33,9 @@ class DroppedAnswers(Rule):
     ```
 
     ## Thresholds
-    In both runs at least 2% of the answers, our choice, and none in evaluation mode. The target of the loss must
-    be known: what a model hands to another as features may be dropped.
+    In both runs 2% to 99% of the answers, our choice, and none in evaluation mode: where all are 0, a layer before
+    the last may be dropped whole. The target of the loss must be known: what a model hands to another as features
+    may be dropped.
 
     ## Known problems
     Answers that are dropped on purpose are reported, and a dropout that does not write zeros is not.
@@ -52,7 +54,7 @@ class DroppedAnswers(Rule):
         dropped = dependence.dropped
         if dropped is None:
             raise NotApplicable("needs a copy of the model, and the target that its answers are compared with")
-        if dropped < LEAST:
+        if not LEAST <= dropped <= MOST:
             return None
         return self.found(
             f"In training mode {dropped:.0%} of the model's answers are exactly 0, and in evaluation mode none "

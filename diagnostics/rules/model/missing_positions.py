@@ -9,12 +9,13 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.dependence import DependenceFacts
-from diagnostics.facts.pipeline import LossFacts
+from diagnostics.facts.pipeline import Array, LossFacts
 from diagnostics.facts.training import LossHistory
 
 SAME = 1e-4  # of the spread of the answers: another order of sums leaves some 1e-6
 LEARNED = 0.5  # of the constant answer's loss: below it, the model has found enough in the tokens alone
-LATE = 3  # the last third of the losses
+THIRDS = 3  # of the run: the last is what was reached, the one before says whether it still falls
+FALLING = 0.9  # of the second third's losses: below it the run has not found all that is in the tokens
 
 
 class MissingPositions(Rule):
@@ -45,7 +46,8 @@ class MissingPositions(Rule):
     No answer changes by more than 1/10000 of the spread of the answers. In at least half of the rows of the batch
     some token stands twice, and the row is not sorted: items of a basket and columns of a table do not repeat.
     Only where the loss ends above half of what a constant answer costs: below it, the words were enough. A note
-    where that cost is not known. The numbers are ours.
+    where that cost is not known, and where the last third of the losses is still more than 10% below the second:
+    the words may yet be enough. The numbers are ours.
 
     ## Known problems
     A causal mask tells a model the order of a text, so decoders without positions are not reported. Rows of floats
@@ -84,16 +86,17 @@ class MissingPositions(Rule):
             raise NotApplicable("needs the model as it is after the run, and answers that differ")
         if order.change > SAME * order.spread:
             return None
-        share = _left(targets, losses, loss)
+        before, share = _left(targets, losses, loss)
         if share is not None and share <= LEARNED:
             return None
+        stands = share is not None and before is not None and share >= FALLING * before
         what = "the answer to each token moves along with it" if order.by_position else "no answer changes"
         left = "" if share is None else f" The loss ends at {share:.0%} of what a constant answer costs."
         return self.found(
             f"The model does not know the order of its tokens: with the {order.length} tokens of each row in "
             f"another order, {what} (by {order.change:.1g}; the answers differ by {order.spread:.2g}). Its "
             f"attention ({order.attention}) sees a set of tokens, and no positions are added to them.{left}",
-            severity="warning" if share is not None and verdicts.complete else "note",
+            severity="warning" if stands and verdicts.complete else "note",
             evidence={
                 "change": order.change,
                 "spread": order.spread,
@@ -103,14 +106,26 @@ class MissingPositions(Rule):
         )
 
 
-def _left(targets: TargetHistory | None, losses: LossHistory | None, loss: LossFacts | None) -> float | None:
-    """Return the loss at the end as a share of a constant answer's; None if not known."""
+def _left(
+    targets: TargetHistory | None, losses: LossHistory | None, loss: LossFacts | None
+) -> tuple[float | None, float | None]:
+    """Return the losses of the last two thirds of the run as shares of a constant answer's; None if not known."""
     if targets is not None and len(targets.losses):
-        late = len(targets.losses) * (LATE - 1) // LATE
-        constant = float(targets.constant_losses[late:].sum())
-        return float(targets.losses[late:].sum()) / constant if constant > 0 else None
+        parts = [
+            (float(seen.sum()), float(constant.sum()))
+            for seen, constant in zip(_late(targets.losses), _late(targets.constant_losses), strict=True)
+        ]
+        before, last = (seen / constant if constant > 0 else None for seen, constant in parts)
+        return before, last
     floor = None if loss is None else loss.constant_baseline_loss
     if losses is None or not floor or not len(losses.values):
-        return None
-    last = losses.values[len(losses.values) * (LATE - 1) // LATE :]
-    return float(np.nanmean(last)) / floor if np.isfinite(last).any() else None
+        return None, None
+    before, last = (
+        float(np.nanmean(part)) / floor if np.isfinite(part).any() else None for part in _late(losses.values)
+    )
+    return before, last
+
+
+def _late(values: Array) -> tuple[Array, Array]:
+    ends = [len(values) * third // THIRDS for third in range(1, THIRDS + 1)]
+    return values[ends[0] : ends[1]], values[ends[1] :]

@@ -22,7 +22,7 @@ def test_fires_on_answers_that_are_erased():
     assert finding.fix == "take out the dropout after the last layer; it belongs between the hidden layers"
 
 
-@pytest.mark.parametrize("dropped", [0.0, 0.01])
+@pytest.mark.parametrize("dropped", [0.0, 0.01, 1.0])
 def test_silent(dropped):
     assert RULE.from_answers(DependenceFacts(dropped=dropped)) is None
 

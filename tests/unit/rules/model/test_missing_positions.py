@@ -12,9 +12,9 @@ RULE = MissingPositions()
 LOSS = LossFacts(0.7, "cross_entropy", 0.693)
 
 
-def judge(change=6e-8, ends=0.69, loss=LOSS, by_position=False, trained=True):
+def judge(change=6e-8, ends=0.69, loss=LOSS, by_position=False, trained=True, begins=None):
     order = OrderFacts(change, 0.26, 12, by_position, "encoder.layers.0.self_attn")
-    losses = LossHistory(np.arange(30), np.full(30, ends))
+    losses = LossHistory(np.arange(30), np.linspace(ends if begins is None else begins, ends, 30))
     verdicts = Verdicts(frozenset(), frozenset())
     return RULE.from_answers(DependenceFacts(order=order, trained=trained), verdicts, None, losses, loss)
 
@@ -36,6 +36,11 @@ def test_says_that_the_answers_move_along():
 
 def test_is_a_note_where_it_is_not_known_what_was_learned():
     assert judge(loss=None).severity == "note"
+
+
+def test_is_a_note_where_the_loss_still_falls():
+    assert judge(begins=0.693, ends=0.45).severity == "note"
+    assert judge(begins=0.693, ends=0.68).severity == "warning"
 
 
 @pytest.mark.parametrize("given", [{"ends": 0.1}, {"change": 0.01}], ids=["words are enough", "order counts"])
