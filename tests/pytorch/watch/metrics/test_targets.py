@@ -55,6 +55,11 @@ def test_a_plain_loss_is_recognised(name):
     assert targets.fit.error < 0.4 * targets.fit.constant_error
 
 
+def test_labels_that_are_all_0_do_not_drift_by_their_rounding():
+    targets = watched(lambda out: nn.functional.binary_cross_entropy_with_logits(out, NUMBERS * 0), 1, rate=1.0)
+    assert (targets.kind, targets.only_target) == ("binary_cross_entropy", 0.0)
+
+
 TAGS = torch.randint(0, 3, (256, 4), generator=torch.Generator().manual_seed(1))
 PADDED = TAGS.masked_fill(TAGS == 2, -100)
 

@@ -49,6 +49,7 @@ MOSTLY = 0.9  # of the passes must agree
 FEWEST = 4  # passes
 EXAMPLES = 100  # in these passes together, to know the mean of the targets
 DRIFT = 0.25  # of the variance: how far, squared, the mean may go from one half of the run to the other
+ROUNDING = 1e-6  # of the shares of classes: targets that are all 0 come out of a gradient as 1e-8, then as 1e-10
 FRACTIONS = 0.5  # of the numbers of a row; fewer are categories, or mostly zeros
 TOKENS = 8  # in a row of ids
 EVALUATED = 32  # passes of evaluations whose targets are kept, `KEPT` numbers of each
@@ -279,9 +280,10 @@ def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> Ta
     sizes = np.array([one.examples for one in seen], float)
     means = np.array([one.mean for one in of])
     answer = np.average(means, axis=0, weights=sizes)
-    if sizes.sum() < EXAMPLES or _drifts(means, np.array([one.square for one in of]), sizes):
-        return None
     formula, width = FORMULAS[name], means.shape[1]
+    least = 0.0 if formula.kind == "mean_squared_error" else ROUNDING
+    if sizes.sum() < EXAMPLES or _drifts(means, np.array([one.square for one in of]), sizes, least):
+        return None
     constant = np.array([formula.constant(answer, one.mean, one.square) for one in of])
     losses = np.array([one.loss for one in of])
     late = len(seen) // 2
@@ -320,15 +322,15 @@ def _pairs(seen: list[_Seen], of: list[_Moments]) -> tuple[Array | None, Array]:
     return np.concatenate([inputs for inputs, _ in pairs]), np.concatenate([targets for _, targets in pairs])
 
 
-def _drifts(means: Array, squares: Array, sizes: Array) -> bool:
-    """Whether the targets of the second half are others than those of the first, beyond what chance does."""
+def _drifts(means: Array, squares: Array, sizes: Array, least: float) -> bool:
+    """Whether the targets of the second half are others than those of the first, beyond chance and `least`."""
     half = len(means) // 2
     first = np.average(means[:half], axis=0, weights=sizes[:half])
     second = np.average(means[half:], axis=0, weights=sizes[half:])
     variance = float(np.average(squares, weights=sizes) - np.square(np.average(means, 0, weights=sizes)).mean())
     chance = 9 * variance * (1 / sizes[:half].sum() + 1 / sizes[half:].sum())
     apart = float(np.square(first - second).mean())
-    return bool(apart > DRIFT * max(variance, 0) + max(chance, 0))
+    return bool(apart > DRIFT * max(variance, 0) + max(chance, 0) + least**2)
 
 
 def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit | None:
