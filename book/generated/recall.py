@@ -60,9 +60,18 @@ def recall_page(measured: Mapping[str, Any]) -> str:
             for function, row in tried.items()
         ]
     if missed:
-        lines += ["", "## Missed", "", "| program | the rule it needs | the report says |", "|---|---|---|"]
         lines += [
-            f"| {_title(program)} | {_link(case['wanted'])} | {', '.join(case['reported']) or 'nothing'} |"
+            "",
+            "## Missed",
+            "",
+            "The reason is the report's own: what the rule would have needed, or that it judged.",
+            "",
+            "| program | the rule it needs | the report says | the reason |",
+            "|---|---|---|---|",
+        ]
+        lines += [
+            f"| {_title(program)} | {_link(case['wanted'])} | {', '.join(case['reported']) or 'nothing'} | "
+            f"{case['reason']} |"
             for program, case in missed.items()
         ]
     if alarmed:

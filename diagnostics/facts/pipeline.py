@@ -284,7 +284,7 @@ class DivergenceTerm:
         given: what it was given.
     """
 
-    described: ClassVar[str] = "a loss with a KL divergence among its terms"
+    described: ClassVar[str] = "a loss whose formula is known"
 
     given: LossInputFacts
 

@@ -25,6 +25,7 @@ PAIRS = 9
 # Of a whole training, start, end and report included. A step of these models takes a millisecond: of larger ones
 # the share is less (see watch_overhead.py, whose bound for a transformer is 1.05).
 BOUND = 1.30
+OVER_TIME = 1.80  # with a fixed batch and histograms: eight looks at all weights in these 96 steps
 ROWS, FEATURES, CLASSES, BATCH, EPOCHS = 2048, 64, 10, 64, 3
 
 
@@ -221,9 +222,10 @@ def main():
             continue
         found = ratios(make())
         middle = statistics.median(found)
-        held = held and middle <= BOUND
+        bound = OVER_TIME if make is over_time else BOUND
+        held = held and middle <= bound
         print(
-            f"a training with {name} / without = {middle:.3f} (at most {BOUND}; {PAIRS} pairs, {min(found):.3f} "
+            f"a training with {name} / without = {middle:.3f} (at most {bound}; {PAIRS} pairs, {min(found):.3f} "
             f"to {max(found):.3f})",
             flush=True,
         )

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -33,6 +34,8 @@ ROOT = FOLDER.parents[1]
 MARK, RANKS = "# names: ", "# ranks: "
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
 RECORD = FOLDER / "measured.json"
+JUDGED = "judged, and below its threshold"
+NOT_FIRST = "named, behind another finding"
 LIMIT_S = 300  # of one program
 ENDS_S = 40  # for a launcher that is told to end, which gives its processes 30 seconds
 STALL_S = 20  # a collective of a program that hangs gives up after 40 seconds
@@ -58,11 +61,13 @@ class Outcome:
     Attributes:
         findings: rule and severity, in the order of the report, consequences after their cause.
         failure: why there is no report; empty if there is one.
+        not_judged: by rule, what it would have needed.
     """
 
     program: Program
     findings: tuple[tuple[str, str], ...] = ()
     failure: str = ""
+    not_judged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_named(self) -> bool:
@@ -76,6 +81,12 @@ class Outcome:
     def is_only_noted(self) -> bool:
         severities = {severity for rule, severity in self.findings if rule in self.program.rules}
         return severities == {"note"}
+
+    @property
+    def reason(self) -> str:
+        """Why the right rules did not name the bug, as far as the report knows."""
+        said = dict.fromkeys(self.not_judged.get(rule, JUDGED) for rule in self.program.rules)
+        return "; ".join(said) if not self.is_named else NOT_FIRST
 
     @property
     def alarms(self) -> list[str]:
@@ -134,7 +145,7 @@ def run(program: Program) -> Outcome:
     if not report:
         return Outcome(program, failure=errors.strip().rpartition("\n")[2])
     said = json.loads(report)
-    return Outcome(program, tuple(_flat(said["findings"])), "; ".join(said["faults"]))
+    return Outcome(program, tuple(_flat(said["findings"])), "; ".join(said["faults"]), said["reasons"])
 
 
 def _report(program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
@@ -249,6 +260,7 @@ def record(outcomes: list[Outcome], counted: dict[str, dict[str, int]]) -> None:
             outcome.program.path.stem: {
                 "wanted": outcome.program.rules[0],
                 "reported": [rule for rule, _ in outcome.findings],
+                "reason": outcome.reason,
             }
             for outcome in broken
             if not outcome.is_named_first

@@ -11,7 +11,7 @@ MEASURED = {
         "clip-after-step": {"programs": 3, "named": 3, "first": 2, "noted": 0},
         "future-leak": {"programs": 1, "named": 0, "first": 0, "noted": 0},
     },
-    "missed": {"no_mask_at_all": {"wanted": "future-leak", "reported": []}},
+    "missed": {"no_mask_at_all": {"wanted": "future-leak", "reported": [], "reason": "needs tokens"}},
     "healthy": 4,
     "alarmed": {},
 }
@@ -23,7 +23,7 @@ def test_gives_the_figures_and_lists_what_was_missed() -> None:
     assert "- **False alarms** 0 of 4 healthy programs got an error or a warning" in page
     assert "- **Measured** 2026-11-22, on a CPU, with torch 2.13.0, keras 3.15.0" in page
     assert "| [clip-after-step](rules/clip-after-step.md) | 3 | 3 | 2 | 0 |" in page
-    assert "| no mask at all | [future-leak](rules/future-leak.md) | nothing |" in page
+    assert "| no mask at all | [future-leak](rules/future-leak.md) | nothing | needs tokens |" in page
 
 
 def test_links_only_rules_that_there_are() -> None:
