@@ -298,6 +298,8 @@ def main() -> int:
     again = {name: run(next(p for p in chosen if p.path.stem == name)) for name in lost(outcomes)}
     outcomes = [again.get(o.program.path.stem, o) for o in outcomes]
     show(outcomes)
+    if again:
+        print("run a second time, alone:", ", ".join(again))
     no_longer = lost(outcomes)
     if no_longer:
         print("no longer named first:", ", ".join(no_longer))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from diagnostics.collectors.keras.discover.folds import FITS, Folds
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.fits import keras, layers
 
@@ -98,3 +99,14 @@ def test_says_nothing_of_rows_that_the_latest_fit_had():
             model.evaluate(X, Y, verbose=0)
 
     assert leaks(script) == []
+
+
+def test_an_agent_that_fits_each_batch_is_followed_for_a_bounded_number_of_fits():
+    followed = Folds()
+    model = made()
+    for number in range(FITS + 5):
+        followed.fit_begins(model, X + np.float32(number))
+        followed.fit_ended(model)
+        kept = followed._fits.get(model)
+        assert (kept is None) == (number >= FITS)
+    assert followed.evaluated(model, X) is None

@@ -18,6 +18,7 @@ from diagnostics.facts.data import HeldOutBefore
 from diagnostics.facts.pipeline import Array
 
 MOST = 2**17  # rows of a fit that are remembered; of more none are
+FITS = 32  # of a model that are followed: folds are fewer, and an agent that fits each batch has thousands
 LEAST = 20  # rows of an evaluation
 SEEN, NEW = 0.9, 0.01  # of them, that earlier fits had, and at most, that the latest has
 SHARED = 0.3  # of the latest fit's rows: folds share half and more, tasks that are learned in turn share none
@@ -49,10 +50,15 @@ class Folds:
 
     def __init__(self) -> None:
         self._fits: IdentityMap[Any, _Fits] = IdentityMap()
+        self._begun: IdentityMap[Any, int] = IdentityMap()
 
     def fit_begins(self, model: Any, x: Any) -> None:
         """Take the rows of a fit that is about to run."""
-        keys, before = _keys(x), self._fits.pop(model, None)
+        self._begun[model] = self._begun.get(model, 0) + 1
+        before = self._fits.pop(model, None)
+        if self._begun[model] > FITS:
+            return
+        keys = _keys(x)
         if keys is None or not model.built:
             return
         if before is None or before.ended is None or not np.array_equal(before.ended, _weights(model)):
