@@ -6,6 +6,7 @@ from torch import nn
 
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
 from diagnostics.facts.loss import LeafFacts
+from tests.pytorch.discover.watching import Watching
 
 INPUTS = torch.randn(16, 6, generator=torch.Generator().manual_seed(0))
 LABELS = torch.arange(16) % 3
@@ -44,14 +45,6 @@ def vanished(model, *further):
     assert faults == []
     (facts,) = found
     return dict(facts.vanished)
-
-
-class Watching:
-    def step(self, loss=None):
-        """Take no note."""
-
-    def close(self):
-        """Hold nothing."""
 
 
 def named(_net, x):

@@ -6,17 +6,10 @@ from torch import nn
 
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
 from diagnostics.facts.loss import LeafFacts
+from tests.pytorch.discover.watching import Watching
 
 INPUTS = torch.randn(16, 6, generator=torch.Generator().manual_seed(0))
 LABELS = torch.arange(16) % 3
-
-
-class Watching:
-    def step(self, loss=None):
-        """Take no note."""
-
-    def close(self):
-        """Hold nothing."""
 
 
 class Margin(nn.Module):

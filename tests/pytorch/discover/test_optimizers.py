@@ -7,16 +7,9 @@ from torch import nn
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
 from diagnostics.collectors.pytorch.optimizer import optimizer_facts
 from diagnostics.facts.calls import RemadeOptimizer
+from tests.pytorch.discover.watching import Watching
 
 INPUTS = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
-
-
-class Watching:
-    def step(self, loss=None):
-        pass
-
-    def close(self):
-        pass
 
 
 @pytest.fixture

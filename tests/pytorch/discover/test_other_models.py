@@ -5,16 +5,9 @@ import torch
 from torch import nn
 
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+from tests.pytorch.discover.watching import Watching
 
 INPUTS = torch.randn(16, 4, generator=torch.Generator().manual_seed(0))
-
-
-class Watching:
-    def step(self, loss=None):
-        pass
-
-    def close(self):
-        pass
 
 
 @pytest.fixture
