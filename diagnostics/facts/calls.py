@@ -6,10 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
-from .pipeline import Array
+from .array import Array
 from .where import Where
+
+
+def _no_norms() -> Array:
+    import numpy as np
+
+    return np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class ClipFacts:
     cleared: bool
     where: Where | None = None
     cut_to: float = math.nan
-    cut_from: Array = field(default_factory=lambda: np.zeros(0))
+    cut_from: Array = field(default_factory=_no_norms)
 
 
 @dataclass(frozen=True)

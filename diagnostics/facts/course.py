@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .pipeline import Array, LossKind
+from .array import Array
+from .pipeline import LossKind
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from .inputs import Array
+from .array import Array
 
 Task = Literal["classification", "regression"]
 

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
+from .array import Array
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,8 @@ class InputSample:
 
     def numbers(self) -> Array:
         """Return all numbers, float64 (channels, n)."""
+        import numpy as np
+
         by_channel = [np.moveaxis(batch, 1, 0).reshape(batch.shape[1], -1) for batch in self.batches]
         return np.concatenate(by_channel, axis=1).astype(np.float64)
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-
+from .array import Array
 from .data import DataFact
 from .dependence import DependenceFacts
 from .inputs import EvaluationDraws, InputFacts, TargetSides
@@ -20,8 +18,6 @@ from .layers import LayerFacts, NeverInTraining
 from .loss import LeafFacts, LossArguments
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
-
-Array = npt.NDArray[Any]
 
 Reads = Literal["logits", "probabilities", "log_probabilities"]
 """What a classification loss takes the prediction to be."""
@@ -391,7 +387,7 @@ Fact = (
 
 def class_labels(labels: Array | None, ignore_index: int | None = None) -> Array | None:
     """Flatten integer labels (any shape) to (n,), without the ignored ones; None if they are not integers."""
-    if labels is None or not np.issubdtype(labels.dtype, np.integer):
+    if labels is None or labels.dtype.kind not in "iu":
         return None
     flat = labels.reshape(-1)
     return flat if ignore_index is None else flat[flat != ignore_index]

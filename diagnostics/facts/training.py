@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from .array import Array
 from .calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from .inputs import DrawnInputs, InputFacts, TargetSides
 from .layers import (
@@ -19,12 +20,11 @@ from .layers import (
     EqualUnitsFacts,
     RangeFacts,
     RecurrenceFacts,
+    RoundingFacts,
     TrainModeFacts,
     UnderflowFacts,
 )
 from .nonfinite import FrameFacts, OriginFacts
-from .pipeline import Array
-from .rounding import RoundingFacts
 from .written import SettingFacts
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
+from .array import Array
 
 Outcome = Literal["learned", "partly", "not learned", "not judged"]
 """partly: clearly better than a constant answer when the steps were used up, and not yet right everywhere."""

@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -52,7 +53,7 @@ def _everything(of_crashes: bool) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     for entry in entry_points(group=GROUP):
         try:
             for rule in _of_entry_point(entry):
-                if rule.name in found or rule.name in _names_of_own():
+                if rule.name in found or rule.name in names_of_own():
                     raise InvalidInput(f"there is a rule {rule.name} already")
                 found[rule.name] = rule
         except Exception as fault:
@@ -64,16 +65,23 @@ def _everything(of_crashes: bool) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
 
 def _own(of_crashes: bool) -> list[Rule]:
     found: list[Rule] = []
-    for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
-        if not module.ispkg and not (of_crashes and _ignores_crashes(module)):
+    for module in _modules():
+        if not (of_crashes and _ignores_crashes(module)):
             found += _in_module(importlib.import_module(module.name))
     return found
 
 
-def _names_of_own() -> set[str]:
+def names_of_own() -> set[str]:
     """Return the names of this library's rules, by the names of their files, without importing them."""
-    modules = pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
-    return {module.name.rpartition(".")[2].replace("_", "-") for module in modules if not module.ispkg}
+    return {module.name.rpartition(".")[2].replace("_", "-") for module in _modules()}
+
+
+def _modules() -> Iterator[pkgutil.ModuleInfo]:
+    """Find the modules of this library's rules: each in the folder of its stage, what they share apart."""
+    apart = (__name__, f"{rules.__name__}.shared.")
+    for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
+        if not module.ispkg and not module.name.startswith(apart):
+            yield module
 
 
 def _ignores_crashes(module: pkgutil.ModuleInfo) -> bool:

@@ -39,8 +39,8 @@ def seconds(folder, *arguments):
 
 
 def brought_along():
-    """Name the frameworks that explaining a text imports."""
-    frameworks = "('torch', 'tensorflow', 'keras', 'transformers', 'pandas')"
+    """Name the frameworks, and NumPy, that explaining a text imports."""
+    frameworks = "('torch', 'tensorflow', 'keras', 'transformers', 'pandas', 'numpy')"
     code = f"import diagnostics, sys; diagnostics.explain({TRACEBACK!r})"
     code += f"; print(*[name for name in {frameworks} if name in sys.modules])"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -65,7 +65,7 @@ def main(folder):
         f"diagnose explain / import torch = {ratio:.3f} (at most {BOUND}): {1000 * ours:.0f} ms of "
         f"{1000 * theirs:.0f} ms of CPU, the interpreter's start left out"
     )
-    print(f"diagnose explain brings along: {', '.join(brought) or 'no framework'} (none allowed)")
+    print(f"diagnose explain brings along: {', '.join(brought) or 'no framework, no NumPy'} (none allowed)")
     return 0 if ratio <= BOUND and not brought else 1
 
 

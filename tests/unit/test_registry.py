@@ -9,6 +9,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+from diagnostics.rules.registry import all_rules, names_of_own
+
 ROOT = Path(__file__).resolve().parents[2]
 RULE = '''
     from diagnostics.engine.finding import Finding
@@ -89,3 +91,21 @@ def test_a_name_that_is_taken_is_refused(tmp_path):
     assert explained(tmp_path)["faults"] == [
         "the rules of loader (loader_rules) are left out: there is a rule dead-units already"
     ]
+
+
+def test_the_names_of_rules_are_those_of_their_files():
+    own = {rule.name for rule in all_rules() if type(rule).__module__.startswith("diagnostics.rules.")}
+    assert names_of_own() == own
+
+
+def test_explaining_a_text_imports_neither_numpy_nor_rules_that_judge_no_crash(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.diagnostics.ignore]\ndead-units = "few, and known"\n')
+    text = "IndexError: Target 10 is out of bounds."
+    code = f"import sys, diagnostics; print(diagnostics.explain({text!r}).findings[0].rule, *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    rule, *modules = done.stdout.split()
+    assert rule == "labels-out-of-range"
+    assert not {"numpy", "diagnostics.rules.model.dead_units"} & set(modules)

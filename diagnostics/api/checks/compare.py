@@ -25,8 +25,8 @@ from diagnostics.collectors.checks.differences import (
 )
 from diagnostics.collectors.shared.arrays import name_of
 from diagnostics.errors import InvalidInput, typed_message, what
+from diagnostics.facts.array import Array
 from diagnostics.facts.checks.comparison import ComparedCase, Difference
-from diagnostics.facts.pipeline import Array
 
 from .comparison import Comparison
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from diagnostics.facts.array import Array
 from diagnostics.facts.checks.gradients import PositionGradients
-from diagnostics.facts.pipeline import Array
 
 from .result import CheckResult
 

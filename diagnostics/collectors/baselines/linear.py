@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 RIDGE = (1e-3, 1e-1, 10.0)  # per row; which one is chosen on a fifth of the rows that it is fitted on
 LOGISTIC = (1e-4, 1e-2, 1.0)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from diagnostics.errors import InvalidInput, typed_message, what
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import Baseline, BaselineFacts, Task
-from diagnostics.facts.pipeline import Array
 from diagnostics.text.join import count_of
 
 from .linear import chosen_logistic, chosen_ridge

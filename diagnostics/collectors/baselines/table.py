@@ -13,7 +13,7 @@ import numpy as np
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, fields, to_array
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 MOST_ROWS = 10_000
 MOST_NUMBERS = 2_048  # of one input; of longer ones every k-th. With the rows above, 80 MB of float32

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from diagnostics.errors import InvalidInput, typed_message
+from diagnostics.facts.array import Array
 from diagnostics.facts.checks.gradients import AccumulationFacts
-from diagnostics.facts.pipeline import Array
 
 Vector = dict[str, Array]
 """By parameter: float64 (scalars,)."""

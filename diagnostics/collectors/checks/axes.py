@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 # No two sizes are equal, so that no axis can be mistaken for another; small, because loops are slow.
 SIZES = (4, 5, 3, 6, 2, 7)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.shared.arrays import fields, flat
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 from .differences import differs, numbers
 from .items import ROUNDING, shown

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.shared.arrays import LARGEST, is_tensor
+from diagnostics.facts.array import Array
 from diagnostics.facts.checks.comparison import Difference, Pattern
-from diagnostics.facts.pipeline import Array
 
 # Two orders of adding n numbers differ by about sqrt(n) roundings, and a function rounds a few times more.
 ROUNDINGS = 8

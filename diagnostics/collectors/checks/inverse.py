@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from diagnostics.facts.array import Array
 from diagnostics.facts.checks.comparison import Pattern
-from diagnostics.facts.pipeline import Array
 
 from .differences import differs, numbers, pattern_of
 

@@ -18,9 +18,10 @@ from diagnostics.collectors.shared.arrays import (
     outputs_setting,
     to_array,
 )
+from diagnostics.facts.array import Array
 from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts, Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
-from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
+from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 from .cuda_launches import candidates
 from .frames import Crash

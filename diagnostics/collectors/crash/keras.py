@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding
@@ -159,6 +157,8 @@ def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     found = _LABELS.search(crash.facts.message)
     if found is None:
         return None
+    import numpy as np
+
     return LabelBeyondOutputs(
         label=int(found["label"]),
         labels=np.array(found["labels"].split(), dtype=np.int64),
@@ -272,6 +272,8 @@ def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
         return None
     if found.kind == "one id":
         return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))
+    import numpy as np
+
     length = int(found["length"])
     rows = int(found["rows"]) if found.kind == "slice" else length - int(found["over"])
     return TokenBeyondEmbedding(ids=np.arange(length), rows=rows)
@@ -307,6 +309,8 @@ def _ragged(frames: Any) -> dict[str, tuple[int, ...]]:
 
 
 def _row_lengths(value: Any, name: str = NAMELESS) -> dict[str, tuple[int, ...]]:
+    import numpy as np
+
     if isinstance(value, Mapping):
         return {c: s for key, part in value.items() for c, s in _row_lengths(part, str(key)).items()}
     if isinstance(value, tuple):

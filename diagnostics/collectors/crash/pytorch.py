@@ -5,11 +5,10 @@ Each recogniser takes a crash and returns a fact, or None. They know the wording
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
 from diagnostics.facts.crash import DevicesDiffer, Symptom
@@ -142,6 +141,8 @@ def column_lengths(examples: Any) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
+    import numpy as np
+
     if is_tensor(value) or isinstance(value, np.ndarray):
         return tuple(int(size) for size in value.shape)
     return (len(value),) if isinstance(value, list | tuple) else ()
@@ -168,6 +169,8 @@ def _position_beyond_table(crash: Crash) -> TokenBeyondEmbedding | None:
     in_model = last.file.replace("\\", "/").startswith("transformers/models/")
     if found is None or not in_model or not re.search(r"position|buffered_token_type_ids", last.code or ""):
         return None
+    import numpy as np
+
     length, rows = int(found["one"]), int(found["other"])
     return TokenBeyondEmbedding(ids=np.arange(length), rows=rows) if length > rows else None
 
@@ -269,8 +272,8 @@ def _not_probabilities(crash: Crash) -> NotProbabilities | None:
     for variables in crash.inward("binary_cross_entropy"):
         prediction = to_array(variables.get("input"))
         if prediction is not None and prediction.size:
-            finite = bool(np.isfinite(prediction).all())  # NaN fails alike, and is another bug
-            return NotProbabilities(float(prediction.min()), float(prediction.max())) if finite else None
+            low, high = float(prediction.min()), float(prediction.max())
+            return NotProbabilities(low, high) if math.isfinite(low + high) else None  # NaN is another bug
     return NotProbabilities()
 
 

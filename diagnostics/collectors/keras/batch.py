@@ -14,8 +14,9 @@ from diagnostics.collectors.shared.arrays import LABEL_NAMES, is_tensor
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import Array, BatchFacts
+from diagnostics.facts.pipeline import BatchFacts
 
 BATCHES_READ = 16
 ROWS_READ = 512

@@ -19,7 +19,8 @@ from diagnostics.collectors.shared.loss_match import (
     recognise,
     squared_floor,
 )
-from diagnostics.facts.pipeline import Array, LossInputFacts, LossKind, OutputFacts, Reads
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import LossInputFacts, LossKind, OutputFacts, Reads
 
 from .batch import as_array, is_one_hot
 

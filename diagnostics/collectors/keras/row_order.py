@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.keras.losses import as_written
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import RowOrder
-from diagnostics.facts.pipeline import Array
 
 BATCH = 32  # rows, where `fit` is given no batch size
 

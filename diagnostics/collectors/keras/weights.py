@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 

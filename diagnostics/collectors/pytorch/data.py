@@ -27,8 +27,8 @@ from diagnostics.collectors.shared.arrays import fields, is_tensor, to_array
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import Array
 
 from .batch import target_name
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 LARGEST = 50_000_000  # scalars; beyond that a copy to the host costs more than a rule could gain
 
@@ -39,6 +38,8 @@ def to_array(value: Any) -> Array | None:
 
     Half-precision floats come back as float32, which holds their every value.
     """
+    import numpy as np
+
     try:
         if is_tensor(value):
             if value.numel() > LARGEST:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 SURE = 0.999  # of a probability: what is left of the gradient is mostly rounding
 FEWEST = 8  # examples that show how much each counts

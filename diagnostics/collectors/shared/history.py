@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 RECENT = 1024  # rows kept in full, the latest ones
 OLDER = 1024  # rows kept of everything before them

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample
-from diagnostics.facts.pipeline import Array
 
 ROWS = 32  # of a batch, from all over it: an evaluation set may be sorted, and come as one batch
 FEATURES = 256  # of a table

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import CopiedTarget, SimpleFit, TargetHistory
-from diagnostics.facts.pipeline import Array, LossKind
+from diagnostics.facts.pipeline import LossKind
 from diagnostics.facts.training import LossHistory
 
 from .target_recovery import FORMULAS

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import RepeatedRows
-from diagnostics.facts.pipeline import Array
 
 CHUNK = 2**12  # rows that are turned into numbers at a time
 FEATURES = 64  # of an input, and of a target, evenly over it; the same places each time

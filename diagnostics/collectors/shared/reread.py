@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.isolation.rng import generators_within, is_generator
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import RereadFacts
-from diagnostics.facts.pipeline import Array
 
 from .arrays import fields, flat, is_tensor, to_array
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.training import (
     EvaluationHistory,
     GradientHistory,

@@ -10,7 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from diagnostics.collectors.shared.overfit_plan import Plan, Run
-from diagnostics.facts.pipeline import Array, LossKind
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import LossKind
 
 from .answers import Seen
 

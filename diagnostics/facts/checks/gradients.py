@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 FADED = 2.0**-23
 """Of the largest gradient: what is smaller is lost where float32 adds up the parts of all positions."""

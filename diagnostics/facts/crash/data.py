@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from diagnostics.facts.pipeline import OUTPUTS_SETTING, Array
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 
 @dataclass(frozen=True)

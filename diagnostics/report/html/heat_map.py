@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.text.visible import escaped
 
 from .charts import Axis, number

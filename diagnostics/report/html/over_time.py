@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from diagnostics.facts.array import Array
 from diagnostics.facts.over_time import FixedBatchFacts, Histogram, LayerHistograms
-from diagnostics.facts.pipeline import Array
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import escaped
 

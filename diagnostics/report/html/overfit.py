@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.trials import SubsetRun, SubsetTrial
 from diagnostics.report.overfit import MARKS, heading, run_line
 from diagnostics.text.visible import escaped

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from diagnostics.facts.array import Array
 from diagnostics.facts.layers import RangeFacts
-from diagnostics.facts.pipeline import Array
 from diagnostics.text.join import count_of
 from diagnostics.text.nonfinite import LIMITS
 from diagnostics.text.visible import escaped

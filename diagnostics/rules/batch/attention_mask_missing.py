@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 # A single pad id at the edge may be a real token: GPT-2's end of text is often used as the pad token as well.
 MIN_RUN = 2

@@ -8,9 +8,10 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import DrawnRows, Verdicts
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.training import StepHistory
 
 MIN_ROWS = 8  # all identical: fewer rows may be an experiment

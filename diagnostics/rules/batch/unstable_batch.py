@@ -6,10 +6,11 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import RereadFacts
 from diagnostics.facts.inputs import DrawnInputs, InputSample
-from diagnostics.facts.pipeline import Array, ModelFacts
+from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.text.join import capitalized, count_of, listed
 
 LABELS = ("labels", "label", "label_ids")  # for the loss, even if the model does not take them

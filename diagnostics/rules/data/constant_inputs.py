@@ -10,9 +10,10 @@ import numpy.typing as npt
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import TargetHistory
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import Array, BatchFacts
+from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.text.join import capitalized, listed
 
 MIN_EXAMPLES = 8  # fewer may be equal by chance

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.pipeline import Array, BatchFacts, GradientFacts, LossFacts
+from diagnostics.facts.pipeline import BatchFacts, GradientFacts, LossFacts
 from diagnostics.text.nonfinite import examples
 
 MAX_ROWS_NAMED = 8  # in the message; the evidence holds every row
@@ -66,6 +65,8 @@ class NonFiniteInputs(MessageRule):
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:
         """Look for the rows that made the loss of a batch NaN or infinite."""
+        import numpy as np
+
         rows = _rows(batch)
         if np.isfinite(loss.value) or not rows or not _explain(_culprits(rows), loss):
             return None
@@ -80,6 +81,8 @@ class NonFiniteInputs(MessageRule):
     @check
     def from_gradients(self, batch: BatchFacts, loss: LossFacts, gradients: GradientFacts) -> Finding | None:
         """Look for such rows if a gradient is not finite but the loss is: a ReLU may have turned NaN into 0."""
+        import numpy as np
+
         rows = _rows(batch)
         reached = [name for name, norm in gradients.norms.items() if not np.isfinite(norm)]
         if not np.isfinite(loss.value) or not rows or not reached:
@@ -132,6 +135,8 @@ class NonFiniteInputs(MessageRule):
 
 def _rows(batch: BatchFacts) -> dict[str, list[int]]:
     """Return the bad rows of each input or target that has any."""
+    import numpy as np
+
     arrays = dict(batch.inputs)
     if batch.labels is not None:
         arrays[batch.target_name] = batch.labels
@@ -147,6 +152,8 @@ def _culprits(rows: dict[str, list[int]]) -> list[int]:
 
 
 def _bad_rows(name: str, array: Array) -> list[int]:
+    import numpy as np
+
     masks = "mask" in name or "bias" in name
     bad = np.isnan(array) if masks else ~np.isfinite(array)
     return [int(i) for i in np.flatnonzero(bad.reshape(len(array), -1).any(axis=1))]

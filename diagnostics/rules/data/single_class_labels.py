@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 
 # With two equally common classes, 20 random rows all have the same label once in 500,000 times; if one class has
 # 80%, once in 90.
@@ -69,6 +68,8 @@ class SingleClassLabels(MessageRule):
     @check
     def from_dataset(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
         """Compare the labels of the rows that were read with each other."""
+        import numpy as np
+
         labels = dataset.labels
         if labels is None or not np.issubdtype(labels.dtype, np.integer):
             raise NotApplicable("needs one class label per row")
@@ -123,6 +124,8 @@ class SingleClassLabels(MessageRule):
     @check
     def from_rounded_targets(self, dataset: DatasetFacts, loss: LossFacts) -> Finding | None:
         """Look for targets of a regression whose fractions were cut off, so that all are 0."""
+        import numpy as np
+
         targets = dataset.labels
         if loss.kind not in ("mean_squared_error", "mean_absolute_error"):
             raise NotApplicable("needs a squared or absolute error")
@@ -147,6 +150,8 @@ class SingleClassLabels(MessageRule):
     @check
     def from_scaled_targets(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:
         """Look for labels of 0 and 1 that were divided by something, so that all are next to 0."""
+        import numpy as np
+
         labels = batch.labels
         if loss.kind != "binary_cross_entropy" or labels is None or labels.dtype.kind != "f":
             raise NotApplicable("needs targets that are floating-point numbers under a binary cross entropy")

@@ -8,8 +8,9 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts, RowOrder
-from diagnostics.facts.pipeline import Array, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import ModelFacts, OutputFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 
 MIN_BATCHES = 3

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.causality import NAN
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import TokenBeyondEmbedding
-from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
 from diagnostics.text.join import not_known
 
@@ -85,6 +84,8 @@ class TokenIdsOutOfRange(MessageRule):
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
         """Compare the token ids of one batch with the rows of the token embedding."""
+        import numpy as np
+
         ids = batch.token_ids
         if ids is None or not np.issubdtype(ids.dtype, np.integer):
             raise NotApplicable("needs token ids in the batch")
@@ -166,6 +167,8 @@ class TokenIdsOutOfRange(MessageRule):
 
 def _are_positions(ids: Array) -> bool:
     """Whether every row counts up by one from its first position, as position ids do and tokens do not."""
+    import numpy as np
+
     if not ids.ndim or ids.shape[-1] < 2 or not 0 <= ids.min() <= MAX_FIRST_POSITION:
         return False
     return bool((np.diff(ids, axis=-1) == 1).all())

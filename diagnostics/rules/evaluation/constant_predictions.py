@@ -6,7 +6,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.rules.optimizer import loss_plateau
 from diagnostics.rules.shared import loss_curve, update_size

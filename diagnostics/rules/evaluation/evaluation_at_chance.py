@@ -9,9 +9,10 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import AccuracyHistory, SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.inputs import InputFacts, InputSample
-from diagnostics.facts.pipeline import Array, ModelFacts
+from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 from diagnostics.rules.shared.input_shift import distance, moments
 from diagnostics.text.join import listed

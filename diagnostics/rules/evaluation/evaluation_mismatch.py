@@ -9,7 +9,8 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.inputs import Array, InputFacts, InputSample, TargetSides
+from diagnostics.facts.array import Array
+from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.rules.shared.channel_order import other_order
 from diagnostics.rules.shared.input_shift import (
     MOST,

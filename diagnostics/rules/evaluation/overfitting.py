@@ -8,7 +8,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.training import EvaluationHistory, LossHistory
 
 AFTER_BEST = 4  # evaluations

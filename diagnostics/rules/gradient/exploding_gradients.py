@@ -7,7 +7,7 @@ import numpy as np
 from diagnostics.engine.causality import NAN
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory
 from diagnostics.rules.shared.loss_curve import FIRST, has_fallen
 

@@ -7,7 +7,8 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, GradientFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import GradientHistory, StepHistory, UpdateHistory
 from diagnostics.text.names import describe_parameters
 

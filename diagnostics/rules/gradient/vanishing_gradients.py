@@ -9,8 +9,8 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.layers import PARTS, RecurrenceFacts, RecurrentLayer
-from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import GradientHistory, LossHistory, UpdateHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.memory import KeptGraphs, KeptModels, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes
-from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory
 
 RECENT = 30  # steps: the graphs of these may still be needed
@@ -161,6 +159,8 @@ class GrowingMemory(Rule):
     @check
     def from_history(self, run: StepHistory, memory: MemoryHistory) -> Finding | None:
         """Check whether the memory grows steadily over the second half of the run."""
+        import numpy as np
+
         late = (memory.steps >= run.total_steps / 2) & np.isfinite(memory.in_use)
         steps, in_use = memory.steps[late], memory.in_use[late]
         if len(in_use) < READINGS or run.total_steps < STEPS:
@@ -191,6 +191,8 @@ class GrowingMemory(Rule):
 
 def _slope(steps: Array, memory: Array) -> float:
     """Return the median slope over all pairs of readings, robust to single jumps (Theil, Sen)."""
+    import numpy as np
+
     places = np.linspace(0, len(steps) - 1, min(len(steps), 64)).astype(int)
     at, values = steps[places].astype(np.float64), memory[places]
     first, second = np.triu_indices(len(at), 1)
@@ -199,6 +201,8 @@ def _slope(steps: Array, memory: Array) -> float:
 
 def _steady(steps: Array, memory: Array, slope: float) -> bool:
     """Whether each third grew at a similar rate, and nearly every reading is above earlier ones."""
+    import numpy as np
+
     thirds = [
         _slope(part, values)
         for part, values in zip(np.array_split(steps, 3), np.array_split(memory, 3), strict=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
@@ -92,6 +90,8 @@ class EvalModeTraining(MessageRule):
     @check
     def from_modes(self, modes: TrainModeFacts) -> Finding | None:
         """Check the mode of the layers that depend on it during the backward passes."""
+        import numpy as np
+
         layers = modes.layers
         if not layers:
             return None

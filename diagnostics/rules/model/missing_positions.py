@@ -7,9 +7,10 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.dependence import DependenceFacts
-from diagnostics.facts.pipeline import Array, LossFacts
+from diagnostics.facts.pipeline import LossFacts
 from diagnostics.facts.training import LossHistory
 
 SAME = 1e-4  # of the spread of the answers: another order of sums leaves some 1e-6

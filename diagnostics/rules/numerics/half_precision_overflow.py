@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -100,6 +98,8 @@ class HalfPrecisionOverflow(MessageRule):
     @check
     def from_ranges(self, ranges: RangeFacts) -> Finding | None:
         """Look for modules whose finite outputs came close to the limit."""
+        import numpy as np
+
         near = ranges.nearest
         if near is None or ranges.nearest_steps is None or np.isnan(near).all():
             raise NotApplicable("needs a module that computes in float16")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -121,6 +119,8 @@ class MixedPrecisionMisuse(MessageRule):
     @check
     def from_clips(self, clips: ScaledClipFacts) -> Finding | None:
         """Check whether gradients were clipped before they were divided by the scale."""
+        import numpy as np
+
         if clips.steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps with clipped gradients of a scaled loss")
         if clips.scaled < MOSTLY * clips.steps:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -90,6 +88,8 @@ class NonFiniteActivations(MessageRule):
     @check
     def from_history(self, gradients: GradientHistory) -> Finding | None:
         """Clear a run whose gradients stayed finite."""
+        import numpy as np
+
         if not np.isfinite(gradients.norms).all():
             raise NotApplicable("needs a second run of the step that went wrong")
         return None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -13,7 +11,6 @@ from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.facts.training import LossHistory
-from diagnostics.rules.shared.common_trait import shared_trait
 from diagnostics.text import nonfinite
 
 NAMED = 8  # examples named in the message; the evidence holds them all
@@ -74,6 +71,8 @@ class NonFiniteLoss(MessageRule):
         """Check the loss and, if it is not finite, find its origin."""
         if math.isfinite(loss.value):
             return None
+        from diagnostics.rules.shared.common_trait import shared_trait
+
         rows = (outputs.non_finite_rows if outputs else ()) or loss.non_finite_rows or ()
         origin, fix = _origin(loss, outputs, batch, rows)
         trait = shared_trait(rows, batch) if batch and rows else None
@@ -127,6 +126,8 @@ class NonFiniteLoss(MessageRule):
     @check
     def from_history(self, losses: LossHistory) -> Finding | None:
         """Clear a run whose losses stayed finite."""
+        import numpy as np
+
         if not np.isfinite(losses.values).all():
             raise NotApplicable("needs a second run of the step that went wrong")
         return None

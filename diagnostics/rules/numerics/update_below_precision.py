@@ -9,8 +9,8 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array
-from diagnostics.facts.rounding import RoundingFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.layers import RoundingFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.rules.shared.update_size import top_rates
 

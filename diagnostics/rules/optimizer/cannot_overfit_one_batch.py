@@ -8,7 +8,8 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, ModelFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of, listed
 

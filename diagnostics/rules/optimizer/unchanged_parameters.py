@@ -9,8 +9,9 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.calls import FrozenCalls, StepOrderFacts
-from diagnostics.facts.pipeline import Array, ModelFacts, OptimizerFacts
+from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory, UpdateHistory
 
 ENOUGH = 3  # sampled steps; the first of a warm-up may have a learning rate of 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnostics.facts.inputs import Array, InputSample
+from diagnostics.facts.array import Array
+from diagnostics.facts.inputs import InputSample
 
 SAME = 4.0  # standard errors within which a channel is taken for another
 ELSEWHERE = 10.0  # standard errors from the channel in its own place

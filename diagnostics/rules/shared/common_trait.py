@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from diagnostics.facts.pipeline import Array, BatchFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.text.join import listed
 
 Chosen = npt.NDArray[np.bool_]

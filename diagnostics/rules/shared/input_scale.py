@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from diagnostics.engine.rule import Fix, NotApplicable
-from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.text.join import capitalized
 
 LARGE = 30.0  # root mean square; 1 after standardisation, 78 for the pixels of MNIST

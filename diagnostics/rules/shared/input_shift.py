@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from diagnostics.facts.inputs import Array, InputSample
+from diagnostics.facts.array import Array
+from diagnostics.facts.inputs import InputSample
 
 MOST = 0.8  # of the channels must agree: a domain shifts in some of them, a preparation in all
 HALF = 0.5

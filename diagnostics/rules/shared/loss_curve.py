@@ -20,7 +20,7 @@ import numpy as np
 
 from diagnostics.engine.evaluate import needs
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 
 from .update_size import large_updates, warms_up

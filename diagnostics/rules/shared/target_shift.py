@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from diagnostics.facts.inputs import Array, InputFacts, TargetSides
+from diagnostics.facts.array import Array
+from diagnostics.facts.inputs import InputFacts, TargetSides
 
 from .input_shift import DRIFT, distance, have_same_shape, is_standardised, moments
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.training import StepHistory, UpdateHistory
 
 LARGE_UPDATE = 0.01  # of a weight, in one step: ten times the 0.001 of the rule of thumb

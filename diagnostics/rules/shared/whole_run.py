@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import Verdicts
-from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import LossHistory, StepHistory
 
 STEPS = 100  # of a run that is judged when it is over

@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.shared.dependence.linearity import FACTOR, as_linear, is_half
+from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import LinearFacts
-from diagnostics.facts.pipeline import Array
 
 from .subject import KerasSubject, Unclear
 

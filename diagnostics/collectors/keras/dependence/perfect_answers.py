@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.harmless_code import Reading, is_library
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import AnswerLosses
-from diagnostics.facts.pipeline import Array
 
 from .kept_batch import TRUSTED, WRITES
 from .subject import KerasSubject, OutOfTime, Unclear

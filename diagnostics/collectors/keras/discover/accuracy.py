@@ -11,8 +11,8 @@ import numpy as np
 from diagnostics.collectors.keras.data import KerasData
 from diagnostics.collectors.keras.replayable import can_be_read
 from diagnostics.collectors.keras.row_order import class_labels
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import AccuracyHistory
-from diagnostics.facts.pipeline import Array
 
 NAMES = ("accuracy", "acc", "categorical_accuracy", "sparse_categorical_accuracy")
 BATCHES = 8  # of a dataset, whose labels are read

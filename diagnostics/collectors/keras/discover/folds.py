@@ -14,8 +14,8 @@ from diagnostics.collectors.keras.batch import inputs_of
 from diagnostics.collectors.keras.replayable import can_be_read
 from diagnostics.collectors.keras.weights import current
 from diagnostics.collectors.shared.repeated_rows import row_keys
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import HeldOutBefore
-from diagnostics.facts.pipeline import Array
 
 MOST = 2**17  # rows of a fit that are remembered; of more none are
 FITS = 32  # of a model that are followed: folds are fewer, and an agent that fits each batch has thousands

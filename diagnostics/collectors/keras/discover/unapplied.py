@@ -12,8 +12,9 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.keras.watch.history_fields import sample_fields
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.facts.array import Array
 from diagnostics.facts.calls import StepOrderFacts
-from diagnostics.facts.pipeline import Array, ModelFacts
+from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import TrainingHistory
 
 MOST_BYTES = 16 * 2**20  # of the weights, whose first values are kept

@@ -10,7 +10,7 @@ import numpy as np
 
 from diagnostics.collectors.keras.batch import is_one_hot
 from diagnostics.collectors.shared.pipeline import CannotJudge
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.trials import MetricFacts
 
 COMPARING = (keras.metrics.Accuracy, keras.metrics.MeanIoU)  # not their subclasses, which may look for the maximum

@@ -18,8 +18,9 @@ from diagnostics.collectors.keras.batch import as_array, is_one_hot, unpack
 from diagnostics.collectors.keras.data import KerasData
 from diagnostics.collectors.keras.losses import expects_indices, kind_of_loss
 from diagnostics.collectors.shared.learnability import FEWEST, simple_fit
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import FinalAnswers, OutputScore
-from diagnostics.facts.pipeline import Array, LossKind
+from diagnostics.facts.pipeline import LossKind
 
 ROWS, BYTES, SECONDS = 512, 8 * 2**20, 0.5  # of the data, until the run is over
 PART = 128  # rows at a time

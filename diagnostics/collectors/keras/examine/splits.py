@@ -15,8 +15,9 @@ from diagnostics.collectors.keras.data import KerasData, rows_of
 from diagnostics.collectors.keras.model import has_own_train_step
 from diagnostics.collectors.shared.input_sample import samples_of_batches
 from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows
+from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
-from diagnostics.facts.pipeline import Array, Fact
+from diagnostics.facts.pipeline import Fact
 
 BATCHES = 16  # of either side, whose targets are compared, within `SECONDS`
 MOST = 4096  # numbers of a batch of targets: more are pictures

@@ -19,7 +19,8 @@ from diagnostics.collectors.shared.overfit_plan import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.collectors.subset_trials.answers import Answers, Seen, binary_answers, class_answers
 from diagnostics.collectors.subset_trials.choice import FEW, MOST_BATCHES, Rows, digests
-from diagnostics.facts.pipeline import Array, LossKind
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import LossKind
 
 from .stateless_copy import KerasCopy
 

@@ -21,7 +21,8 @@ from diagnostics.collectors.keras.model import (
 from diagnostics.collectors.keras.watch.torch_watcher import SeenStep
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
-from diagnostics.facts.pipeline import Array, Fact, GradientFacts, LossFacts, OutputFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, OutputFacts
 
 from .drawn_batches import FirstBatches, Listeners
 

@@ -18,8 +18,8 @@ from diagnostics.collectors.shared.over_time.decode import CannotDecode, decoded
 from diagnostics.collectors.shared.over_time.histogram import LAYERS, histogram_of, stride_for
 from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MOST, is_look_step
 from diagnostics.errors import InvalidInput, typed_message, what
+from diagnostics.facts.array import Array
 from diagnostics.facts.over_time import FixedBatchFacts, Histogram, LayerHistograms, Look
-from diagnostics.facts.pipeline import Array
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.text.join import count_of
 

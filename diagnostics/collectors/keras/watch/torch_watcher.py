@@ -20,8 +20,8 @@ from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
-from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 

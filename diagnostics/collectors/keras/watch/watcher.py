@@ -22,9 +22,9 @@ from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.process_memory import resident_memory
+from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 

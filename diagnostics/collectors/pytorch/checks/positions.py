@@ -19,7 +19,7 @@ from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.shared.arrays import fields
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed
 from diagnostics.errors import InvalidInput, typed_message, what
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 SEED = 0
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.shared.dependence.linearity import FACTOR, as_linear, is_half
+from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import LinearFacts
-from diagnostics.facts.pipeline import Array
 
 from .examples import Axis, Unclear, cut, replaced
 from .inputs import add_noise, restored

@@ -27,10 +27,10 @@ from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.loss import BootstrappedTarget, FlattenedPair
 from diagnostics.facts.pipeline import (
-    Array,
     BatchFacts,
     DivergenceTerm,
     Fact,

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from diagnostics.collectors.pytorch.activations import last_function
 from diagnostics.collectors.shared.arrays import to_array
+from diagnostics.facts.array import Array
 from diagnostics.facts.loss import (
     AlignedTargets,
     FlattenedPair,
@@ -24,7 +25,6 @@ from diagnostics.facts.loss import (
     SignedTargets,
     TripletMargin,
 )
-from diagnostics.facts.pipeline import Array
 
 SIGNED = ("cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss")
 """Losses whose targets are 1 and -1."""

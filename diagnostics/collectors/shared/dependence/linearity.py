@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 # Places on the line through two examples: between them, and beyond. A ReLU that is on for both is off somewhere.
 FARTHER = (3.0, -2.0, 8.0, -7.0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.errors import typed_message
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 NUMBERS = 8  # of an example that are shown; of a larger one, its shape and range
 CHARACTERS = 200  # of one text

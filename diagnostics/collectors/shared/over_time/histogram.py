@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from diagnostics.facts.array import Array
 from diagnostics.facts.over_time import QUANTILES, Histogram
-from diagnostics.facts.pipeline import Array
 
 BINS = 32
 VALUES = 2**16  # of a layer that are read, evenly spaced: the quantiles of more differ in the third digit

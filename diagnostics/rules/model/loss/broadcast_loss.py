@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -279,6 +277,8 @@ def _is_one_hot(prediction: Shape, target: Shape) -> bool:
 
 def _table(prediction: tuple[int, ...], target: tuple[int, ...] | None) -> str:
     """Say what is compared with what after broadcasting."""
+    import numpy as np
+
     if target is None:
         return " and compares values that do not belong together"
     try:

@@ -6,9 +6,10 @@ from diagnostics.engine.causality import NAN, NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.data import LabelBeyondOutputs
-from diagnostics.facts.pipeline import Array, BatchFacts, ModelFacts, OutputFacts, class_labels
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts, class_labels
 from diagnostics.facts.where import Where
 from diagnostics.text.join import listed, not_known
 

@@ -10,8 +10,9 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.loss import AlignedTargets, LogRates, ShareTargets, SignedTargets
-from diagnostics.facts.pipeline import Array, BatchFacts, LossFacts, OutputFacts, SeveralOutputs
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.output_parts import first_found
 
 RANGES: Final = {

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.rounding import RoundingFacts
+from diagnostics.facts.layers import RoundingFacts
 from diagnostics.rules.numerics.update_below_precision import UpdateBelowPrecision
 from tests.support.courses import history, judge
 

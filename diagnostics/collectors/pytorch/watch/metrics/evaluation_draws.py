@@ -12,8 +12,8 @@ from torch import Tensor
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
+from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EvaluationDraws
-from diagnostics.facts.pipeline import Array
 
 ROUNDS = 4  # of evaluation that are kept, the first ones: 64 KiB each at most
 LEAST, MOST = 12, 32  # rows

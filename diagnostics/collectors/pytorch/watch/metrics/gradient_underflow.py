@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken, to_host
+from diagnostics.facts.array import Array
 from diagnostics.facts.layers import UnderflowFacts
-from diagnostics.facts.pipeline import Array
 
 STEPS = 64  # remembered
 JUDGED = 64  # non-zero numbers that a gradient must have: of a few, one is always the least

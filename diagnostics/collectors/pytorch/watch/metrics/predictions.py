@@ -21,7 +21,7 @@ from diagnostics.collectors.pytorch.discover.loss_calls import OF_CLASSES, evalu
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.training import PredictionFacts
 
 ROWS = 256  # examples looked at in one pass

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, to_host
-from diagnostics.facts.rounding import RoundingFacts
+from diagnostics.facts.layers import RoundingFacts
 
 TENSORS = 8  # of an optimizer, the largest ones
 WEIGHTS = 256  # of each

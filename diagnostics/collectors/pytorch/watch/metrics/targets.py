@@ -35,9 +35,9 @@ from diagnostics.collectors.shared.target_rows import (
     sentinel,
     steps_of,
 )
+from diagnostics.facts.array import Array
 from diagnostics.facts.course import DrawnRows, RepeatedRows, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
-from diagnostics.facts.pipeline import Array
 from diagnostics.facts.training import LossHistory
 
 MOST = 2**15  # numbers of an output; larger ones are not looked at

@@ -24,8 +24,8 @@ from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT, f
 from diagnostics.collectors.shared.over_time.decode import CannotDecode, decoded, prediction_texts, target_texts
 from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MOST, is_look_step
 from diagnostics.errors import InvalidInput, what
+from diagnostics.facts.array import Array
 from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms, Look
-from diagnostics.facts.pipeline import Array
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.text.join import count_of
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.local_tensors import local
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 
 Item = TypeVar("Item")
 

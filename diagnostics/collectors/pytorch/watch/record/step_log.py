@@ -15,7 +15,7 @@ from torch import Tensor
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.process_memory import resident_memory
-from diagnostics.facts.pipeline import Array
+from diagnostics.facts.array import Array
 from diagnostics.facts.training import NoGradHistory, TrainingHistory
 
 from .captured_pass import CapturedPass, fingerprints
