@@ -185,7 +185,7 @@ def _ending_of(execute: Callable[[], object], stopped: Callable[[], bool]) -> En
 def _shut_down_threads() -> None:
     """Do what the interpreter does first at its end: call threading's exit functions, and wait for threads.
 
-    `concurrent.futures` ends its workers in such an exit function, so to wait without it is to wait for ever. The
+    `concurrent.futures` ends its workers in such an exit function, so waiting without it never ends. The
     interpreter calls the same function once more, which then does nothing.
     """
     try:

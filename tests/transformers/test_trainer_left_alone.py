@@ -201,7 +201,7 @@ def two_ranks():
 
 
 class TestSeveralRanks:
-    """A call in one of them could wait for the others for ever."""
+    """A call in one of them could wait for the others forever."""
 
     WHY = "2 processes train together"
 

@@ -66,7 +66,7 @@ def device(*, capacity: int | None = None, launch_blocking: bool | None = None) 
     Both hold from this call on, for the whole process. The CPU ignores them.
 
     Raises:
-        LabError: `ZOO_DEVICE` or `ZOO_DEVICE_MEMORY` cannot be used, launches shall block on a card that this
+        LabError: `ZOO_DEVICE` or `ZOO_DEVICE_MEMORY` cannot be used, launches are to block on a card that this
             process already uses, or a backward pass has run before the first call for the simulated device.
         ValueError: a capacity that is not positive.
     """

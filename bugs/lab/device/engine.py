@@ -161,7 +161,7 @@ class Engine:
     def _promise(
         self, plan: Plan, tensors: Sequence[SimulatedTensor], counted: bool = True
     ) -> tuple[list[Any], list[Place | None]]:
-        """Make the results that the host goes on with, and say where the worker shall put the real ones.
+        """Make the results that the host goes on with, and say where the worker is to put the real ones.
 
         What is not counted will not be computed either: it is zero.
         """

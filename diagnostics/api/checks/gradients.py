@@ -133,7 +133,7 @@ class GradientChecks(Checks):
             parts: micro-batches.
             accumulate: your own accumulation, called with a copy of the model and the micro-batches; None for the
                 mean of their losses, weighed by their rows.
-            batch_statistics: False to let batch norm use its running statistics, for a model that shall be
+            batch_statistics: False to let batch norm use its running statistics, for a model that is to be
                 accumulated in spite of it.
 
         Raises:

@@ -29,7 +29,7 @@ def is_generator(value: Any) -> bool:
 
 
 def _of_torch(value: Any, kind: str) -> bool:
-    torch = sys.modules.get("torch")  # a Keras program has none, and shall not wait for it
+    torch = sys.modules.get("torch")  # a Keras program has none, and must not wait for it
     return torch is not None and isinstance(value, getattr(torch, kind))
 
 

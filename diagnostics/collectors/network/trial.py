@@ -237,7 +237,7 @@ class Trial:
         return reason
 
     def _interface(self, port: int) -> str:
-        """Return the address at which others shall reach this rank, and write down its interface."""
+        """Return the address at which others reach this rank, and write down its interface."""
         available = interfaces()
         address = address_towards(self._spec.host, port)
         variable = INTERFACE["nccl" if self._device != "cpu" else "gloo"]

@@ -231,5 +231,5 @@ def _keys(bits: Array) -> Array:
     """Return a number of 64 bits for each row (n,), equal for equal rows."""
     factors = np.random.default_rng(1).integers(1, 2**63, bits.shape[1], dtype=np.uint64) | np.uint64(1)
     keys: Array = (bits.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
-    keys ^= keys >> np.uint64(31)  # the lowest bits, by which rows are chosen, shall depend on all
+    keys ^= keys >> np.uint64(31)  # the lowest bits, by which rows are chosen, must depend on all
     return keys

@@ -12,7 +12,7 @@ import torch
 from diagnostics import Finding, Report
 from diagnostics.run.ranks.exchange import Exchange, Rank, rank_of_this_process
 
-# Each rank trains by itself; what one rank shall do otherwise is put in place of a line.
+# Each rank trains by itself; what one rank does differently replaces a line.
 TRAIN = """
     import os, torch
     import torch.distributed as dist

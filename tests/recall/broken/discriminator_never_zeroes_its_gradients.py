@@ -1,4 +1,4 @@
-"""A GAN on a ring of points: zero_grad of the generator only, the discriminator's gradients add up for ever.
+"""A GAN on a ring of points: zero_grad of the generator only, the discriminator's gradients keep adding up.
 
 After https://github.com/Hsintien-Ng/idinvert_pytorch-reproduced/issues/1
 """

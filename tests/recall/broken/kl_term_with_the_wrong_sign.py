@@ -1,4 +1,4 @@
-"""The KL term of a VAE is subtracted a second time: the loss falls for ever while the latent code explodes.
+"""The KL term of a VAE is subtracted a second time: the loss keeps falling while the latent code explodes.
 
 After https://github.com/wiseodd/generative-models/issues/43
 """

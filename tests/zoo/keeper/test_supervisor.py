@@ -49,7 +49,7 @@ while True:
 
 
 class Runner:
-    """`python -m bugs run 04` with a script that trains for ever, and its temporary folder."""
+    """`python -m bugs run 04` with a script that trains forever, and its temporary folder."""
 
     def __init__(self, zoo: Any, tmp_path: Path, script: str, **arguments: Any) -> None:
         zoo.cage(broken=script + ENDLESS, budget_s=60)

@@ -80,7 +80,7 @@ class CollectiveCalls:
 
         def make(original: Any) -> Any:
             def replacement(*arguments: Any, **options: Any) -> Any:
-                if is_compiling():  # torch.compile follows this function, too: it shall find the original alone
+                if is_compiling():  # torch.compile follows this function, too: it must find only the original
                     return original(*arguments, **options)
                 thread = threading.get_ident()
                 self.made += 1
