@@ -107,9 +107,11 @@ def _attempt(exhibit: Exhibit, seed: int, solution: bool, jobs: int, stop: threa
             environment=environment,
             stop=stop,
         )
-        report = read_report(output)
+        reported, report = output.exists(), read_report(output)
     outcome = judge(patient, script, ending)
     problems = [] if outcome.ok else [f"{outcome.verdict}: {outcome.reason}"]
+    if outcome.ok and not reported:
+        problems.append(f"no report was written; the last line was: {_last_line(ending.stderr)}")
     problems += [f"diagnostics itself failed: {fault.splitlines()[-1]}" for fault in report["faults"]]
     problems += _on_solution(report) if solution else _on_broken(exhibit, report)
     # As a reader runs it. A script that exhausts its memory does so elsewhere beside an observer.
@@ -159,6 +161,10 @@ def alarms(report: Mapping[str, Any]) -> list[str]:
 def _rules(findings: Iterable[Mapping[str, Any]]) -> list[str]:
     """List rules in the order of the report, those of consequences right after their cause's."""
     return [rule for finding in findings for rule in (finding["rule"], *_rules(finding["consequences"]))]
+
+
+def _last_line(text: str) -> str:
+    return next(reversed(text.split("\n")[:-1]), "")
 
 
 def read_report(file: Path) -> Mapping[str, Any]:

@@ -82,7 +82,9 @@ class Script:
             return os.getcwd()
         return self._path if self._runs_as_module else os.path.dirname(os.path.realpath(self._path))
 
-    def run(self, stopped: Callable[[], bool] = lambda: False) -> Ending:
+    def run(
+        self, stopped: Callable[[], bool] = lambda: False, failing: Callable[[], object] = lambda: None
+    ) -> Ending:
         """Run it to its end. An exception that ends it is printed as by `python`, and not raised.
 
         `sys.argv`, `sys.path` and `sys.modules["__main__"]` are the script's from then on. Non-daemon threads are
@@ -90,12 +92,13 @@ class Script:
 
         Args:
             stopped: whether a KeyboardInterrupt came from a limit; then it is not a failure.
+            failing: is called before an exception that ends the script is printed.
 
         Raises:
             InvalidInput: there is no such module.
         """
         main, process = _new_main(), os.getpid()
-        ending = _ending_of(self._prepare(main), stopped)
+        ending = _ending_of(self._prepare(main), stopped, failing)
         if not self._runs_as_module:  # as `python` does when a file has run
             main.pop("__file__", None)
             main.pop("__cached__", None)
@@ -166,7 +169,9 @@ def _execute(path: str, main: dict[str, Any]) -> None:
     exec(code, main)
 
 
-def _ending_of(execute: Callable[[], object], stopped: Callable[[], bool]) -> Ending:
+def _ending_of(
+    execute: Callable[[], object], stopped: Callable[[], bool], failing: Callable[[], object]
+) -> Ending:
     try:
         execute()
     except SystemExit as leaving:
@@ -177,6 +182,7 @@ def _ending_of(execute: Callable[[], object], stopped: Callable[[], bool]) -> En
         code = _print(interrupt, without_own_frames(interrupt))
         return Ending(INTERRUPTED if code is None else code, interrupted=code is None)
     except BaseException as error:
+        failing()
         code = _print(error, without_own_frames(error))
         return Ending(1 if code is None else code, error)
     return Ending(0)

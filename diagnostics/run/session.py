@@ -26,6 +26,7 @@ from diagnostics.text.join import count_of
 
 from .cpu_rerun import run_again
 from .limits import Limits
+from .memory_reserve import MemoryReserve
 from .observer import ScriptObserver
 from .observers.replicas import ReplicaObserver
 from .output import STANDARD_OUTPUT, print_out, rehearse, say
@@ -118,13 +119,13 @@ class RunSession:
             ranks=1 if self._options.rank is None else self._options.rank.world,
         )
         self._stall = self._stall_watch()
-        termination = Termination(self._terminated)
+        termination, reserve = Termination(self._terminated), MemoryReserve()
         self._modules = OwnModules(self._script.folder)
         self._modules.hide()
         if self._options.rank is None and not self._modules.clashes and not is_alias():
             self._spawned = SpawnedRanks(self._script, self._options)
         with self._limits:
-            ending = self._script.run(self._limits.was_reached)
+            ending = self._script.run(self._limits.was_reached, failing=reserve.release)
         fails = False
         if not ending.forked:  # a forked child of the script writes no report
             if not ending.exit_code:
