@@ -22,7 +22,7 @@ from .frames import Crash
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
-from .setup import checkpoints, examples, settings, versions
+from .setup import checkpoints, examples, settings, unimported_names, versions
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch.RECOGNISERS,
@@ -41,6 +41,7 @@ NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (
     *settings.RECOGNISERS,
     checkpoints.unreadable,
     *versions.RECOGNISERS,
+    *unimported_names.RECOGNISERS,
 )
 """Asked if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it."""
 

@@ -1,0 +1,111 @@
+"""Recognises that a library uses a name which it imports only where an optional package is found.
+
+Such an import stands under a question (`if is_peft_available():`) or a try, and says nothing where the package is
+missing: the name is missed later, in the library's own line, as a NameError that reads like a slip of the user's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from diagnostics.collectors.crash.frames import Crash
+from diagnostics.collectors.tracebacks.own_names import PYTHON_2
+from diagnostics.collectors.tracebacks.topic import package_of
+from diagnostics.facts.crash.known import KnownFailure
+
+_GUARDING = re.compile(
+    r"transformers|trl|peft|diffusers|accelerate|datasets|evaluate|optimum|sentence_transformers|setfit|tokenizers"
+    r"|unsloth(?:_zoo)?|llamafactory|axolotl|swift|verl|openrlhf|auto_gptq|awq|gptqmodel|bitsandbytes|deepspeed|vllm"
+    r"|xformers|flash_attn|timm|open_clip|torchmetrics|lightning(?:_fabric)?|pytorch_lightning|monai|kornia|ultralytics"
+    r"|mm(?:cv|engine|det\w*|seg\w*|pose|pretrain|cls|action\d?|rotate|yolo)|detectron2|fairseq|espnet2?|nemo|speechbrain"
+    r"|torch_geometric|stable_baselines3|gymnasium|gym|simpletransformers|fastai|skorch|keras|keras_hub|spacy|flair"
+)
+"""Packages that work without some of what they use."""
+_NAME = re.compile(r"^name '(?P<name>\w{1,80})' is not defined")
+_BRINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(names), package)
+    for names, package in (
+        (r"torch|nn|F|Tensor|LRScheduler|DeviceMesh|DTensor|is_torch_greater_or_equal", "torch"),
+        (
+            r"peft|Peft\w+|LoraConfig|get_peft_\w+|prepare_model_for_(?:kbit|int8)_training|inject_adapter\w*"
+            r"|PromptLearningConfig",
+            "peft",
+        ),
+        (
+            r"transformers|Auto(?:Model|Tokenizer|Config|Processor)\w*|PreTrainedModel|CLIP\w+|T5\w+",
+            "transformers",
+        ),
+        (
+            r"accelerate|init_empty_weights|dispatch_model|infer_auto_device_map|PartialState|Accelerator|AcceleratorState"
+            r"|load_checkpoint_(?:and_dispatch|in_model)|DistributedType|AlignDevicesHook|get_balanced_memory",
+            "accelerate",
+        ),
+        (r"bnb|bitsandbytes|Linear(?:4bit|8bitLt)|Params4bit", "bitsandbytes"),
+        (
+            r"flash_attn\w*|_?flash_attention_forward|pad_input|unpad_input|index_first_axis|FlashAttention\w*"
+            r"|apply_rotary_emb_(?:func|qkv_)|layer_norm_fn|rms_norm_fn",
+            "flash-attn",
+        ),
+        (r"deepspeed|HfDeepSpeedConfig|GatheredParameters", "deepspeed"),
+        (r"xops|xformers|memory_efficient_attention", "xformers"),
+        (r"PIL|Image|PILImageResampling", "pillow"),
+        (r"wandb", "wandb"),
+        (r"spm|sentencepiece", "sentencepiece"),
+        (r"librosa", "librosa"),
+        (r"cv2", "opencv-python"),
+        (r"vllm|LLM|SamplingParams", "vllm"),
+        (r"tf|tensorflow", "tensorflow"),
+        (r"jax|jnp|flax", "flax"),
+        (r"amp|apex|FusedLayerNorm|multi_tensor_applier", "apex"),
+        (r"selective_scan_fn|mamba_inner_fn|causal_conv1d\w*", "mamba-ssm"),
+    )
+)
+"""What a name comes from, by the names that people meet."""
+
+
+def unimported_name(crash: Crash) -> KnownFailure | None:
+    """Recognise a NameError in a library's own line.
+
+    Returns:
+        None if the line is the user's, if Python 2 had the name, or if the library imports all that it uses.
+    """
+    facts = crash.facts
+    last = facts.frames[-1] if facts.frames else None
+    if facts.exception != "NameError" or last is None or last.yours:
+        return None
+    found, library = _NAME.match(facts.message), package_of(last)
+    if found is None or found["name"] in PYTHON_2 or _GUARDING.fullmatch(library) is None:
+        return None
+    name = found["name"]
+    if name == "_C":
+        return None
+    package = next((package for names, package in _BRINGS if names.fullmatch(name)), None)
+    if package == library.replace("_", "-"):
+        package = None
+    what = "a package that it can do without" if package is None else package
+    return KnownFailure(
+        "installation-mismatch",
+        f"{library}'s own line ({last.file}:{last.line}) uses {name}, which it imports only where it finds {what} "
+        f"in a release that it accepts. {'That' if package is None else 'It'} is missing, too old, or fails while "
+        "it is imported. No line of the training code is at fault.",
+        (
+            *_fixes(package, library, name, last.file),
+            f"python -m pip install -U {library.replace('_', '-')}: now and then a release has the slip itself",
+        ),
+        facts.message,
+    )
+
+
+def _fixes(package: str | None, library: str, name: str, file: str) -> tuple[str, ...]:
+    if package is None:
+        return (f"look in {file} for the import of {name}: the if or try around it names the package to install",)
+    module = {"pillow": "PIL", "opencv-python": "cv2"}.get(package, package.replace("-", "_"))
+    return (
+        f"python -m pip install -U {package}, with the Python that runs the program; start process or kernel anew",
+        f'python -c "import {module}": if it is installed, that shows why it cannot be imported; python -m pip '
+        f"show {package} {library.replace('_', '-')}, for releases that do not go together",
+    )
+
+
+RECOGNISERS: tuple[Callable[[Crash], KnownFailure | None], ...] = (unimported_name,)
