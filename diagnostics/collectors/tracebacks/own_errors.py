@@ -11,6 +11,7 @@ from collections.abc import Callable
 from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
+from .environments import of_environment
 from .own_names import IMPORTS, PYTHON_2, pip_name
 from .own_sentences import SENTENCES
 
@@ -95,11 +96,8 @@ def _unpacked(found: re.Match[str], line: str) -> str:
     wanted, got = found["wanted"], found["got"]
     given = got or ("more" if found["way"] == "too many" else "fewer")
     names, equals, right = line.partition("=")
-    if ".step(" in line or ".reset(" in line:
-        return (
-            f"{wanted} values were expected, and the environment gave {given}: since Gym 0.26, and in Gymnasium, "
-            "step() returns five (observation, reward, terminated, truncated, info), and reset() two."
-        )
+    if told := of_environment(wanted, got, found["way"] == "too many", line):
+        return told
     if got == "0" and (not line or "zip(*" in line or "for " not in line):
         return (
             "The right side is empty: what it is made of was not found. No file matched the path or pattern, "
@@ -118,11 +116,6 @@ def _unpacked(found: re.Match[str], line: str) -> str:
             f"{loop['over']} yields {given if got else given + ' than ' + wanted} values at a time, and the loop "
             f"has {wanted} names: print(next(iter(...))), and compare it with what __getitem__ or the collate "
             "function returns."
-        )
-    if not line and wanted == "4" and found["way"] == "too many":
-        return (
-            "If the line calls env.step(): since Gym 0.26, and in Gymnasium, it returns five values (observation, "
-            "reward, terminated, truncated, info), and reset() two. Otherwise print the right side once."
         )
     if ".split" in line:
         return (
