@@ -127,11 +127,13 @@ def read_text(text: str) -> _Explained:
     """
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash, within
+    from diagnostics.collectors.tracebacks.clean import with_underscores
     from diagnostics.collectors.tracebacks.no_traceback import last_words
     from diagnostics.collectors.tracebacks.parse import Failure, failures
     from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
     from diagnostics.facts.crash.processes import LauncherTail
 
+    text = with_underscores(text)
     found_failures = failures(text)
     if not found_failures:
         ended = last_words(text)

@@ -42,6 +42,11 @@ _CUT_IN_NAME = re.compile(r'^ *File "[^"]+", line \d+, in (?!__\w+__$)\w*_$')  #
 _REST_OF_NAME = re.compile(r"[a-z0-9_]{1,60}$")
 _CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
 
+_UNDERSCORED = re.compile(  # a class's __init__(), which a page shows as bold and a copy of it without underscores
+    r"\b(\w*(?:Trainer|Config|Arguments|Accelerator|Collator\w{0,30}|Callback|Tokenizer(?:Fast)?|Pipeline|Scheduler"
+    r"|Logger|Strategy|Checkpoint|Stopping))\.init(?=\(\) (?:got an|missing \d|takes ))"
+)
+
 _TIME = (
     r"\d{4}[-/.]\d\d[-/.]\d\d[T ,_]+\d\d:\d\d:\d\d(?:[.,:]\d+)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?",
     r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?",  # syslog
@@ -101,6 +106,11 @@ def streams(text: str) -> list[Stream]:
             stream = found[prefixes[(match.lastindex or 1) - 1]]
             stream.lines.append(Line(line.number, line.text[match.end() :]))
     return [plain, *found.values()]
+
+
+def with_underscores(text: str) -> str:
+    """Write __init__ again where a page took its underscores for bold; a method called init is left as it is."""
+    return _UNDERSCORED.sub(r"\1.__init__", text) if ".init() " in text else text
 
 
 def _near_marks(text: str) -> Iterator[tuple[int, str]]:
