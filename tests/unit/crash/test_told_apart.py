@@ -86,3 +86,22 @@ def test_sizes_of_a_product_are_not_taken_for_element_wise(operation):
         "[?,784], [500,10]."
     )
     assert told(error).message == "Matrix shapes (None, 784) and (500, 10) do not match: 784 ≠ 500."
+
+
+class TestConfigurations:
+    def test_a_setting_of_generation_is_gone_from_a_models_configuration(self):
+        (finding,) = explain("AttributeError: 'LlamaConfig' object has no attribute 'top_k'").findings
+        assert finding.message.startswith("top_k is a setting of generation: since transformers 5")
+
+    @pytest.mark.parametrize("owner", ["Config", "TrainConfig", "EvalConfig", "Namespace"])
+    def test_a_configuration_of_ones_own_is_not_of_transformers(self, owner):
+        report = explain(f"AttributeError: '{owner}' object has no attribute 'early_stopping'")
+        assert report.findings == ()
+
+
+class TestCompiledCode:
+    def test_an_operation_s_refusal_is_told_and_not_the_compiler_s(self):
+        refused = "The size of tensor a (8) must match the size of tensor b (s4) at non-singleton dimension 1)"
+        call = "Failed running call_function <built-in function mul>(*(FakeTensor(..., size=(8,)),), **{})"
+        finding = told(f"torch._dynamo.exc.TorchRuntimeError: {call}:\n{refused}")
+        assert finding.message.endswith(f"It says: {refused}")

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 FILES = (
+    "gone",
     "specific",
     "releases",
     "moved",
@@ -89,6 +90,8 @@ FILES = (
     "environments",
     "training_runs",
     "traced",
+    "configured",
+    "builds",
     "kinds",
     "cut",
 )
