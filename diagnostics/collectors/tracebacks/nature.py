@@ -37,6 +37,10 @@ _MISSING_FILE = re.compile(
 _NO_FILE = re.compile(
     r"\[Errno 2\]|No such file or directory|['\"] is not a (?:file|directory)\b"
 )  # whoever says so
+_NAMED_FILE = re.compile(
+    r"(?:^|[\s'\"`])(?:[A-Za-z]:|\.{0,2}|~|\w[\w.-]*)[\\/][^\s'\"`]{2,300}['\"`]? "
+    r"(?:does not exist|doesn't exist|not exists?\b)"
+)  # a path, and that there is nothing, whoever says so
 _DRIVE = re.compile(r"\[Errno (?:5|116|121)\]|Stale file handle|Input/output error|Remote I/O error")
 _DISK = re.compile(r"No space left on device|Disk quota exceeded|file write failed|\bENOSPC\b")
 _CUT_SHORT = re.compile(r"inline_container\.cc[^\n]{0,40}unexpected pos|PytorchStreamWriter failed writing")
@@ -172,7 +176,12 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
             "It is a failure of the network or of a server's answer (no connection, no permission, or a wrong "
             "name), not of the training code."
         )
-    if name in _FILE or (name == "OSError" and _MISSING_FILE.search(message)) or _NO_FILE.search(message):
+    if (
+        name in _FILE
+        or (name in _CHECKS and _NAMED_FILE.search(message))
+        or (name == "OSError" and _MISSING_FILE.search(message))
+        or _NO_FILE.search(message)
+    ):
         what = _FILE.get(name, "a file or folder is not where the code looks for it")
         return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
     if found := _CIRCULAR.search(message):

@@ -237,6 +237,11 @@ _PYTHONS_WORDS = (
     ("TypeError", re.compile(r"expected str, bytes or os\.PathLike object, not \w{1,60}")),
     ("TypeError", re.compile(r"(?:list|tuple) indices must be integers or slices, not \w{1,60}")),
     ("StopIteration", re.compile(r"\bStopIteration\b")),
+    ("TypeError", re.compile(r"object of type '[\w.]{1,60}' has no len\(\)")),
+    ("TypeError", re.compile(r"unsupported operand type\(s\) for [^\n]{1,20}: '[\w.]{1,60}' and '[\w.]{1,60}'")),
+    ("TypeError", re.compile(r"unhashable type: '[\w.]{1,60}'")),
+    ("ValueError", re.compile(r"could not convert string to float: [^\n]{1,80}")),
+    ("ValueError", re.compile(r"invalid literal for int\(\) with base 10: [^\n]{1,80}")),
 )
 
 

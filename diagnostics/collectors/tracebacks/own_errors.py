@@ -216,6 +216,11 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
             f"The settings have no {name}: the parser or the configuration file of this version does not define "
             "it, or it was written for another script."
         )
+    if owner in ("tuple", "list") and name in ("keys", "values", "items", "get", "update"):
+        return (
+            f"A {owner} stands where a dict was expected: what made it (a model, a collate function) gives its "
+            "parts by place here, and by name where the code was written. print(type(x)) just before."
+        )
     if owner in _BUILTIN:
         return (
             f"A {owner} stands where an object with {name} was expected: a variable or argument of that name "
@@ -329,9 +334,19 @@ def _too_few(found: re.Match[str], line: str) -> str:
 
 
 def _count(found: re.Match[str], line: str) -> str:
+    missing = re.search(r"(?P<call>\w+)\(\) missing \d+ required [\w-]+ arguments?: (?P<names>.+)", found.string)
+    if missing is None:
+        return (
+            "Compare the call with the definition: a method counts self, and a library's function may have changed "
+            "between versions."
+        )
+    call, names = missing["call"], missing["names"][:200].strip('`"* .')
+    what = "The class that is made there" if call == "__init__" else f"{call}()"
+    them = "them" if " and " in names else "it"
     return (
-        "Compare the call with the definition: a method counts self, and a library's function may have changed "
-        "between versions."
+        f"{what} needs {names}, and the call leaves {them} out: pass {them}, or give a default in the definition."
+        " Where one project brings both, they are of different revisions; a method that is called on the class "
+        "counts self as the first."
     )
 
 

@@ -128,3 +128,11 @@ class TestNatureOf:
         report = explain(text)
         assert report.findings == ()
         assert report.crash.nature.endswith("at train.py:8 in main. a has no 'b': print its keys.")
+
+
+@pytest.mark.parametrize("name", ["ValueError", "AssertionError", "RuntimeError"])
+def test_a_path_where_nothing_is_is_a_failure_of_files_whoever_says_it(name):
+    for message in ("The weights file at /data/model.bin does not exist", "'runs/3/best.pt' doesn't exist"):
+        assert nature(name, message).startswith("It is a failure of the file system")
+    assert "file system" not in (nature(name, "Template a/b does not") or "")
+    assert "file system" not in (nature(name, "key 'epoch' does not exist") or "")

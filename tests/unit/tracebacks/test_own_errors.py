@@ -190,3 +190,30 @@ def test_an_error_that_a_worker_could_not_hand_on_is_no_check_of_pytorch():
         "TypeError: __init__() missing 1 required positional argument: 'code'\n"
     )
     assert explain(text).crash.nature.startswith("A worker or replica raised an error of its own")
+
+
+def test_arguments_that_are_left_out_are_named():
+    told = said(
+        "TypeError", "train() missing 2 required positional arguments: 'loader' and 'state'", "train(1, 50)"
+    )
+    assert told.startswith("train() needs 'loader' and 'state', and the call leaves them out")
+    one = said("TypeError", "__init__() missing 1 required positional argument: 'size'")
+    assert one.startswith("The class that is made there needs 'size', and the call leaves it out")
+
+
+@pytest.mark.parametrize("owner", ["tuple", "list"])
+def test_parts_by_place_where_a_dict_was_expected(owner):
+    told = said("AttributeError", f"'{owner}' object has no attribute 'values'", "features = list(x.values())")
+    assert told.startswith(f"A {owner} stands where a dict was expected")
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("datasets", "datasets"), ("hydra", "hydra-core"), ("faiss", "faiss-cpu"), ("PIL.Image", "pillow")],
+)
+def test_a_module_of_another_s_package_has_its_package(module, package):
+    assert said("ModuleNotFoundError", f"No module named '{module}'").endswith(f"pip install {package}")
+
+
+def test_a_module_of_ones_own_has_none():
+    assert said("ModuleNotFoundError", "No module named 'teapots'") is None

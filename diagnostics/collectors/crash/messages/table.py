@@ -91,6 +91,7 @@ FILES = (
     "training_runs",
     "traced",
     "configured",
+    "files_of_weights",
     "builds",
     "kinds",
     "cut",
