@@ -42,6 +42,12 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     ),
     (
         ("ValueError",),
+        re.compile(r"^None is not in (?:list|tuple)"),
+        "What is looked for is None: a token that the tokenizer does not have (tokenizer.cls_token_id of a GPT or "
+        "Reformer), a setting that was not given, or a name that a table lacks. Print it before the line.",
+    ),
+    (
+        ("ValueError",),
         re.compile(r"^(?P<text>.{1,80}?) is not in (?:list|tuple)"),
         "{text} stands in the data, and the list of classes or names lacks it: add it there, or look for blanks "
         "and capitals.",

@@ -83,4 +83,18 @@ def _ended(code: int | None) -> str:
             return f"was ended by {signal.Signals(-code).name} (exit code {code})"
         except ValueError:
             pass
+    if (meaning := _OF_WINDOWS.get(code)) is not None:
+        return f"ended with exit code {code}, which is Windows' {meaning}"
     return f"ended with exit code {code}"
+
+
+_OF_WINDOWS = {
+    0xC0000005: "access violation: compiled code crashed, or memory and page file ran out",
+    0xC0000017: "want of memory",
+    0xC000001D: "illegal instruction: a package was built for a newer processor",
+    0xC0000135: "report that a DLL was not found",
+    0xC0000142: "report that a DLL could not be started",
+    0xC00000FD: "stack overflow",
+    0xC0000409: "abort of a program that found its own memory damaged",
+}
+"""Exit codes with which Windows ends a process, by what they mean."""

@@ -217,3 +217,8 @@ def test_a_module_of_another_s_package_has_its_package(module, package):
 
 def test_a_module_of_ones_own_has_none():
     assert said("ModuleNotFoundError", "No module named 'teapots'") is None
+
+
+def test_a_none_that_is_looked_for_is_no_row_of_the_data():
+    told = said("ValueError", "None is not in list", "i = ids.index(tokenizer.cls_token_id)")
+    assert told.startswith("What is looked for is None: a token that the tokenizer does not have")

@@ -21,8 +21,13 @@ PACKAGES = (
     "|safetensors|pytorch_lightning|lightning|lightning_fabric|lightning_utilities|deepspeed|xformers|triton|timm"
     "|sentence_transformers|evaluate|torch_geometric|PIL|jax|jaxlib|flax|optax|numba|apex|mmcv|mmengine|gym|gymnasium"
 )
+_FURTHER = (
+    "dgl|haiku|chex|orbax|detectron2|mmdet|mmseg|mmpose|monai|kornia|albumentations|onnx|onnxruntime|ultralytics"
+    "|stable_baselines3|ray|fairseq|torchdata|torchtune|gensim|spacy|librosa|optuna|xgboost|skimage|open_clip|einops"
+)
+"""What people train with beside them, of which only the words about a module are read here."""
 _NO_SUCH_ATTRIBUTE = re.compile(
-    rf"module '(?P<owner>(?:{PACKAGES})(?:\.[\w.]+)?)' has no attribute '(?P<name>\w+)'"
+    rf"module '(?P<owner>(?:{PACKAGES}|{_FURTHER})(?:\.[\w.]+)?)' has no attribute '(?P<name>\w+)'"
 )
 _CANNOT_IMPORT = re.compile(
     rf"cannot import name '(?P<name>\w+)' from '(?P<owner>(?:{PACKAGES})(?:\.[\w.]+)?)'(?! \(most likely)"

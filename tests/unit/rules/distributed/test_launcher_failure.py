@@ -18,6 +18,11 @@ class TestFromCrash:
                 LauncherTail("torchrun", 0, -9),
                 "Rank 0 was ended by SIGKILL (exit code -9), and torchrun reports only that.",
             ),
+            (
+                LauncherTail("accelerate", None, 3221225477),
+                "A process ended with exit code 3221225477, which is Windows' access violation: compiled code "
+                "crashed, or memory and page file ran out, and accelerate reports only that.",
+            ),
             (LauncherTail("accelerate"), "A process failed, and accelerate reports only that."),
             (LauncherTail("torchrun", 0, -99), "Rank 0 ended with exit code -99, and torchrun reports only that."),
         ],
@@ -25,6 +30,13 @@ class TestFromCrash:
     def test_says_which_process_and_how_it_ended(self, symptom, seen):
         finding = LauncherFailure().from_crash(CRASH, symptom)
         assert finding.message == f"{seen} {REST}"
+
+    def test_a_code_of_ten_digits_is_read_whole(self):
+        text = (
+            "subprocess.CalledProcessError: Command '['python', 't.py']' returned non-zero exit status 3221225477."
+        )
+        (finding,) = explain(text).findings
+        assert "exit code 3221225477, which is Windows' access violation" in finding.message
 
     def test_says_how_to_get_the_traceback(self):
         finding = LauncherFailure().from_crash(CRASH, LauncherTail("torchrun", 1, 1))
