@@ -337,15 +337,16 @@ def _count(found: re.Match[str], line: str) -> str:
     missing = re.search(r"(?P<call>\w+)\(\) missing \d+ required [\w-]+ \w+: (?P<of>.+)", found.string)
     if missing is None:
         return (
-            "Compare the call with the definition: a method counts self, and a library's function may have changed "
-            "between versions."
+            "Compare the call with the definition: a method counts self, and a library's function may have "
+            "changed between versions."
         )
     call, names = missing["call"], missing["of"][:200].strip('`"* .')
     what = "The class that is made there" if call == "__init__" else f"{call}()"
     them = "them" if " and " in names else "it"
     return (
-        f"{what} needs {names}, and the call leaves {them} out: pass {them}, or define a default. Where one project "
-        "brings both, they are of different revisions; a method that is called on the class counts self as the first."
+        f"{what} needs {names}, and the call leaves {them} out: pass {them}, or define a default. Where one "
+        "project brings both, they are of different revisions; a method that is called on the class counts self "
+        "as the first."
     )
 
 
