@@ -98,6 +98,18 @@ class TestConfigurations:
         report = explain(f"AttributeError: '{owner}' object has no attribute 'early_stopping'")
         assert report.findings == ()
 
+    def test_a_pipeline_of_diffusers_hides_what_its_part_lacks_and_one_of_ones_own_does_not(self):
+        text = "AttributeError: '{}' object has no attribute 'dtype'"
+        (finding,) = explain(text.format("StableDiffusionPipeline")).findings
+        assert finding.rule == "mismatched-call"
+        assert "hidden behind this one" in finding.message
+        assert explain(text.format("CoffeePipeline")).findings == ()
+
+    def test_a_lazy_module_s_words_name_the_library_and_another_package_s_do_not(self):
+        (finding,) = explain("AttributeError: module diffusers has no attribute TeapotPipeline").findings
+        assert finding.message.startswith("The installed diffusers has no TeapotPipeline")
+        assert explain("AttributeError: module teapots has no attribute Lid").findings == ()
+
 
 class TestCompiledCode:
     def test_an_operation_s_refusal_is_told_and_not_the_compiler_s(self):
