@@ -67,6 +67,18 @@ class TestVerify:
         assert [trial["metrics"] for trial in trials] == [{}, {"eval_accuracy": 0.6}, {}, {"eval_accuracy": 0.7}]
         assert all(trial["problems"] == [] for trial in trials)
 
+    def test_a_missing_report_is_a_problem_of_its_own(self, zoo: Any) -> None:
+        ends_at_once = (
+            "import os, sys, traceback\n"
+            "sys.excepthook = lambda *error: (traceback.print_exception(*error), os._exit(1))\n"
+        )
+        add_cage(zoo, **FAILS | {"broken": ends_at_once + FAILS["broken"]})
+        code, (broken, _) = verify(zoo)
+        assert code == 1
+        assert broken["problems"][0] == (
+            "no report was written; the last line was: AssertionError: Torch not compiled with CUDA enabled"
+        )
+
     @pytest.mark.exhaustive
     def test_json_is_strict_with_nan_and_infinity_in_the_metrics(self, zoo: Any) -> None:
         def refuse(constant: str) -> None:
