@@ -58,6 +58,21 @@ class ConstantArgmax:
 
 
 @dataclass(frozen=True)
+class CutAnswers:
+    """Probabilities of a model that are cast to integers: each below 1 becomes 0.
+
+    Attributes:
+        of: what is cast, as written: ``model.predict(x_test)``.
+        activation: that the model ends in: ``sigmoid``.
+        where: the line.
+    """
+
+    of: str
+    activation: str
+    where: Where
+
+
+@dataclass(frozen=True)
 class ConstantSeed:
     """A data set that seeds a global generator with one number for every row, and then draws from it.
 
@@ -121,6 +136,7 @@ class WrittenFacts:
         seeds: those that are the same for every row.
         shared: settings of one part of a data set that another part overwrites.
         apart: inputs and targets in two orders.
+        cut: probabilities that are cast to integers.
     """
 
     described: ClassVar[str] = "the source of the script"
@@ -131,6 +147,7 @@ class WrittenFacts:
     seeds: tuple[ConstantSeed, ...] = ()
     shared: tuple[SharedSetting, ...] = ()
     apart: tuple[ShuffledApart, ...] = ()
+    cut: tuple[CutAnswers, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ class RunSession:
         if file is None or not watched or watched[-1].watched is None:
             return trainings
         try:
-            facts = written_facts(files_of(file, self._script.folder), _answers(trainings))
+            facts = written_facts(files_of(file, self._script.folder), *_answers(trainings))
             if facts == WrittenFacts():
                 return trainings
             seen = dataclasses.replace(watched[-1], watched=extended(watched[-1].watched, (facts,)))
@@ -344,13 +344,17 @@ class RunSession:
         return any(finding.severity in bad for finding in report.findings)
 
 
-def _answers(trainings: Sequence[TrainingReports]) -> tuple[int, ...] | None:
-    """Return the shape of the answers to a batch; None unless there is one training, and it is known."""
+def _answers(trainings: Sequence[TrainingReports]) -> tuple[tuple[int, ...] | None, str | None]:
+    """Return the shape of the answers to a batch, and the activation that makes them.
+
+    None unless there is one training, and they are known.
+    """
     from diagnostics.facts.pipeline import OutputFacts
 
     if len(trainings) != 1 or trainings[0].examined is None:
-        return None
-    return next((fact.shape for fact in trainings[0].examined.facts if isinstance(fact, OutputFacts)), None)
+        return None, None
+    known = (fact for fact in trainings[0].examined.facts if isinstance(fact, OutputFacts))
+    return next(((fact.shape, fact.last_activation) for fact in known), (None, None))
 
 
 def nothing_trained(backward_passes: int, in_others: float) -> StageResult:

@@ -12,6 +12,7 @@ from diagnostics.facts.where import Where
 from diagnostics.facts.written import (
     ConstantArgmax,
     ConstantSeed,
+    CutAnswers,
     KeptModel,
     SharedSetting,
     ShuffledApart,
@@ -21,6 +22,7 @@ from diagnostics.facts.written import (
 
 from .constant_argmax import argmaxes_of_answers
 from .constant_seeds import constant_seeds
+from .cut_answers import cut_answers
 from .kept_models import kept_models
 from .shared_settings import shared_settings
 from .shuffled_apart import shuffled_apart
@@ -28,14 +30,18 @@ from .unread_splits import unread_splits
 
 MOST_FILES = 32
 LARGEST = 2**20  # bytes of a file
+PROBABILITIES = ("sigmoid", "softmax")  # activations that end below 1
 
 
-def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) -> WrittenFacts:
+def written_facts(
+    files: Iterable[str], answers: tuple[int, ...] | None = None, activation: str | None = None
+) -> WrittenFacts:
     """Return what stands in these files; a file that cannot be read or parsed is left out.
 
     Args:
         files: paths.
         answers: the shape of what the only model that was trained answers to a batch; None if not known.
+        activation: that this model ends in; None if not known.
     """
     kept: list[KeptModel] = []
     unread: list[UnreadSplit] = []
@@ -43,6 +49,7 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
     seeds: list[ConstantSeed] = []
     shared: list[SharedSetting] = []
     apart: list[ShuffledApart] = []
+    cut: list[CutAnswers] = []
     for file in files:
         tree = parsed(file)
         if tree is None:
@@ -61,7 +68,11 @@ def written_facts(files: Iterable[str], answers: tuple[int, ...] | None = None) 
         if answers is not None and len(answers) == 2 and answers[1] == 1:
             for of, line, function in argmaxes_of_answers(tree):
                 argmaxes.append(ConstantArgmax(of, answers, Where(shown, line, function)))
-    return WrittenFacts(tuple(kept), tuple(unread), tuple(argmaxes), tuple(seeds), tuple(shared), tuple(apart))
+        if activation in PROBABILITIES:
+            for of, line, function in cut_answers(tree):
+                cut.append(CutAnswers(of, activation, Where(shown, line, function)))
+    found = (kept, unread, argmaxes, seeds, shared, apart, cut)
+    return WrittenFacts(*map(tuple, found))
 
 
 def files_of(script: str, folder: str | None) -> list[str]:

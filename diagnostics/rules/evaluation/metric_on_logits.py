@@ -20,6 +20,8 @@ KERAS = (
     "keras.metrics.BinaryAccuracy() for one output, keras.metrics.CategoricalAccuracy() for one-hot targets",
     "keras.metrics.BinaryIoU() for masks of one class, keras.metrics.OneHotMeanIoU(n) for one-hot masks",
 )
+CUT = "classes = (probabilities > 0.5).astype(int)"
+CLASSES = "classes = probabilities.argmax(axis=-1)"
 TWO_OUTPUTS = "two outputs and cross entropy, of which the argmax is the class"
 # The value of accuracy, F1 and similar metrics for predictions that are all correct, as a fraction or in percent.
 PERFECT = (1.0, 100.0)
@@ -32,7 +34,8 @@ class MetricOnLogits(MessageRule):
     Calls the metric function twice with predictions that are all correct: once as logits, highest at the true
     class, as the evaluation loop passes them, and once as class labels. If the labels get a perfect score and
     the logits fail or score lower, the conversion from logits to labels is missing. Under `diagnose run` it also
-    reads the script for an argmax of what the model answers, where that is a single score for each example. Of
+    reads the script for an argmax of what the model answers, where that is a single score for each example, and
+    for a cast of its probabilities to integers. Of
     Keras' metrics it tests `Accuracy` and `MeanIoU`, which compare class numbers, with probabilities.
 
     ## Why it is bad
@@ -100,9 +103,9 @@ class MetricOnLogits(MessageRule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Look for an argmax over an axis of size 1."""
+        """Look for an argmax over an axis of size 1, and for probabilities that are cast to integers."""
         if not written.argmaxes:
-            return None
+            return self._of_cut(written)
         first = written.argmaxes[0]
         return self.found(
             f"The model answers with one score for each example, {first.answers}, and the script takes the argmax "
@@ -110,6 +113,20 @@ class MetricOnLogits(MessageRule):
             fix=(THRESHOLD, TWO_OUTPUTS),
             severity="warning",
             evidence={"of": first.of, "answers": list(first.answers)},
+            where=first.where,
+        )
+
+    def _of_cut(self, written: WrittenFacts) -> Finding | None:
+        if not written.cut:
+            return None
+        first = written.cut[0]
+        return self.found(
+            f"The model ends in a {first.activation}, so it answers with probabilities, and the script casts "
+            f"`{first.of}` to integers. A cast cuts off what stands behind the point: each probability below 1 "
+            "becomes 0, whatever the model has learned.",
+            fix=CUT if first.activation == "sigmoid" else CLASSES,
+            severity="warning",
+            evidence={"of": first.of, "last_activation": first.activation},
             where=first.where,
         )
 

@@ -32,6 +32,7 @@ from .batch_loss import BatchLoss
 from .batch_tap import BatchTap
 from .drawn_rows import DrawnRows
 from .drawn_weights import DrawnWeights
+from .equal_units import EqualUnits
 from .history_fields import STEP_FIELDS, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
 from .over_time import KerasOverTime
@@ -61,6 +62,7 @@ class KerasWatcher:
         on_read: called every so many steps that were read, and at the end.
         first_batches: called with each batch before its step, or with None and the reason, until it returns False.
         example_weights: in batches from all over the run.
+        equal_units: of kernels, where they were there before the first step.
         over_time: looks before chosen steps; None for no looks.
         rows: remembers the targets of some rows.
         drawn_rows: keeps some; None for none.
@@ -106,6 +108,7 @@ class KerasWatcher:
         self._inputs: dict[str, Collected] = {}
         self._looked = 0
         self.example_weights = DrawnWeights()
+        self.equal_units = EqualUnits()
         self.over_time: KerasOverTime | None = None
         self.rows = RowMemory()
         self.drawn_rows: DrawnRows | None = None
@@ -191,6 +194,8 @@ class KerasWatcher:
                     self._safely("drawn rows", self.drawn_rows.take, batch)
         if self._weights is None and has_weights(self._model):
             self._build()
+            if self._weights is not None:
+                self._safely("equal units", self.equal_units.begin, self._weights)
         weights = self._weights
         if self.over_time is not None and weights is not None and not self._begun:
             self.over_time.before_step(self.steps)
