@@ -214,6 +214,27 @@ class AnswerLosses:
 
 
 @dataclass(frozen=True)
+class TurnedArguments:
+    """A loss whose first argument is named for the model's answers, and its second for the targets.
+
+    Attributes:
+        name: of the loss.
+        first: the name of its first argument: ``y_pred``.
+        second: of its second: ``y_true``.
+        as_called: its value on a batch, called with targets and answers, as the framework does.
+        turned: with answers and targets.
+    """
+
+    described: ClassVar[str] = "a loss that names its arguments the other way round"
+
+    name: str
+    first: str
+    second: str
+    as_called: float
+    turned: float
+
+
+@dataclass(frozen=True)
 class DependenceFacts:
     """What the answers of a model depend on: other examples, later tokens, each of its inputs.
 

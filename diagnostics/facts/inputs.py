@@ -113,3 +113,18 @@ class TargetSides:
     training: Array
     evaluation: Array
     inputs: InputFacts | None = None
+
+
+@dataclass(frozen=True)
+class SwappedChannels:
+    """A batch of images (n, channels, height, width) that a convolution reads as (n, height, width, channels).
+
+    Attributes:
+        layer: the first convolution.
+        shape: of the batch.
+    """
+
+    described: ClassVar[str] = "images with their channels first"
+
+    layer: str
+    shape: tuple[int, ...]

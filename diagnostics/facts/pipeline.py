@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from .array import Array
 from .data import DataFact
 from .dependence import DependenceFacts
-from .inputs import EvaluationDraws, InputFacts, TargetSides
+from .inputs import EvaluationDraws, InputFacts, SwappedChannels, TargetSides
 from .layers import LayerFacts, NeverInTraining
 from .loss import LeafFacts, LossArguments
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
@@ -363,6 +363,7 @@ Fact = (
     | SettingFacts
     | NeverInTraining
     | BatchFacts
+    | SwappedChannels
     | OutputFacts
     | LayerFacts
     | LossFacts

@@ -112,6 +112,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         from diagnostics.collectors.keras.dependence.measure import measure
         from diagnostics.collectors.keras.dependence.perfect_answers import answer_losses
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
+        from diagnostics.collectors.keras.dependence.turned_arguments import turned_arguments
         from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
         from diagnostics.collectors.keras.examine.final_answers import final_answers
         from diagnostics.collectors.keras.examine.unreached_modes import never_in_training
@@ -130,7 +131,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             modes = never_in_training(model, model.optimizer)
             made = vanishing_layers(subject)
             held_by = None if made is None else optimizer_facts(model)
-            seen = (answers, answer_losses(subject), modes, made, held_by)
+            seen = (answers, answer_losses(subject), turned_arguments(subject), modes, made, held_by)
             further = [fact for fact in seen if fact is not None]
         return replace(facts, trained=True), describe_model(model), *further
 

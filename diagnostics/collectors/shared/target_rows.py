@@ -20,6 +20,8 @@ FLAT = 1e-3  # how far the mean of a standardised row may be from 0, and its sta
 SEVERAL = 3  # rows with the number that stands for a missing one: fewer are outliers
 OFTEN = 0.005, 0.5  # of the rows that have a number in place of a missing one
 FAR = 100.0  # standard deviations of the other numbers; then these are next to equal for the model
+OVERLAPS = 10  # rows that go on one step after another row: windows of one series, and no rows of their own
+SMOOTH = 0.5  # correlation of a value with the one before it: noise may be there to be remembered
 EXACT = 1e-5  # of the spread of the targets: what rounding leaves; the value before it is further off
 
 
@@ -58,12 +60,23 @@ def copied_target(
         targets: float64 (n, outputs); of classes, a share each.
         kind: of the loss that they are of.
         last_step: how many features at the end of a row are those of the last step, where rows are sequences; 0 if
-            it was not kept. A number before is to be remembered, as in a test of a recurrent network's memory.
+            it was not kept. A number before is to be remembered, as in a test of a recurrent network's memory;
+            but not where the rows are windows of one measured series.
     """
     found = _copied(inputs, targets, kind)
-    if found is None or (last_step is not None and found.column < inputs.shape[1] - last_step):
-        return None
-    return found
+    if found is None or last_step is None or found.column >= inputs.shape[1] - last_step:
+        return found
+    return found if last_step and found.equal and _are_windows(inputs, found.column, last_step) else None
+
+
+def _are_windows(inputs: Array, column: int, features: int) -> bool:
+    """Whether rows (n, steps * features) overlap, as windows of one series do, and a feature changes smoothly."""
+    later = {row.tobytes() for row in np.ascontiguousarray(inputs[:, features:])}
+    if sum(row.tobytes() in later for row in np.ascontiguousarray(inputs[:, :-features])) < OVERLAPS:
+        return False
+    steps = inputs[:, column % features :: features]
+    before, after = steps[:, :-1].ravel(), steps[:, 1:].ravel()
+    return bool(before.std() and after.std() and np.corrcoef(before, after)[0, 1] >= SMOOTH)
 
 
 def steps_of(shape: Sequence[int], kept: int) -> int | None:

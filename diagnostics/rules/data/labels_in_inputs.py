@@ -63,8 +63,9 @@ class LabelsInInputs(Rule):
     regression with at least 20 different values, or has one value for each class, in at least 100 rows without
     exception. It is the only one, and at least two others vary: rows that are nothing but a code of their class
     are made-up data. In sequences of measurements it must be in the last step, where a window may end too late: an
-    earlier one is to be remembered, as in tests of a recurrent network's memory. A model of tokens, whose targets
-    are one of its inputs, must give back nine of ten random tokens after its training.
+    earlier one is to be remembered, as in tests of a recurrent network's memory, unless at least 10 rows overlap,
+    as windows of one series do, and neighbours in it have a correlation of 0.5 or more. A model of tokens, whose
+    targets are one of its inputs, must give back nine of ten random tokens after its training.
 
     ## Known problems
     A target with a name that is not in the list is not recognised. A model that computes its loss itself

@@ -5,6 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.inputs import SwappedChannels
 from diagnostics.facts.loss import FlattenedPair
 from diagnostics.facts.pipeline import ScrambledView
 
@@ -16,7 +17,8 @@ class ScrambledAxes(Rule):
     Looks in the graph of the first loss for views of two kinds: one that makes rows of C numbers out of the C
     channels of a convolution, without moving the channels last; and one that turns (batch, a, b) into
     (batch, b, a). Only where a softmax, a layer with weights or a product of matrices then reads the rows. Also
-    compares the shapes that scores and labels of sequences had before both were flattened for the loss.
+    compares the shapes that scores and labels of sequences had before both were flattened for the loss. In Keras:
+    whether the first convolution reads images that have their channels first as if these were last.
 
     ## Why it is bad
     `view` and `reshape` keep the order of the numbers in memory, and give them other axes. A row of C numbers then
@@ -36,7 +38,9 @@ class ScrambledAxes(Rule):
 
     ## Thresholds
     None: the shapes say it. Where an axis of the image is as long as the channels are many, or a is a multiple of
-    b, so that neighbours may be put together on purpose, nothing is said.
+    b, so that neighbours may be put together on purpose, nothing is said. Images with their channels first are
+    square, with 8 pixels a side or more and 1 or 3 channels, and neighbours along both sides have a correlation
+    of 0.3 or more.
 
     ## Known problems
     Read in the graph of a loss: views of the inputs themselves, before the first layer with weights, are not in
@@ -68,6 +72,24 @@ class ScrambledAxes(Rule):
             f"A view makes {made} of a tensor of shape {shape}. {what}: a view moves no axes.",
             fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
             evidence={"shape": list(shape), "view": list(made)},
+        )
+
+    @check
+    def from_images(self, images: SwappedChannels) -> Finding:
+        """Report images whose rows are read as channels."""
+        _, channels, side, _ = images.shape
+        return self.found(
+            f"The images have the shape {images.shape}: channels first. The convolution {images.layer} reads them "
+            f"channels last, as {channels} by {side} pixels with {side} channels each: it slides over the "
+            f"{channels} channel{'s' * (channels > 1)} and one side, and takes the other side for the channels.",
+            fix={
+                "keras": (
+                    f"x = x.transpose(0, 2, 3, 1)  # ({side}, {side}, {channels}); a reshape would mix the pixels",
+                    'data_format="channels_first" in every convolution and pooling, where the device can do that',
+                )
+            },
+            severity="warning",
+            evidence={"layer": images.layer, "shape": list(images.shape)},
         )
 
     @check

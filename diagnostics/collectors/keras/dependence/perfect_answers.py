@@ -31,7 +31,7 @@ def answer_losses(subject: KerasSubject) -> AnswerLosses | None:
     of its target.
     """
     loss, target = subject.model.loss, subject.target
-    if target is None or subject.weighted or not _is_own(loss):
+    if target is None or subject.weighted or not is_own(loss):
         return None
     with own_run(), own_warnings_ignored():
         try:
@@ -77,7 +77,7 @@ def _are_opposite(target: Array, answers: Array) -> bool:
     return bool(np.corrcoef(target.reshape(-1), answers.reshape(-1))[0, 1] <= OPPOSITE)
 
 
-def _is_own(loss: Any) -> bool:
+def is_own(loss: Any) -> bool:
     """Whether a loss is code of the script's that nobody notices to be run."""
     if isinstance(loss, keras.losses.Loss):
         call = type(loss).call

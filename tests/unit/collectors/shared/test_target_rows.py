@@ -80,6 +80,19 @@ class TestCopiedTarget:
         rows[:, 5] = -code
         assert copied_target(rows, CLASSES, "cross_entropy") is None
 
+    def test_is_found_at_any_step_of_windows_of_a_measured_series(self):
+        series = np.cumsum(RNG.normal(size=221))
+        windows = np.lib.stride_tricks.sliding_window_view(series, 20)
+        for column in (0, 11):
+            found = copied_target(windows, windows[:, [column]], "mean_squared_error", 1)
+            assert (found.column, found.equal) == (column, True)
+
+    def test_is_not_one_to_be_remembered(self):
+        noise = np.lib.stride_tricks.sliding_window_view(RNG.normal(size=221), 20)
+        paths = np.cumsum(ROWS, axis=1)  # each of its own
+        for rows in (noise, paths):
+            assert copied_target(rows, rows[:, [0]], "mean_squared_error", 1) is None
+
 
 class TestRowsStandardised:
     @pytest.mark.parametrize("ddof", [0, 1])

@@ -5,7 +5,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantArgmax, WrittenFacts
+from diagnostics.facts.written import ConstantArgmax, CutAnswers, WrittenFacts
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
 
 RULE = MetricOnLogits()
@@ -88,3 +88,15 @@ def test_tells_of_an_argmax_over_the_only_score():
     )
     assert finding.where.line == 40
     assert RULE.from_source(WrittenFacts()) is None
+
+
+def test_tells_of_probabilities_that_are_cast_to_integers():
+    cut = CutAnswers("model.predict(x)", "sigmoid", Where("train.py", 40, "<module>"))
+    finding = RULE.from_source(WrittenFacts(cut=(cut,)))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "The model ends in a sigmoid, so it answers with probabilities, and the script casts `model.predict(x)` "
+        "to integers. A cast cuts off what stands behind the point: each probability below 1 becomes 0, whatever "
+        "the model has learned."
+    )
+    assert finding.fix == "classes = (probabilities > 0.5).astype(int)"

@@ -1,5 +1,6 @@
 """Unit tests of `ScrambledAxes`."""
 
+from diagnostics.facts.inputs import SwappedChannels
 from diagnostics.facts.loss import FlattenedPair
 from diagnostics.facts.pipeline import ScrambledView
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
@@ -36,3 +37,14 @@ def test_names_labels_of_other_places_than_the_scores():
 def test_silent_where_both_have_one_order():
     assert ScrambledAxes().from_flattened(FlattenedPair((9, 32, 4), (9, 32))) is None
     assert ScrambledAxes().from_flattened(FlattenedPair((9, 9, 4), (9, 9))) is None
+
+
+def test_names_images_whose_rows_are_read_as_channels():
+    finding = ScrambledAxes().from_images(SwappedChannels("conv2d", (32, 3, 16, 16)))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "The images have the shape (32, 3, 16, 16): channels first. The convolution conv2d reads them channels "
+        "last, as 3 by 16 pixels with 16 channels each: it slides over the 3 channels and one side, and takes the "
+        "other side for the channels."
+    )
+    assert finding.fix.startswith("x = x.transpose(0, 2, 3, 1)")
