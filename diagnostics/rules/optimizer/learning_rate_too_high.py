@@ -18,6 +18,12 @@ REPLACED = 1.0  # of a layer's norm, in one step: what was there before is gone
 STEPS = 200  # of a watched run that is stuck; steps of 1% each add up to twice the weights by then
 
 
+BY_HAND = (
+    "subtract the gradient: weight.assign_sub(rate * gradient); a step that adds it makes the loss rise",
+    "divide the number that the step multiplies the gradient by, by 10",
+)
+
+
 class LearningRateTooHigh(Rule):
     """The learning rate is so high that each update overshoots.
 
@@ -125,10 +131,14 @@ class LearningRateTooHigh(Rule):
         what, curve = seen
         rate = update_size.rate_until(steps, curve.until)
         much = "more than its own norm" if update > 1 else f"{update:.1%} of its norm"
+        known = rate > 0  # and no step of the script's own, which takes none from the optimizer
         return self.found(
-            f"{loss_curve.describe(what, curve)} At a learning rate of {rate:.3g} a step changed a layer by "
-            f"{much} (the median); about 0.1% is typical. Such updates overshoot.",
-            fix=(lr_trial.fix(rate / 10, model, optimizer), f"lower it further, to {rate / 100:.3g}"),
+            f"{loss_curve.describe(what, curve)} {f'At a learning rate of {rate:.3g} a' if known else 'A'} step "
+            f"changed a layer by {much} (the median); about 0.1% is typical. Such updates overshoot"
+            f"{'.' if known else ', or climb the gradient.'}",
+            fix=(lr_trial.fix(rate / 10, model, optimizer), f"lower it further, to {rate / 100:.3g}")
+            if known
+            else BY_HAND,
             evidence={"course": what, "update_size": update, "learning_rate": rate, **vars(curve)},
             step=curve.since,
         )

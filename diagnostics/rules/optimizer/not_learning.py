@@ -14,7 +14,7 @@ from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, Targe
 from diagnostics.facts.loss import TripletMargin
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
 from diagnostics.rules.shared.learnable import is_learnable
-from diagnostics.rules.shared.update_size import largest_update, update_size, warms_up
+from diagnostics.rules.shared.update_size import fastest_moved, largest_update, update_size, warms_up
 from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third
 from diagnostics.text.join import listed
 
@@ -22,6 +22,7 @@ LATE = 0.5  # of the run, whose sampled steps are compared with the constant ans
 SAMPLES = 3  # of those steps
 CHANCE = 2.0  # standard errors of the constant answer's loss, by which sampled batches may be harder
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
+STAYED = 0.05  # of the weights' norm, if all steps had one direction: longer by a few epochs, and it stays there
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
 
 FAR = 2.0  # of the constant answer's squared error: the output has not even come to the mean of its targets
@@ -95,12 +96,13 @@ class NotLearning(Rule):
     ```
 
     ## Thresholds
-    At least 100 steps, a learning rate that has stopped rising, a script that ended by itself, and a model that
-    is not trained in turn with another. The losses of the last third, and those of the sampled steps of the second
+    At least 100 steps, a learning rate that has stopped rising, a script that ended by itself, and a model that is
+    not trained in turn with another. The losses of the last third, and those of the sampled steps of the second
     half, must be at least 97% of the constant answer's; the former may be lower by two standard errors of what the
-    sampled batches give. A warning needs proof that there is something to learn: a
-    fit to half of the sampled rows has at most 70% of the constant answer's error on the other half (of classes,
-    also less by five standard errors). Otherwise it is a note, as is a loss that was still falling, unless the
+    sampled batches give. A warning needs proof that there is something to learn: a fit to half of the sampled rows
+    has at most 70% of the constant answer's error on the other half (of classes, also less by five standard
+    errors). Otherwise it is a note, as is a loss that was still falling, unless it ended above the constant
+    answer's and all steps together can have moved the fastest third of the layers by 5% at most, or unless the
     inputs show what they have lost: each row of 3 to 64 columns was standardised by itself, or a number for
     missing ones is 100 standard deviations from all others. The numbers are ours.
 
@@ -152,8 +154,10 @@ class NotLearning(Rule):
         size = update_size(updates, steps.total_steps // 2)
         if size is not None and size < SMALL and updates is not None and largest_update(updates) > LARGE:
             size = None  # large first, then small: the rate is not too low
+        moved = fastest_moved(steps, updates)
+        stayed = moved is not None and ended >= overall and 0 < moved < STAYED
         cut = _cut(steps)
-        experiments = _experiments(size if cut is None else None, falling, targets.fit)
+        experiments = _experiments(size if cut is None else None, falling and not stayed, targets.fit)
         seen, repair = _lost(targets) if not is_learnable(targets.fit) else _clipped(clips, size)
         learnable = is_learnable(targets.fit) or bool(seen)
         return self.found(
@@ -162,7 +166,7 @@ class NotLearning(Rule):
             f"is {ended:.4g}. {_evidence(targets.fit, falling)} "
             f"{seen}{_differential(verdicts, cut)}",
             fix=(*repair, *experiments) if cut is None else (_PATIENCE, *experiments),
-            severity=None if learnable and not falling else "note",
+            severity=None if learnable and (stayed or not falling) else "note",
             evidence={
                 "ended": ended,
                 "constant_loss": overall,

@@ -69,6 +69,12 @@ def tiny_updates(updates: UpdateHistory) -> bool:
     return float(np.median(fastest)) < TINY_UPDATE
 
 
+def fastest_moved(steps: StepHistory, updates: UpdateHistory | None) -> float | None:
+    """Return how far the fastest third of the layers would have gone, had all their steps had one direction."""
+    fastest = _update_sizes(updates, of_layers=lambda ratios: np.quantile(ratios, FASTEST))
+    return float(np.median(fastest)) * steps.total_steps if fastest.size else None
+
+
 def warms_up(steps: StepHistory) -> bool:
     """Whether the learning rate was still rising at the end."""
     rates = top_rates(steps)

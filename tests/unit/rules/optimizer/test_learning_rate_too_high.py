@@ -186,6 +186,14 @@ class TestWhileTraining:
             "lower it further, to 0.03",
         )
 
+    def test_says_nothing_of_a_rate_that_is_not_known(self):
+        finding = judge(RULE.from_history, history(np.geomspace(1, 1e8, 60), update=2.0, rates=np.nan))
+        assert finding.message.endswith(
+            "A step changed a layer by more than its own norm (the median); about 0.1% is typical. Such updates "
+            "overshoot, or climb the gradient."
+        )
+        assert finding.fix.startswith("subtract the gradient: weight.assign_sub(rate * gradient)")
+
     def test_fires_on_the_loss_of_one_batch_that_swings(self):
         same = np.full(100, 7, np.uint64)
         finding = judge(RULE.from_history, history([1.0, 4.0] * 50, update=0.03, prints=same))

@@ -94,6 +94,11 @@ class TestFires:
         assert (finding.severity, finding.evidence["still_falling"]) == ("note", True)
         assert finding.fix == "train longer, or at a higher learning rate"
 
+    def test_as_a_warning_where_it_falls_and_the_weights_stay(self):
+        finding = course(np.linspace(3, 1.1, 200), update=2e-5)
+        assert (finding.severity, finding.evidence["still_falling"]) == ("warning", True)
+        assert finding.fix.startswith("multiply the learning rate by 10")
+
     @pytest.mark.parametrize(("update", "begins"), [(1e-6, "multiply"), (0.3, "divide")])
     def test_and_advises_another_rate_where_updates_are_small_or_large(self, update, begins):
         assert course(update=update).fix.startswith(begins)
