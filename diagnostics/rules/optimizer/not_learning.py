@@ -23,6 +23,7 @@ SAMPLES = 3  # of those steps
 CHANCE = 2.0  # standard errors of the constant answer's loss, by which sampled batches may be harder
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
 STAYED = 0.05  # of the weights' norm, if all steps had one direction: longer by a few epochs, and it stays there
+ABOVE, MANY = 1.1, 200  # of the constant answer's loss, and steps: a run that has not come to it in so many
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
 
 FAR = 2.0  # of the constant answer's squared error: the output has not even come to the mean of its targets
@@ -102,9 +103,10 @@ class NotLearning(Rule):
     sampled batches give. A warning needs proof that there is something to learn: a fit to half of the sampled rows
     has at most 70% of the constant answer's error on the other half (of classes, also less by five standard
     errors). Otherwise it is a note, as is a loss that was still falling, unless it ended above the constant
-    answer's and all steps together can have moved the fastest third of the layers by 5% at most, or unless the
-    inputs show what they have lost: each row of 3 to 64 columns was standardised by itself, or a number for
-    missing ones is 100 standard deviations from all others. The numbers are ours.
+    answer's, and either 10% above it after 200 steps or more, or after steps that together can have moved the
+    fastest third of the layers by 5% at most; or unless the inputs show what they have lost: each row of 3 to 64
+    columns was standardised by itself, or a number for missing ones is 100 standard deviations from all others.
+    The numbers are ours.
 
     ## Known problems
     Labels of pure noise, as in a control experiment, end here rightly and get the note. What only a deep model can
@@ -156,6 +158,7 @@ class NotLearning(Rule):
             size = None  # large first, then small: the rate is not too low
         moved = fastest_moved(steps, updates)
         stayed = moved is not None and ended >= overall and 0 < moved < STAYED
+        stayed = stayed or (ended >= ABOVE * overall and steps.total_steps >= MANY)
         cut = _cut(steps)
         experiments = _experiments(size if cut is None else None, falling and not stayed, targets.fit)
         seen, repair = _lost(targets) if not is_learnable(targets.fit) else _clipped(clips, size)

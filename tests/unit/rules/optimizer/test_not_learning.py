@@ -90,12 +90,16 @@ class TestFires:
         assert judge(RULE.from_course, history(np.full(200, 0.99), rates=0.01, update=1e-3), spread, VERDICTS)
 
     def test_as_a_note_while_the_loss_still_falls(self):
-        finding = course(np.linspace(3, 1.1, 200))
+        finding = course(np.linspace(3, 1.1, 180))
         assert (finding.severity, finding.evidence["still_falling"]) == ("note", True)
         assert finding.fix == "train longer, or at a higher learning rate"
 
+    def test_as_a_warning_where_it_falls_and_is_far_above_a_constant_answer_after_many_steps(self):
+        assert course(np.linspace(3, 1.1, 220)).severity == "warning"
+        assert course(np.linspace(1.4, 0.95, 220)).severity == "note"
+
     def test_as_a_warning_where_it_falls_and_the_weights_stay(self):
-        finding = course(np.linspace(3, 1.1, 200), update=2e-5)
+        finding = course(np.linspace(3, 1.1, 180), update=2e-5)
         assert (finding.severity, finding.evidence["still_falling"]) == ("warning", True)
         assert finding.fix.startswith("multiply the learning rate by 10")
 
