@@ -135,6 +135,19 @@ class TrainModeFacts:
 
 
 @dataclass(frozen=True)
+class BlindToRows:
+    """A model that in training mode gives any single row the same answer, and is trained on single rows.
+
+    Attributes:
+        layers: its layers of batch norm.
+    """
+
+    described: ClassVar[str] = "a model with batch norm that is trained on single rows"
+
+    layers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NeverInTraining:
     """Layers that behave differently in training, and that no call in training mode has ever reached.
 

@@ -111,6 +111,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         from diagnostics.collectors.keras.dependence.kept_batch import objection
         from diagnostics.collectors.keras.dependence.measure import measure
         from diagnostics.collectors.keras.dependence.perfect_answers import answer_losses
+        from diagnostics.collectors.keras.dependence.single_rows import blind_to_rows
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
         from diagnostics.collectors.keras.dependence.turned_arguments import turned_arguments
         from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
@@ -131,7 +132,8 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             modes = never_in_training(model, model.optimizer)
             made = vanishing_layers(subject)
             held_by = None if made is None else optimizer_facts(model)
-            seen = (answers, answer_losses(subject), turned_arguments(subject), modes, made, held_by)
+            blind = blind_to_rows(subject, getattr(pipeline, "rows_at_once", None))
+            seen = (answers, answer_losses(subject), turned_arguments(subject), blind, modes, made, held_by)
             further = [fact for fact in seen if fact is not None]
         return replace(facts, trained=True), describe_model(model), *further
 

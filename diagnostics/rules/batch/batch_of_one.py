@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import BatchOfOneCrash
+from diagnostics.facts.layers import BlindToRows
+from diagnostics.text.join import listed
 
 
 class BatchOfOne(MessageRule):
     """A batch norm layer in training mode got a batch with one value per channel.
 
     ## What it does
-    Recognises the error, and reads the shape of the input from it.
+    Recognises the error, and reads the shape of the input from it. Keras gives none: there, if a model with batch
+    norm is trained on single rows, it is asked in training mode about two rows, one by one.
 
     ## Why it is bad
     Batch norm subtracts the mean of the batch and divides by its standard deviation. One value is its own mean:
@@ -31,7 +35,7 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after the layer has refused.
+    None: it is found only after the layer has refused, or where both answers are the same to the last bit.
 
     ## Known problems
     Whether this was the last batch of an epoch or a single example is not known from the message.
@@ -41,6 +45,21 @@ class BatchOfOne(MessageRule):
     """
 
     severity = "error"
+    causes = ("evaluation-at-chance", "train-mode-evaluation", *NO_LEARNING)
+
+    @check
+    def from_single_rows(self, blind: BlindToRows) -> Finding:
+        """Report a model that is trained on batches of one row, all of which look alike to it."""
+        return self.found(
+            f"Each batch has one row, and in training mode {listed(blind.layers, most=3)} subtracts from a row "
+            "its own mean: what is left is 0, and the model gives every row the same answer. It learns nothing of "
+            "its inputs, and the statistics for evaluation are those of an untrained model.",
+            fix=(
+                "batch_size=32 in fit(), or .batch(32) of the dataset",
+                "keras.layers.LayerNormalization(), which does not depend on the batch",
+            ),
+            evidence={"layers": list(blind.layers)},
+        )
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: BatchOfOneCrash) -> Finding | None:

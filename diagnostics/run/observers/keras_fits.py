@@ -64,6 +64,7 @@ class FitObserver:
             evaluation = None
         pipeline = keras_pipeline(model, data, None, None, evaluation, class_weights)
         pipeline.weights_of_classes = by_class(options.get("class_weight"))
+        pipeline.rows_at_once = options.get("batch_size")
         pipeline.planned_steps = planned_steps(*arguments, **options)
         pipeline.preprocesses = False  # a model of KerasHub has done so before it calls this `fit`
         return pipeline

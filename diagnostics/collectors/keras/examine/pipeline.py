@@ -90,6 +90,7 @@ class KerasPipeline(Pipeline):
     """
 
     planned_steps: int | None = None
+    rows_at_once: int | None = None  # in a batch, as `fit` was told
     not_offered = NOT_OFFERED
     preprocesses = True  # whether the data is yet to pass the preprocessor of a model of KerasHub
 
