@@ -73,6 +73,21 @@ class CutAnswers:
 
 
 @dataclass(frozen=True)
+class RemadeModel:
+    """A loop over epochs that makes its model in each of them, and trains it.
+
+    Attributes:
+        model: its name: ``model``.
+        loop: the name of the loop: ``epoch``.
+        where: the line that makes the model.
+    """
+
+    model: str
+    loop: str
+    where: Where
+
+
+@dataclass(frozen=True)
 class ConstantSeed:
     """A data set that seeds a global generator with one number for every row, and then draws from it.
 
@@ -137,6 +152,7 @@ class WrittenFacts:
         shared: settings of one part of a data set that another part overwrites.
         apart: inputs and targets in two orders.
         cut: probabilities that are cast to integers.
+        remade: models that each epoch makes anew.
     """
 
     described: ClassVar[str] = "the source of the script"
@@ -148,6 +164,7 @@ class WrittenFacts:
     shared: tuple[SharedSetting, ...] = ()
     apart: tuple[ShuffledApart, ...] = ()
     cut: tuple[CutAnswers, ...] = ()
+    remade: tuple[RemadeModel, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from diagnostics.facts.written import (
     ConstantSeed,
     CutAnswers,
     KeptModel,
+    RemadeModel,
     SharedSetting,
     ShuffledApart,
     UnreadSplit,
@@ -24,6 +25,7 @@ from .constant_argmax import argmaxes_of_answers
 from .constant_seeds import constant_seeds
 from .cut_answers import cut_answers
 from .kept_models import kept_models
+from .remade_models import remade_models
 from .shared_settings import shared_settings
 from .shuffled_apart import shuffled_apart
 from .unread_splits import unread_splits
@@ -50,6 +52,7 @@ def written_facts(
     shared: list[SharedSetting] = []
     apart: list[ShuffledApart] = []
     cut: list[CutAnswers] = []
+    remade: list[RemadeModel] = []
     for file in files:
         tree = parsed(file)
         if tree is None:
@@ -68,10 +71,12 @@ def written_facts(
         if answers is not None and len(answers) == 2 and answers[1] == 1:
             for of, line, function in argmaxes_of_answers(tree):
                 argmaxes.append(ConstantArgmax(of, answers, Where(shown, line, function)))
+        for model, loop, line, function in remade_models(tree):
+            remade.append(RemadeModel(model, loop, Where(shown, line, function)))
         if activation in PROBABILITIES:
             for of, line, function in cut_answers(tree):
                 cut.append(CutAnswers(of, activation, Where(shown, line, function)))
-    found = (kept, unread, argmaxes, seeds, shared, apart, cut)
+    found = (kept, unread, argmaxes, seeds, shared, apart, cut, remade)
     return WrittenFacts(*map(tuple, found))
 
 

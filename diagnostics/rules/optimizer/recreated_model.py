@@ -1,0 +1,64 @@
+"""See `RecreatedModel`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.written import WrittenFacts
+
+
+class RecreatedModel(Rule):
+    """A loop over epochs makes its model anew in each of them.
+
+    ## What it does
+    Reads the source of the script: a loop whose variable counts epochs, and in whose body a model is made, and
+    then trained with `fit` or `train_on_batch`.
+
+    ## Why it is bad
+    A new model begins with random weights. What the epochs before have learned is thrown away, and at the end
+    there is a model that was trained for one epoch.
+
+    ## Example
+    ```python
+    for epoch in range(20):
+        model = build_model()
+        model.fit(x, y, epochs=1)
+    ```
+
+    ## Instead
+    ```python
+    model = build_model()
+    for epoch in range(20):
+        model.fit(x, y, epochs=1)
+    ```
+
+    ## Thresholds
+    None. A loop that loads or sets weights goes on from what was learned, and is not reported, nor is one over
+    folds, seeds or settings.
+
+    ## Known problems
+    The model is recognised by the call that makes it: `Sequential`, `Model`, `clone_model`, a function of the
+    script that calls one of them, or one with a name such as `build_model`. A loop over epochs by another name,
+    such as `i`, is missed; one that counts runs and calls them epochs is reported.
+
+    ## Sources
+    Public questions about losses that begin anew in each epoch.
+    """
+
+    severity = "warning"
+    causes = ("evaluation-at-chance", *NO_LEARNING)
+
+    @check
+    def from_source(self, written: WrittenFacts) -> Finding | None:
+        """Report the first such loop."""
+        if not written.remade:
+            return None
+        first = written.remade[0]
+        return self.found(
+            f"`{first.model}` is made in the loop over `{first.loop}`, and trained there: each epoch begins "
+            "with a new model and random weights, and what the epoch before has learned is thrown away.",
+            fix=f"make `{first.model}` once, before the loop",
+            evidence={"model": first.model, "loop": first.loop},
+            where=first.where,
+        )

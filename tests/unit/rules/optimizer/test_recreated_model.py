@@ -1,0 +1,22 @@
+"""Unit tests of `RecreatedModel`."""
+
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import RemadeModel, WrittenFacts
+from diagnostics.rules.optimizer.recreated_model import RecreatedModel
+
+RULE = RecreatedModel()
+
+
+def test_names_the_loop():
+    remade = RemadeModel("model", "epoch", Where("train.py", 12, "<module>"))
+    finding = RULE.from_source(WrittenFacts(remade=(remade,)))
+    assert (finding.rule, finding.severity) == ("recreated-model", "warning")
+    assert finding.message == (
+        "`model` is made in the loop over `epoch`, and trained there: each epoch begins with a new model and random "
+        "weights, and what the epoch before has learned is thrown away."
+    )
+    assert finding.fix == "make `model` once, before the loop"
+
+
+def test_silent_without_one():
+    assert RULE.from_source(WrittenFacts()) is None
