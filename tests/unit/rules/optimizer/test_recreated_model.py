@@ -12,8 +12,8 @@ def test_names_the_loop():
     finding = RULE.from_source(WrittenFacts(remade=(remade,)))
     assert (finding.rule, finding.severity) == ("recreated-model", "warning")
     assert finding.message == (
-        "`model` is made in the loop over `epoch`, and trained there: each epoch begins with a new model and random "
-        "weights, and what the epoch before has learned is thrown away."
+        "`model` is made in the loop over `epoch`, and trained there: each epoch begins with a new model and "
+        "random weights, and what the epoch before has learned is thrown away."
     )
     assert finding.fix == "make `model` once, before the loop"
 
