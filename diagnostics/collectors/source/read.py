@@ -76,8 +76,16 @@ def written_facts(
         if activation in PROBABILITIES:
             for of, line, function in cut_answers(tree):
                 cut.append(CutAnswers(of, activation, Where(shown, line, function)))
-    found = (kept, unread, argmaxes, seeds, shared, apart, cut, remade)
-    return WrittenFacts(*map(tuple, found))
+    return WrittenFacts(
+        tuple(kept),
+        tuple(unread),
+        tuple(argmaxes),
+        tuple(seeds),
+        tuple(shared),
+        tuple(apart),
+        tuple(cut),
+        tuple(remade),
+    )
 
 
 def files_of(script: str, folder: str | None) -> list[str]:

@@ -194,8 +194,7 @@ class KerasWatcher:
                     self._safely("drawn rows", self.drawn_rows.take, batch)
         if self._weights is None and has_weights(self._model):
             self._build()
-            if self._weights is not None:
-                self._safely("equal units", self.equal_units.begin, self._weights)
+            self._safely("equal units", self._compare_units)
         weights = self._weights
         if self.over_time is not None and weights is not None and not self._begun:
             self.over_time.before_step(self.steps)
@@ -246,6 +245,10 @@ class KerasWatcher:
 
     def _sampled(self, step: int) -> bool:
         return is_sampled_step(step // self._at_once, self._every)
+
+    def _compare_units(self) -> None:
+        if self._weights is not None:
+            self.equal_units.begin(self._weights)
 
     def _build(self) -> None:
         model = self._model
