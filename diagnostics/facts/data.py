@@ -214,11 +214,14 @@ class ShuffledPredictions:
 
     Attributes:
         passes: iterations of the script's own, at least.
+        sequence: the class of one that draws rows in an order of its own, where the script compares with the
+            labels that it was made of; empty otherwise.
     """
 
     described: ClassVar[str] = "predictions of a shuffled dataset"
 
     passes: int = 1
+    sequence: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .scopes import FUNCTIONS, Function, calls, dotted, names_in, own_nodes, scope_name, scopes, targets
 
 PREDICTING = "predict"
+LABELS = ("classes", "labels", "y")  # of a dataset, in the order of its source
 COLLECTING = ("append", "extend", "add")
 WRAPPERS = ("enumerate", "zip", "iter", "list", "tqdm", "trange", "progress_bar")
 PAIRING = re.compile(  # calls that hold one row against another; not print, nor a histogram of each
@@ -31,6 +32,14 @@ def mixed_in(tree: ast.Module) -> set[str]:
     return {scope_name(scope) for scope in scopes(tree) if _Names(own, collecting).meet(scope)}
 
 
+def held_in(tree: ast.Module) -> set[str]:
+    """Return the functions in which answers to a dataset meet the labels that it was made of, in their own order.
+
+    These are its ``classes``, ``labels`` or ``y``, or the second argument of the call that made it.
+    """
+    return {scope_name(scope) for scope in scopes(tree) if _Names(set(), set(), of_source=True).meet(scope)}
+
+
 def _collects(function: Function) -> bool:
     """Whether a function of one argument iterates it."""
     named = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
@@ -46,10 +55,12 @@ class _Names:
     Args:
         own: names of the functions in this file.
         collecting: of those that iterate their argument.
+        of_source: whether the labels that a dataset was made of count, and not those of another pass.
     """
 
-    def __init__(self, own: set[str], collecting: set[str]) -> None:
-        self._own, self._collecting = own, collecting
+    def __init__(self, own: set[str], collecting: set[str], of_source: bool = False) -> None:
+        self._own, self._collecting, self._of_source = own, collecting, of_source
+        self._labels: dict[str, ast.expr] = {}  # of a dataset: what it was given as such
         self._assigned = set[str]()
         self._made_of: dict[str, str] = {}  # a dataset, and the one that it was made of
         self._answers: dict[str, set[str]] = {}  # a name, and the datasets that it holds predictions of
@@ -78,6 +89,9 @@ class _Names:
                 self._made_of[name] = made_of
         self._assigned.update(names)
         self._keep(names, value)
+        if self._of_source:
+            self._labels = {n: given for n, given in self._labels.items() if not names_in(given) & set(names)}
+            self._labels.update((name, given) for name in names if (given := _labels_given(value)) is not None)
 
     def _keep(self, names: list[str], value: ast.expr) -> None:
         self._add(self._answers, names, self._answered(value))
@@ -100,12 +114,25 @@ class _Names:
     def _collected(self, node: ast.expr) -> set[str]:
         """Return the datasets that an expression, or a function that it calls, has iterated."""
         found = set[str]().union(*(self._passes.get(name, set()) for name in names_in(node)))
+        if self._of_source:
+            return found | self._labels_in(node)
         for inner in ast.walk(node):
             if isinstance(inner, ast.comprehension):
                 found |= self._drawn(inner.iter)
             elif isinstance(inner, ast.Call) and dotted(inner.func).rpartition(".")[2] in self._collecting:
                 found |= {dataset for part in inner.args if (dataset := self._dataset(part))}
         return found
+
+    def _labels_in(self, node: ast.expr) -> set[str]:
+        """Return the datasets whose labels, in the order of their source, an expression holds."""
+        found, places = set[str](), set[str]()
+        given = {ast.dump(labels): name for name, labels in self._labels.items()}
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Attribute) and (name := dotted(inner.value)) in self._assigned:
+                (found if inner.attr in LABELS else places).add(name)  # the latter may be its order
+            elif isinstance(inner, ast.expr) and (name := given.get(ast.dump(inner), "")):
+                found.add(name)
+        return found - places
 
     def _drawn(self, node: ast.expr) -> set[str]:
         """Return the datasets that a loop over an expression draws from."""
@@ -138,6 +165,15 @@ class _Names:
 
     def _are_apart(self, one: ast.expr, other: ast.expr) -> bool:
         return bool(self._answered(one) & self._collected(other)) and not self._answered(other)
+
+
+def _labels_given(made: ast.expr) -> ast.expr | None:
+    """Return the labels that a call is given beside the rows: ``Batches(x, y)``; None for other expressions."""
+    if not isinstance(made, ast.Call):
+        return None
+    named = [word.value for word in made.keywords if word.arg in LABELS]
+    given = [*named, *made.args[1:2]]
+    return given[0] if given and names_in(given[0]) - {""} else None
 
 
 def _kept(call: ast.Call) -> str | None:

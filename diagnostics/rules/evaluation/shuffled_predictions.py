@@ -8,13 +8,15 @@ from diagnostics.facts import data
 
 
 class ShuffledPredictions(Rule):
-    """Predictions of a dataset that is shuffled anew for each pass, and labels from another pass.
+    """Predictions of a dataset that is shuffled, and labels in another order.
 
     ## What it does
     Under `diagnose run`, notes the `tf.data` pipelines with targets that are given to `predict` and draw another
     order for each iteration, and whether the script iterates the same pipeline itself. Then it reads in the
     script's source whether the answers and what that pass collected are held against each other: compared,
-    subtracted, or given to one function that measures.
+    subtracted, or given to one function that measures. Of a sequence of batches (`PyDataset`, or a generator of
+    `ImageDataGenerator`) that shuffles its rows: whether they are held against the labels that it was made of, or
+    its `classes`.
 
     ## Why it is bad
     `predict` returns the answers in the order of its own pass and drops the targets. The next pass, in which the
@@ -51,7 +53,18 @@ class ShuffledPredictions(Rule):
 
     @check
     def from_passes(self, passes: data.ShuffledPredictions) -> Finding | None:
-        """Report a pass of `predict` and one of the script."""
+        """Report a pass of `predict` and one of the script, or labels in the order of their source."""
+        if passes.sequence:
+            return self.found(
+                f"predict() got a {passes.sequence} that shuffles its rows, and the script compares the answers "
+                "with the labels that it was made of, in their own order. Answers and labels belong to different "
+                "rows: an accuracy or a confusion matrix of the two is that of chance.",
+                fix=(
+                    "shuffle=False in the data that is evaluated",
+                    "collect the labels batch by batch, as they come with the rows",
+                ),
+                evidence={"sequence": passes.sequence},
+            )
         return self.found(
             "predict() got a dataset that is shuffled anew for each pass, and the script compares the answers "
             "with what it has collected in another pass over it, such as the labels: these come in another order. "

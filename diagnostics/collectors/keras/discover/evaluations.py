@@ -20,7 +20,7 @@ from diagnostics.facts.data import HeldOutBefore, ShuffledPredictions, ShuffledS
 from diagnostics.facts.inputs import InputFacts, InputSample
 
 from .folds import Folds
-from .shuffled_data import ShuffledPasses, split_of
+from .shuffled_data import ShuffledPasses, is_permuted, split_of
 
 BATCHES = 8  # of an evaluation
 CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
@@ -96,9 +96,9 @@ class Evaluations:
         if split is not None:
             self._listeners[model][1](split)
 
-    def _mixed_up(self, model: Any) -> None:
+    def _mixed_up(self, model: Any, found: ShuffledPredictions) -> None:
         if model in self._listeners:
-            self._listeners[model][1](ShuffledPredictions())
+            self._listeners[model][1](found)
 
     def _called(self, rounds: int, model: Any, x: Any = None, *_arguments: Any, **_options: Any) -> None:
         if self._within or model not in self._listeners or x is None:
@@ -106,6 +106,8 @@ class Evaluations:
         self._look_for_folds(model, x)
         if rounds and isinstance(x, tf.data.Dataset):
             self._passes.predicts(model, x)
+        elif rounds and is_permuted(x):
+            self._passes.predicts_permuted(model, x)
         elif rounds and self._add_few(model, x):
             return
         self._calls[model] = self._calls.get(model, 0) + 1

@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+import keras
+import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.installed import is_installed_module
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.source.mixed_passes import mixed_in
+from diagnostics.collectors.source.mixed_passes import held_in, mixed_in
 from diagnostics.collectors.source.read import parsed
-from diagnostics.facts.data import ShuffledSplit
+from diagnostics.facts.array import Array
+from diagnostics.facts.data import ShuffledPredictions, ShuffledSplit
 
 _CUTS = {"_TakeDataset": "take", "_SkipDataset": "skip"}
 _FIXES_ORDER = ("_CacheDataset", "CacheDataset", "_SaveDataset", "_SnapshotDataset")
@@ -69,6 +72,24 @@ def is_drawn_anew(dataset: Any) -> bool:
     return False
 
 
+def is_permuted(dataset: Any) -> bool:
+    """Whether a sequence of batches draws its rows in another order than that of their source.
+
+    One of Keras' own that was told to shuffle does, and one that holds a permutation of its rows.
+    """
+    if not isinstance(dataset, keras.utils.PyDataset):
+        return False
+    if getattr(dataset, "shuffle", None) is True and type(dataset).__module__.startswith("keras."):
+        return True
+    arrays = [one for one in vars(dataset).values() if isinstance(one, np.ndarray)]
+    return any(_is_permutation(one) for one in arrays if one.ndim == 1 and one.dtype.kind in "iu")
+
+
+def _is_permutation(order: Array) -> bool:
+    steps = np.arange(len(order))
+    return len(order) > 1 and bool((order != steps).any()) and bool((np.sort(order) == steps).all())
+
+
 class ShuffledPasses:
     """Notes predictions of a shuffled dataset with targets, and that the script holds another pass against them.
 
@@ -78,14 +99,17 @@ class ShuffledPasses:
     Args:
         patches: the iteration of datasets is observed from now on, until they are undone.
         guard: runs the work.
-        found: called once with a model whose predictions are compared with targets of another iteration.
+        found: called once with a model whose predictions are compared with targets in another order.
     """
 
-    def __init__(self, patches: Patches, guard: FaultGuard, found: Callable[[Any], object]) -> None:
+    def __init__(
+        self, patches: Patches, guard: FaultGuard, found: Callable[[Any, ShuffledPredictions], object]
+    ) -> None:
         self._guard, self._found = guard, found
         self._predicted: list[tuple[weakref.ref[Any], weakref.ref[Any]]] = []  # dataset and model
         self._iterated: list[tuple[set[Place], list[weakref.ref[Any]]]] = []  # where, and what it was made of
         self._mixed: dict[str, set[str]] = {}  # files, and the functions in which both meet
+        self._held: dict[str, set[str]] = {}  # the same, of answers and labels in the order of their source
         patches.before(tf.data.Dataset, "__iter__", self._iterates)
 
     def predicts(self, model: Any, dataset: Any) -> None:
@@ -93,6 +117,16 @@ class ShuffledPasses:
         if len(self._predicted) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
             self._predicted.append((weakref.ref(dataset), weakref.ref(model)))
             self._compare()
+
+    def predicts_permuted(self, model: Any, dataset: Any) -> None:
+        """Take a call of `predict`, on a sequence, by a script that may hold its labels against the answers."""
+        for file, function in _places(sys._getframe(1)):
+            if file not in self._held:
+                tree = parsed(file)
+                self._held[file] = set() if tree is None else held_in(tree)
+            if function in self._held[file]:
+                self._found(model, ShuffledPredictions(sequence=type(dataset).__name__))
+                return
 
     def _iterates(self, dataset: Any) -> None:
         caller = sys._getframe(2)  # above the function that is patched in
@@ -111,7 +145,7 @@ class ShuffledPasses:
             passes = (places for places, parts in self._iterated if any(part() is dataset for part in parts))
             if model is not None and dataset is not None and any(map(self._are_mixed, passes)):
                 self._predicted, self._iterated = [], []
-                self._found(model)
+                self._found(model, ShuffledPredictions())
                 return
 
     def _are_mixed(self, places: set[Place]) -> bool:

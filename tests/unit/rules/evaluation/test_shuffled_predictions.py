@@ -11,3 +11,10 @@ def test_fires_on_labels_of_another_pass():
         "accuracy or a confusion matrix of the two is that of chance."
     )
     assert finding.fix.startswith("leave shuffle() out of the data that is evaluated")
+
+
+def test_names_a_sequence_that_shuffles():
+    finding = ShuffledPredictions().from_passes(Passes(sequence="DirectoryIterator"))
+    assert finding.severity == "warning"
+    assert finding.message.startswith("predict() got a DirectoryIterator that shuffles its rows, and the script")
+    assert finding.fix == "shuffle=False in the data that is evaluated"
