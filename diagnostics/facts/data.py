@@ -209,6 +209,19 @@ class HeldOutBefore:
 
 
 @dataclass(frozen=True)
+class SameData:
+    """One object that is both trained and validated on.
+
+    Attributes:
+        kind: its class.
+    """
+
+    described: ClassVar[str] = "training data that is its own validation data"
+
+    kind: str
+
+
+@dataclass(frozen=True)
 class ShuffledPredictions:
     """Predictions of a dataset that is shuffled anew for each iteration, of which the script also made one itself.
 

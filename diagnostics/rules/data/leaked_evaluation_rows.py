@@ -6,7 +6,7 @@ import math
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.data import DatasetFacts, HeldOutBefore, ShuffledSplit, SplitFacts
+from diagnostics.facts.data import DatasetFacts, HeldOutBefore, SameData, ShuffledSplit, SplitFacts
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import capitalized, listed
 
@@ -186,6 +186,16 @@ class LeakedEvaluationRows(Rule):
                 "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",
             ),
             evidence={"training": split.training, "validation": split.validation},
+        )
+
+    @check
+    def from_same(self, data: SameData) -> Finding:
+        """Report one object that is given as training data and as validation data."""
+        return self.found(
+            f"fit() got the same {data.kind} as its data and as its validation_data: all evaluation rows are also "
+            "in the training set, and the validation score says nothing about new data.",
+            fix="validation_data=val_ds, of rows that are split off before the training",
+            evidence={"kind": data.kind},
         )
 
     @check

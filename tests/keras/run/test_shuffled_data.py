@@ -4,7 +4,9 @@ import numpy as np
 
 from diagnostics.collectors.keras.discover.shuffled_data import split_of
 from diagnostics.facts.data import ShuffledSplit
+from diagnostics.run.observer import ScriptObserver
 from tests.keras.fits import tf
+from tests.keras.programs import keras, layers
 from tests.keras.run.test_evaluations import LABELS, ROWS, fit, observed
 
 DATA = tf.data.Dataset.from_tensor_slices((ROWS, LABELS))
@@ -41,3 +43,27 @@ def test_names_predictions_whose_labels_come_from_another_pass():
 def test_silent_without_another_pass_or_with_one_order():
     assert found_after(DATA.shuffle(128).batch(32), compares=False) == []
     assert found_after(DATA.batch(32)) == []
+
+
+def validated_on(training, validation):
+    run = ScriptObserver()
+    try:
+        model = keras.Sequential([layers.Input((6,)), layers.Dense(3, "softmax")])
+        model.compile("sgd", "sparse_categorical_crossentropy")
+        model.fit(training, validation_data=validation, verbose=0)
+    finally:
+        run.close()
+    return [finding.rule for finding in run.trainings[0].examined.findings]
+
+
+def test_names_a_dataset_that_is_its_own_validation_data():
+    training = DATA.shuffle(128).batch(32)
+    assert "leaked-evaluation-rows" in validated_on(training, training)
+
+
+def test_silent_on_one_that_makes_up_its_rows():
+    drawn = tf.data.Dataset.from_generator(
+        lambda: ((np.random.normal(size=(32, *ROWS.shape[1:])), LABELS[:32]) for _ in range(4)),
+        output_signature=(tf.TensorSpec((32, *ROWS.shape[1:])), tf.TensorSpec((32,), tf.int64)),
+    )
+    assert "leaked-evaluation-rows" not in validated_on(drawn, drawn)

@@ -16,18 +16,18 @@ from diagnostics.collectors.keras.batch import inputs_of
 from diagnostics.collectors.keras.data import KerasData
 from diagnostics.collectors.keras.replayable import can_be_read
 from diagnostics.collectors.shared.input_sample import Collected, samples, samples_of_batches, take_arrays
-from diagnostics.facts.data import HeldOutBefore, ShuffledPredictions, ShuffledSplit
+from diagnostics.facts.data import HeldOutBefore, SameData, ShuffledPredictions, ShuffledSplit
 from diagnostics.facts.inputs import InputFacts, InputSample
 
 from .folds import Folds
-from .shuffled_data import ShuffledPasses, is_permuted, split_of
+from .shuffled_data import ShuffledPasses, is_finite, is_permuted, split_of
 
 BATCHES = 8  # of an evaluation
 CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
 FEW, TOGETHER = 16, 64  # pictures; calls of `predict` with fewer are put together, up to so many of them
 
 Samples = Mapping[str, InputSample]
-Delivered = InputFacts | ShuffledSplit | ShuffledPredictions | HeldOutBefore
+Delivered = InputFacts | ShuffledSplit | ShuffledPredictions | HeldOutBefore | SameData
 
 
 class Evaluations:
@@ -92,6 +92,8 @@ class Evaluations:
             self._first[model](found)
 
     def _look_for_cuts(self, model: Any, training: Any, validation: Any) -> None:
+        if training is validation and is_finite(training):
+            self._listeners[model][1](SameData("tf.data.Dataset"))
         split = split_of(training, validation)
         if split is not None:
             self._listeners[model][1](split)

@@ -58,6 +58,11 @@ def _shuffles(dataset: Any) -> Iterator[tuple[Any, str]]:
         waiting += [(before, cut) for before in part._inputs()]
 
 
+def is_finite(data: Any) -> bool:
+    """Whether a pipeline knows how many elements it has: others may make up new ones each time."""
+    return isinstance(data, tf.data.Dataset) and int(data.cardinality()) >= 0
+
+
 def is_drawn_anew(dataset: Any) -> bool:
     """Whether each iteration of a dataset has another order of its elements."""
     waiting, seen = [dataset], set[int]()

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.data import DatasetFacts, ShuffledSplit, SplitFacts
+from diagnostics.facts.data import DatasetFacts, SameData, ShuffledSplit, SplitFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import UnreadSplit, WrittenFacts
 from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
@@ -176,3 +176,12 @@ def test_fires_on_two_cuts_of_a_shuffle_that_is_drawn_anew():
         "Training and validation are .skip() and .take() of the same shuffle(), which"
     )
     assert finding.fix.startswith("cut first, then shuffle")
+
+
+def test_fires_on_one_object_for_both():
+    finding = LeakedEvaluationRows().from_same(SameData("tf.data.Dataset"))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "fit() got the same tf.data.Dataset as its data and as its validation_data: all evaluation rows are also "
+        "in the training set, and the validation score says nothing about new data."
+    )
