@@ -32,6 +32,7 @@ from diagnostics.text.join import listed
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
 FACTOR = 5.0  # in scale; noise, another camera or another year do not make up for it
 FACTOR_STANDARD = 3.0  # where only one side is standardised: 1 / 0.3081, as digits are, is just above
+FAR_STANDARD = 10.0  # the same, in scale or in deviations moved, where the rows may be others
 FACTOR_RANGE = 1.5  # where pixels fill different ranges, or their levels are further apart
 HUGE = 20.0  # in scale: no series drifts so far, and no anomaly is so large
 MOVED = 3.0  # standard deviations of the training rows
@@ -91,18 +92,18 @@ class EvaluationMismatch(Rule):
     ```
 
     ## Thresholds
-    80% of the channels must agree, over at least 32 training and 16 evaluation rows; of pictures one
-    is enough, if it is 20 times wider. Scales must differ 5 times; 3
-    times in half of the channels where only one side is standardised, with means of 0 and standard deviations of 1
-    up to 0.3, and the others moved, if not scaled; 1.5 times where pixels fill different ranges from end to end (0
-    to 1, -1 to 1, 0 to 255), or where the values of both sides are evenly spaced, and those of one side further
-    apart. Or means must differ by 3 standard deviations. Beyond mean and scale the distributions must agree,
-    unless the scales differ 20 times. All of the evaluation batches must differ, and agree with each other; if
-    some are like those of training (the training rows are evaluated too), only ranges, levels and a factor of 20
-    count. Channels are in another order where two of them lie 10 standard errors from those in their own place,
-    and in the other order all agree within 4 in mean and mean deviation. Targets must differ 5 times in scale, 3
-    times where only one side is standardised, with inputs that look alike; 20 times where these are not known or
-    the rows are a series. The numbers are ours.
+    80% of the channels must agree, over at least 32 training and 16 evaluation rows; of pictures one is enough, if
+    it is 20 times wider. Scales must differ 5 times; 3 times in half of the channels where only one side is
+    standardised, with means of 0 and standard deviations of 1 up to 0.3, and the others moved, if not scaled; 1.5
+    times where pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to 255), or where the values of
+    both sides are evenly spaced, and those of one side further apart. Or means must differ by 3 standard
+    deviations. Beyond mean and scale the distributions must agree, unless the scales differ 20 times, or one side
+    is standardised and the other 10 times wider or narrower or 10 standard deviations away. All of the evaluation
+    batches must differ, and agree with each other; if some are like those of training (the training rows are
+    evaluated too), only ranges, levels and a factor of 20 count. Channels are in another order where two of them
+    lie 10 standard errors from those in their own place, and in the other order all agree within 4 in mean and
+    mean deviation. Targets must differ 5 times in scale, 3 times where only one side is standardised, with inputs
+    that look alike; 20 times where these are not known or the rows are a series. The numbers are ours.
 
     ## Known problems
     Rows from another domain that differ as much look the same. Series drift: where rows resemble the row before,
@@ -291,7 +292,8 @@ class _Sides:
 
     def certain(self) -> tuple[str, str] | None:
         """Return cause and explanation where the numbers themselves show how they were made."""
-        return self._by_levels() or self._by_range() or self._by_scale(HUGE)
+        found = self._by_levels() or self._by_range() or self._by_scale(HUGE)
+        return found or self._by_standard(FAR_STANDARD, FAR_STANDARD)
 
     def likely(self, series: bool) -> tuple[str, str] | None:
         """Return the same where all evaluation batches lie far from training.
@@ -302,7 +304,7 @@ class _Sides:
         judged = self.of_training.judged & self.of_evaluation.judged
         if series or not (self.sample.positional or have_same_shape(self.training, self.evaluation, judged)):
             return None
-        return self._by_standard() or self._by_scale(FACTOR) or self._by_mean()
+        return self._by_standard(FACTOR_STANDARD, MOVED) or self._by_scale(FACTOR) or self._by_mean()
 
     def _by_levels(self) -> tuple[str, str] | None:
         ours, theirs = level_distances(self.training), level_distances(self.evaluation)
@@ -334,9 +336,9 @@ class _Sides:
             return "range", f"They are standardised in evaluation, and fill the range {ours} in training."
         return None
 
-    def _by_standard(self) -> tuple[str, str] | None:
+    def _by_standard(self, factor: float, deviations: float) -> tuple[str, str] | None:
         ours, theirs = is_standardised(self.of_training), is_standardised(self.of_evaluation)
-        if ours == theirs or not self.apart.is_changed(FACTOR_STANDARD, MOVED) or not self._is_whole():
+        if ours == theirs or not self.apart.is_changed(factor, deviations) or not self._is_whole():
             return None
         one, other = ("training", "evaluation") if ours else ("evaluation", "training")
         return "standardised", f"In {one} each channel has mean 0 and standard deviation 1, in {other} it has not."
@@ -357,7 +359,7 @@ class _Sides:
 
     def _is_whole(self) -> bool:
         """Whether the sides differ in more than which rows they have, where evaluation is narrower."""
-        if np.median(self.apart.scales) > 0:
+        if np.median(self.apart.scales) > 0 or self.apart.scales.max() > np.log(FAR_STANDARD):
             return True
         together = self.training.std() / max(float(self.evaluation.std()), 1e-30)
         return bool(self.sample.size >= FEATURES_NARROWER and together > NARROWER)

@@ -67,6 +67,11 @@ class TestFires:
         )
         assert finding.evidence["cause"] == "standardised"
 
+    def test_on_raw_columns_of_other_rows(self):
+        units = np.array([0.002, 0.005, 0.01, 0.02, 10, 50, 200, 900]).reshape(8, 1)
+        finding = judge(table(), [units * (3 + np.exp(batch)) for batch in table()], rounds=1)
+        assert finding.evidence["cause"] == "standardised"
+
     def test_on_columns_standardised_for_evaluation_only(self):
         finding = judge([MEANS + SCALES * batch for batch in table()], table(), rounds=2)
         assert "In evaluation each channel has mean 0" in finding.message
@@ -164,8 +169,9 @@ class TestSilent:
             lambda batch: 1.6 * batch,
             lambda batch: batch + 1.5,
             lambda batch: np.where(np.arange(8).reshape(8, 1) < 5, 30 * batch, batch),
+            lambda batch: np.where(np.arange(8).reshape(8, 1) < 5, 30 * np.exp(batch), batch + 6),
         ],
-        ids=["alike", "noisier", "moved", "some columns"],
+        ids=["alike", "noisier", "moved", "some columns", "some columns, and of other rows"],
     )
     def test_on_another_domain(self, change):
         assert judge(table(), [change(batch) for batch in table()]) is None
