@@ -128,3 +128,22 @@ class SwappedChannels:
 
     layer: str
     shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ScaledTwice:
+    """Inputs that are scaled already, before a first layer that scales bytes.
+
+    Attributes:
+        layer: its name.
+        scale: what it multiplies by: 1 / 255.
+        low: least number of a batch.
+        high: largest.
+    """
+
+    described: ClassVar[str] = "a model that begins with a rescaling"
+
+    layer: str
+    scale: float
+    low: float
+    high: float

@@ -10,7 +10,7 @@ from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
-from diagnostics.facts.inputs import DrawnInputs
+from diagnostics.facts.inputs import DrawnInputs, ScaledTwice
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
@@ -60,6 +60,9 @@ class UnscaledInputs(Rule):
     Standardised values have 1, the raw pixels of MNIST 78. Targets must also be 10 times the largest output at
     the start.
 
+    Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01, and a batch lies
+    within -1 and 1.
+
     Inputs are tiny if all of them together have a root mean square of at most 0.02, as bytes divided by 255 twice.
     In a watched run, harm is a run of 100 steps or more that ended no better than the best constant answer (for
     large inputs at twice its loss or more), while a linear or radial fit to the same rows, standardised, predicts
@@ -105,6 +108,23 @@ class UnscaledInputs(Rule):
             "confidently wrong.",
             fix=scale.fixes(),
             evidence=scale.evidence() | {"loss": first, "chance": chance},
+        )
+
+    @check
+    def from_layer(self, scaled: ScaledTwice) -> Finding:
+        """Report images that are scaled, and that the first layer scales as if they were bytes."""
+        after = max(abs(scaled.low), abs(scaled.high)) * scaled.scale
+        return self.found(
+            f"The inputs are scaled already, from {scaled.low:.3g} to {scaled.high:.3g}, and the first layer, "
+            f"{scaled.layer}, multiplies them by {scaled.scale:.3g}, as if they ran to 255: the layers behind it "
+            f"get pixels of {after:.2g} at most, and all images look next to equal to them.",
+            fix={
+                "keras": (
+                    "give the model the pixels from 0 to 255: no division by 255 in the pipeline or the generator",
+                    "or take the layer out; of a base of keras.applications: include_preprocessing=False",
+                )
+            },
+            evidence={"layer": scaled.layer, "scale": scaled.scale, "low": scaled.low, "high": scaled.high},
         )
 
     @check

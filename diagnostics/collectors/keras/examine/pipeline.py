@@ -69,7 +69,7 @@ from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInput
 
 from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs
-from .image_axes import swapped_channels
+from .first_layers import first_layers
 from .output_parts import LayerCalls, several_outputs
 from .splits import compared_splits
 from .stateless_copy import KerasCopy
@@ -173,7 +173,7 @@ class KerasPipeline(Pipeline):
             self.model = with_weights(self.model, self._x)
             self.awaits_weights = False
             yield describe_model(self.model)
-        yield from swapped_channels(self.model, self._x)
+        yield from first_layers(self.model, self._x)
         copy = KerasCopy(self.model, self._x, self._y, self._weights)
         trainable, other = copy.start()
         self._last, calls = last_activation(self.model), LayerCalls()
