@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from .array import Array
 from .data import DataFact
 from .dependence import DependenceFacts
-from .inputs import EvaluationDraws, InputFacts, SwappedChannels, TargetSides
+from .inputs import EvaluationDraws, InputFacts, ScaledTwice, SwappedChannels, TargetSides
 from .layers import LayerFacts, NeverInTraining
 from .loss import LeafFacts, LossArguments
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
@@ -364,6 +364,8 @@ Fact = (
     | NeverInTraining
     | BatchFacts
     | SwappedChannels
+    | SwappedChannels
+    | ScaledTwice
     | OutputFacts
     | LayerFacts
     | LossFacts
