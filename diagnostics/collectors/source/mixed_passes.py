@@ -85,7 +85,7 @@ class _Names:
     def _assign(self, names: list[str], value: ast.expr) -> None:
         made_of = self._dataset(value)
         for name in names:
-            if made_of in self._assigned and made_of != name:  # and is no module
+            if made_of in self._assigned and made_of != name and not self._of_source:  # and is no module
                 self._made_of[name] = made_of
         self._assigned.update(names)
         self._keep(names, value)

@@ -13,6 +13,12 @@ HELD = {
         guessed = np.argmax(model.predict(test), axis=1)
         print(confusion_matrix(test.classes, guessed))
         """,
+    "of one generator for both": """
+        generator = ImageDataGenerator(rescale=1 / 255)
+        train = generator.flow(x[:900], y[:900])
+        test = generator.flow(x[900:], y[900:])
+        print(confusion_matrix(np.argmax(y[900:], axis=1), model.predict(test).argmax(1)))
+        """,
     "what it was given": """
         test = Batches(x_test, y_test, 32)
         guessed = model.predict(test).argmax(-1)
