@@ -188,7 +188,7 @@ def book(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, requires=["env"], default=False)
 def pages(session: nox.Session) -> None:
-    """Open every page of the built book in a headless Chromium (arguments after -- go to pytest)."""
+    """Open every page of the built book in a headless Chromium (-- --all: each for accessibility)."""
     requirements = "tests/pages/requirements.txt"
     notice = "Installing Playwright, once: 200 MB of disk, a minute. The browser is the system's."
     _install(session, ("constraints.txt", requirements), notice, "-c", "constraints.txt", "-r", requirements)

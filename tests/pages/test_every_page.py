@@ -13,9 +13,15 @@ from tests.pages.site import AT_ONCE, DESKTOP, PHONE, SITE
 NAMES = sorted(page.relative_to(SITE).with_suffix("").as_posix() for page in SITE.rglob("*.html"))
 PAGES = [name for name in NAMES if not name.startswith("_static/")]  # where the theme keeps templates
 GENERATED = {"genindex", "search"}  # by Sphinx, for its own purposes
-# The pages of the rules are of one make: a few of them stand for all, where a look at one takes seconds.
+# The pages of a folder are of one make: where a look takes seconds, the first stands for them unless all are asked
+# for, and of the rules' pages a few.
+FIRST = {page for page in PAGES if "/" not in page}
+FIRST |= {min(pages) for _, pages in itertools.groupby(PAGES, lambda page: page.rpartition("/")[0])}
 OTHERS = [page for page in PAGES if not page.startswith("rules/")]
-LOOKED_AT = [*OTHERS, *[page for page in PAGES if page.startswith("rules/")][::20]]
+LOOKED_AT = [
+    pytest.param(page, marks=[] if page in FIRST else [pytest.mark.exhaustive])
+    for page in [*OTHERS, *[page for page in PAGES if page.startswith("rules/")][::20]]
+]
 
 
 @pytest.mark.parametrize("name", PAGES)
