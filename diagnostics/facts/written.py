@@ -58,7 +58,7 @@ class ConstantArgmax:
 
 
 @dataclass(frozen=True)
-class CutAnswers:
+class TruncatedAnswers:
     """Probabilities of a model that are cast to integers: each below 1 becomes 0.
 
     Attributes:
@@ -141,6 +141,74 @@ class ShuffledApart:
 
 
 @dataclass(frozen=True)
+class RefittedScaler:
+    """A scaler or an encoder of scikit-learn that is fitted anew on the rows of the evaluation.
+
+    Attributes:
+        kind: its class: ``StandardScaler``.
+        training: what it is fitted on for training, as written.
+        evaluation: what it is fitted on for the evaluation, as written.
+        where: the line of the second.
+    """
+
+    kind: str
+    training: str
+    evaluation: str
+    where: Where
+
+
+@dataclass(frozen=True)
+class BackwardBest:
+    """A comparison that keeps the highest loss, or the lowest score, as the best so far.
+
+    Attributes:
+        value: what is compared: ``val_loss``.
+        best: what keeps it: ``best_loss``.
+        rises: whether a rise counts as progress.
+        where: the line.
+    """
+
+    value: str
+    best: str
+    rises: bool
+    where: Where
+
+
+@dataclass(frozen=True)
+class LostResult:
+    """A statement that computes something and keeps it nowhere.
+
+    Attributes:
+        shown: the statement, as written.
+        name: of what stays as it was.
+        rebound: whether it is a parameter's name in a loop, which is given something else to stand for.
+        where: the line.
+    """
+
+    shown: str
+    name: str
+    rebound: bool
+    where: Where
+
+
+@dataclass(frozen=True)
+class CutTargets:
+    """Inputs that were filtered, and their targets, that were not: they are paired by their places.
+
+    Attributes:
+        inputs: the name of the inputs: ``X``.
+        targets: that of the targets: ``y``.
+        shown: the statement that pairs them, as written: ``y = y[:len(X)]``.
+        where: its line.
+    """
+
+    inputs: str
+    targets: str
+    shown: str
+    where: Where
+
+
+@dataclass(frozen=True)
 class WrittenFacts:
     """What stands in the script and the modules beside it that it has imported.
 
@@ -151,8 +219,12 @@ class WrittenFacts:
         seeds: those that are the same for every row.
         shared: settings of one part of a data set that another part overwrites.
         apart: inputs and targets in two orders.
-        cut: probabilities that are cast to integers.
+        truncated: probabilities that are cast to integers.
         remade: models that each epoch makes anew.
+        refitted: scalers that are fitted on both sides.
+        backward: comparisons with the best in the wrong direction.
+        lost: statements without effect.
+        cut: targets of other rows than their inputs.
     """
 
     described: ClassVar[str] = "the source of the script"
@@ -163,8 +235,12 @@ class WrittenFacts:
     seeds: tuple[ConstantSeed, ...] = ()
     shared: tuple[SharedSetting, ...] = ()
     apart: tuple[ShuffledApart, ...] = ()
-    cut: tuple[CutAnswers, ...] = ()
+    truncated: tuple[TruncatedAnswers, ...] = ()
     remade: tuple[RemadeModel, ...] = ()
+    refitted: tuple[RefittedScaler, ...] = ()
+    backward: tuple[BackwardBest, ...] = ()
+    lost: tuple[LostResult, ...] = ()
+    cut: tuple[CutTargets, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,14 @@ from pathlib import Path
 from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import (
+    BackwardBest,
     ConstantArgmax,
     ConstantSeed,
-    CutAnswers,
+    TruncatedAnswers,
+    CutTargets,
     KeptModel,
+    LostResult,
+    RefittedScaler,
     RemadeModel,
     SharedSetting,
     ShuffledApart,
@@ -21,10 +25,14 @@ from diagnostics.facts.written import (
     WrittenFacts,
 )
 
+from .backward_best import backward_best
 from .constant_argmax import argmaxes_of_answers
 from .constant_seeds import constant_seeds
-from .cut_answers import cut_answers
+from .truncated_answers import truncated_answers
+from .cut_targets import cut_targets
 from .kept_models import kept_models
+from .lost_results import lost_results
+from .refitted_scalers import refitted_scalers
 from .remade_models import remade_models
 from .shared_settings import shared_settings
 from .shuffled_apart import shuffled_apart
@@ -51,8 +59,12 @@ def written_facts(
     seeds: list[ConstantSeed] = []
     shared: list[SharedSetting] = []
     apart: list[ShuffledApart] = []
-    cut: list[CutAnswers] = []
+    truncated: list[TruncatedAnswers] = []
     remade: list[RemadeModel] = []
+    refitted: list[RefittedScaler] = []
+    backward: list[BackwardBest] = []
+    lost: list[LostResult] = []
+    cut: list[CutTargets] = []
     for file in files:
         tree = parsed(file)
         if tree is None:
@@ -68,23 +80,35 @@ def written_facts(
             shared.append(SharedSetting(one, other, name, early, late, Where(shown, line, function)))
         for first, second, line, function in shuffled_apart(tree):
             apart.append(ShuffledApart(first, second, Where(shown, line, function)))
+        for kind, training, evaluation, line, function in refitted_scalers(tree):
+            refitted.append(RefittedScaler(kind, training, evaluation, Where(shown, line, function)))
+        for value, best, rises, line, function in backward_best(tree):
+            backward.append(BackwardBest(value, best, rises, Where(shown, line, function)))
+        for statement, name, rebound, line, function in lost_results(tree):
+            lost.append(LostResult(statement, name, rebound, Where(shown, line, function)))
+        for inputs, outputs, statement, line, function in cut_targets(tree):
+            cut.append(CutTargets(inputs, outputs, statement, Where(shown, line, function)))
         if answers is not None and len(answers) == 2 and answers[1] == 1:
             for of, line, function in argmaxes_of_answers(tree):
                 argmaxes.append(ConstantArgmax(of, answers, Where(shown, line, function)))
         for model, loop, line, function in remade_models(tree):
             remade.append(RemadeModel(model, loop, Where(shown, line, function)))
         if activation in PROBABILITIES:
-            for of, line, function in cut_answers(tree):
-                cut.append(CutAnswers(of, activation, Where(shown, line, function)))
+            for of, line, function in truncated_answers(tree):
+                truncated.append(TruncatedAnswers(of, activation, Where(shown, line, function)))
     return WrittenFacts(
-        tuple(kept),
-        tuple(unread),
-        tuple(argmaxes),
-        tuple(seeds),
-        tuple(shared),
-        tuple(apart),
-        tuple(cut),
-        tuple(remade),
+        kept=tuple(kept),
+        unread=tuple(unread),
+        argmaxes=tuple(argmaxes),
+        seeds=tuple(seeds),
+        shared=tuple(shared),
+        apart=tuple(apart),
+        refitted=tuple(refitted),
+        backward=tuple(backward),
+        lost=tuple(lost),
+        cut=tuple(cut),
+        truncated=tuple(truncated),
+        remade=tuple(remade),
     )
 
 

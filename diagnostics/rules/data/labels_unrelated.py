@@ -8,7 +8,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import RepeatedRows, TargetHistory
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import CutTargets, WrittenFacts
 
 ROWS = 32  # different ones that came again
 DEVIATIONS = 2.0  # above the share of targets that stay where all are dealt out anew: noisy labels stay more often
@@ -27,7 +27,8 @@ class LabelsUnrelated(Rule):
     of a few categories, are left out. If the targets change about as often as if they were dealt out anew, and are
     those of other rows, then inputs and targets are brought together wrongly. Under `diagnose run` it also reads
     the script for inputs and targets that are shuffled one after the other, each in place, with one generator
-    that is not seeded again in between.
+    that is not seeded again in between; and for inputs that are filtered by what they hold while their targets are
+    cut to the same length.
 
     ## Why it is bad
     Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant answer is.
@@ -112,7 +113,9 @@ class LabelsUnrelated(Rule):
 
     @check
     def from_source(self, written: WrittenFacts, targets: TargetHistory | None = None) -> Finding | None:
-        """Look for two shuffles in a row, of the inputs and of their targets."""
+        """Look for two shuffles in a row, of the inputs and of their targets, or for a filter of one alone."""
+        if written.cut:
+            return self._of_filter(written.cut[0])
         if not written.apart or (targets is not None and _has_learned(targets)):
             return None
         pair = written.apart[0]
@@ -126,6 +129,16 @@ class LabelsUnrelated(Rule):
             ),
             evidence={"first": pair.first, "second": pair.second},
             where=pair.where,
+        )
+
+    def _of_filter(self, cut: CutTargets) -> Finding:
+        return self.found(
+            f"Rows of `{cut.inputs}` are left out for what they hold, and `{cut.targets}` keeps those of all "
+            f"rows: `{cut.shown}` pairs them by their places. From the first row left out on, each target is that "
+            "of another row.",
+            fix=f"{cut.inputs}, {cut.targets} = {cut.inputs}[keep], {cut.targets}[keep]  # one mask for both",
+            evidence={"inputs": cut.inputs, "targets": cut.targets},
+            where=cut.where,
         )
 
 

@@ -11,6 +11,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
+from diagnostics.facts.written import WrittenFacts
 from diagnostics.rules.shared.channel_order import other_order
 from diagnostics.rules.shared.input_shift import (
     MOST,
@@ -71,7 +72,8 @@ class EvaluationMismatch(Rule):
     Compares the inputs of evaluation with those of training, channel by channel: their means and scales, whether
     one side is standardised, which range pixels fill, and how far the 256 levels of bytes lie apart. Then it looks
     whether the channels of evaluation are those of training in another order: pictures read as BGR on one side, a
-    table whose columns were sorted. Of a regression it compares the targets, too, as the loss gets them.
+    table whose columns were sorted. Of a regression it compares the targets, too, as the loss gets them. Under
+    `diagnose run` it reads the script for a scaler or an encoder of scikit-learn that is fitted on both sides.
 
     ## Why it is bad
     The model is measured on numbers that it has never seen. Images from 0 to 255 look to a model that was trained
@@ -170,6 +172,25 @@ class EvaluationMismatch(Rule):
                 "evaluation_deviation": float(sides.evaluation.std()),
                 "cause": "targets",
             },
+        )
+
+    @check
+    def from_source(self, written: WrittenFacts) -> Finding | None:
+        """Take the first scaler or encoder that is fitted once more on the evaluation rows."""
+        if not written.refitted:
+            return None
+        one = written.refitted[0]
+        return self.found(
+            f"A {one.kind} is fitted on `{one.training}` and once more on `{one.evaluation}`: the same raw value "
+            "becomes another number in the evaluation than in training, and a single row could not be prepared.",
+            fix=f"{one.evaluation} = fitted.transform({one.evaluation})  # fitted on training rows alone",
+            evidence={
+                "kind": one.kind,
+                "training": one.training,
+                "evaluation": one.evaluation,
+                "cause": "refitted",
+            },
+            where=one.where,
         )
 
     def _differs(self, found: _Mismatch) -> Finding:

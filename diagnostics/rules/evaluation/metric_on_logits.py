@@ -117,9 +117,9 @@ class MetricOnLogits(MessageRule):
         )
 
     def _of_cut(self, written: WrittenFacts) -> Finding | None:
-        if not written.cut:
+        if not written.truncated:
             return None
-        first = written.cut[0]
+        first = written.truncated[0]
         return self.found(
             f"The model ends in a {first.activation}, so it answers with probabilities, and the script casts "
             f"`{first.of}` to integers. A cast cuts off what stands behind the point: each probability below 1 "

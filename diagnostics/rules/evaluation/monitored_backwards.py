@@ -6,17 +6,19 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.calls import Monitor, MonitorFacts
+from diagnostics.facts.written import WrittenFacts
 
 FALLING = ("mse", "mae", "mape", "msle", "rmse", "perplexity")
 RISING = ("acc", "accuracy", "auc", "precision", "recall", "f1", "f1_score", "r2_score")
 
 
 class MonitoredBackwards(Rule):
-    """A callback waits for a loss to rise, or for an accuracy to fall.
+    """The highest loss, or the lowest accuracy, is taken for the best.
 
     ## What it does
     Compares the direction in which each callback of Keras' `fit` looks for progress with what it watches: a loss
-    or an error is better when it falls, an accuracy when it rises.
+    or an error is better when it falls, an accuracy when it rises. Under `diagnose run` it also reads the script
+    for a comparison with the best result so far, `if val_loss > best_loss: best_loss = val_loss`.
 
     ## Why it is bad
     Every epoch that gets better counts as one without progress. `EarlyStopping` ends the training while it still
@@ -35,7 +37,8 @@ class MonitoredBackwards(Rule):
 
     ## Thresholds
     None. Only well-known names are judged: those that end in `loss` or `error`, a few metrics of regression, and
-    accuracy, AUC, precision, recall and their like.
+    accuracy, AUC, precision, recall and their like. In the source the other name must hold `best`, or `min` for
+    a loss and `max` for an accuracy; an argument that a caller fills with another kind of number is not judged.
 
     ## Known problems
     A metric of the user's own is not judged, whatever its direction. Whoever looks for the worst epoch on purpose
@@ -56,6 +59,22 @@ class MonitoredBackwards(Rule):
             if better is not None and better != monitor.waits_for_rise:
                 return self._of(monitor, better)
         return None
+
+    @check
+    def from_source(self, written: WrittenFacts) -> Finding | None:
+        """Take the first comparison in the wrong direction."""
+        if not written.backward:
+            return None
+        one = written.backward[0]
+        right, kept = ("<", "highest") if one.rises else (">", "lowest")
+        return self.found(
+            f"`{one.best}` is given `{one.value}` where this is {'above' if one.rises else 'below'} it, so the "
+            f"best is the {kept} so far: the worst. What is saved then, and what counts as an epoch without "
+            "progress, is the wrong one.",
+            fix=f"if {one.value} {right} {one.best}: {one.best} = {one.value}",
+            evidence={"value": one.value, "best": one.best, "rises": one.rises},
+            where=one.where,
+        )
 
     def _of(self, monitor: Monitor, rises: bool) -> Finding:
         mode, right = ("min", "max") if rises else ("max", "min")

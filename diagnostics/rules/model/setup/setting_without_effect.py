@@ -18,12 +18,16 @@ class SettingWithoutEffect(Rule):
     parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Of a module or a
     parameter just before a step of the optimizer, of an optimizer in all sampled steps. Under `diagnose run` it
     also reads the script for a setting that is made on the data set beneath one part of a split, and then, with
-    another value, beneath another part.
+    another value, beneath another part; and for statements whose result is kept nowhere: a method that returns
+    a new tensor, `scores.masked_fill(mask, -1e9)`, or a parameter's name in a loop over parameters that is made
+    to stand for something else.
 
     ## Why it is bad
     Python lets a script set an attribute of any name on any object, and raises no error. PyTorch never reads it:
     the layers that were to be frozen are trained, the rate stays where it was, the images are not augmented. The
     parts of `random_split` share one data set: `val_set.dataset.transform` is that of the training part, too.
+    A result that is not kept is as if it had never been computed: the mask is not applied, the moving average of
+    the weights stays where it began.
 
     ## Example
     ```python
@@ -44,7 +48,8 @@ class SettingWithoutEffect(Rule):
     None. A module counts only if all its parameters require gradients, have one, and are about to be changed by
     the optimizer, and no class in the model uses the name. An optimizer counts if it is one of PyTorch's own and
     its rates never changed while the attribute differs from all of them. A subset counts if the data set beneath
-    has an attribute of that name, with another value.
+    has an attribute of that name, with another value. Of calls without effect, only functions of PyTorch, methods
+    of tensors that have a twin with an underscore, and some of pandas and of data sets; not within `try`.
 
     ## Known problems
     A script that reads the attribute itself, elsewhere than in the model, in order to do something about it, is
@@ -81,9 +86,9 @@ class SettingWithoutEffect(Rule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Take the first setting that another part of the same data set overwrites."""
+        """Take the first setting that another part of the same data set overwrites, or the first lost result."""
         if not written.shared:
-            return None
+            return self._of_lost(written)
         one = written.shared[0]
         return self.found(
             f"`{one.first}` and `{one.second}` are parts of one data set, so `{one.second}.dataset.{one.name} = "
@@ -100,6 +105,32 @@ class SettingWithoutEffect(Rule):
                 "paths": [one.first, one.second],
                 "others": [],
             },
+            where=one.where,
+        )
+
+    def _of_lost(self, written: WrittenFacts) -> Finding | None:
+        if not written.lost:
+            return None
+        one = written.lost[0]
+        if one.rebound:
+            message = (
+                f"`{one.shown}` makes the name `{one.name}` stand for a new tensor. The parameter for which it "
+                "stood stays as it was, and so does the model."
+            )
+            fix: Fix = (
+                f"with torch.no_grad(): {one.name}.copy_(...)  # writes into the parameter",
+                f"{one.name}.data.mul_(decay).add_(other, alpha=1 - decay)",
+            )
+        else:
+            message = (
+                f"`{one.shown}` returns a new object, which is kept nowhere, and `{one.name}` stays as it was: "
+                "the line has no effect."
+            )
+            fix = f"{one.name} = {one.shown}"
+        return self.found(
+            message,
+            fix=fix,
+            evidence={"holder": "statement", "name": one.name, "value": one.shown, "paths": [], "others": []},
             where=one.where,
         )
 

@@ -10,7 +10,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RepeatedRows, TargetHistory
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import ShuffledApart, WrittenFacts
+from diagnostics.facts.written import CutTargets, ShuffledApart, WrittenFacts
 from diagnostics.rules.data.labels_unrelated import LabelsUnrelated
 
 RULE = LabelsUnrelated()
@@ -85,3 +85,13 @@ class TestSilent:
 def test_needs_rows_that_came_again():
     with pytest.raises(NotApplicable, match="needs 32 rows that came again"):
         RULE.from_rows(dataclasses.replace(DEALT, rows=31))
+
+
+def test_names_inputs_that_are_filtered_alone():
+    cut = CutTargets("X", "y", "y = y[:len(X)]", Where("train.py", 7, "<module>"))
+    finding = RULE.from_source(WrittenFacts(cut=(cut,)), course(0.5))
+    assert finding.message == (
+        "Rows of `X` are left out for what they hold, and `y` keeps those of all rows: `y = y[:len(X)]` pairs "
+        "them by their places. From the first row left out on, each target is that of another row."
+    )
+    assert finding.fix == "X, y = X[keep], y[keep]  # one mask for both"

@@ -3,6 +3,8 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import RefittedScaler, WrittenFacts
 from diagnostics.rules.evaluation.evaluation_mismatch import EvaluationMismatch
 
 RULE = EvaluationMismatch()
@@ -254,3 +256,14 @@ class TestTargets:
         grades = np.arange(200.0).reshape(-1, 1) % 5
         with pytest.raises(NotApplicable, match="targets of a regression"):
             RULE.from_targets(TargetSides(grades, grades * 7))
+
+
+def test_fires_on_a_scaler_fitted_on_both_sides():
+    refitted = RefittedScaler("StandardScaler", "X_train", "X_test", Where("train.py", 9, "<module>"))
+    finding = RULE.from_source(WrittenFacts(refitted=(refitted,)))
+    assert finding.message == (
+        "A StandardScaler is fitted on `X_train` and once more on `X_test`: the same raw value becomes another "
+        "number in the evaluation than in training, and a single row could not be prepared."
+    )
+    assert finding.fix == "X_test = fitted.transform(X_test)  # fitted on training rows alone"
+    assert RULE.from_source(WrittenFacts()) is None

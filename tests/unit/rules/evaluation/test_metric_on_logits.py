@@ -5,7 +5,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantArgmax, CutAnswers, WrittenFacts
+from diagnostics.facts.written import ConstantArgmax, TruncatedAnswers, WrittenFacts
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
 
 RULE = MetricOnLogits()
@@ -91,8 +91,8 @@ def test_tells_of_an_argmax_over_the_only_score():
 
 
 def test_tells_of_probabilities_that_are_cast_to_integers():
-    cut = CutAnswers("model.predict(x)", "sigmoid", Where("train.py", 40, "<module>"))
-    finding = RULE.from_source(WrittenFacts(cut=(cut,)))
+    truncated = TruncatedAnswers("model.predict(x)", "sigmoid", Where("train.py", 40, "<module>"))
+    finding = RULE.from_source(WrittenFacts(truncated=(truncated,)))
     assert finding.severity == "warning"
     assert finding.message == (
         "The model ends in a sigmoid, so it answers with probabilities, and the script casts `model.predict(x)` "

@@ -1,6 +1,8 @@
 import pytest
 
 from diagnostics.facts.calls import Monitor, MonitorFacts
+from diagnostics.facts.where import Where
+from diagnostics.facts.written import BackwardBest, WrittenFacts
 from diagnostics.rules.evaluation.monitored_backwards import MonitoredBackwards
 
 RULE = MonitoredBackwards()
@@ -49,3 +51,14 @@ def test_names_other_metrics_and_callbacks(monitored, rise, callback, ends):
 )
 def test_is_silent_on_the_right_direction_and_on_other_metrics(monitored, rise):
     assert judged(monitored, rise) is None
+
+
+def test_names_the_highest_loss_kept_as_the_best():
+    backward = BackwardBest("val_loss", "self.best", True, Where("train.py", 8, "__call__"))
+    finding = RULE.from_source(WrittenFacts(backward=(backward,)))
+    assert finding.message == (
+        "`self.best` is given `val_loss` where this is above it, so the best is the highest so far: the worst. "
+        "What is saved then, and what counts as an epoch without progress, is the wrong one."
+    )
+    assert finding.fix == "if val_loss < self.best: self.best = val_loss"
+    assert RULE.from_source(WrittenFacts()) is None

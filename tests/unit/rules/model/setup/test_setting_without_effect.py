@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import IdleSetting, SettingFacts, SharedSetting, WrittenFacts
+from diagnostics.facts.written import IdleSetting, LostResult, SettingFacts, SharedSetting, WrittenFacts
 from diagnostics.rules.model.setup.setting_without_effect import SettingWithoutEffect
 
 RULE = SettingWithoutEffect()
@@ -80,3 +80,24 @@ def test_names_a_transform_that_another_part_replaces():
         "`train.dataset.transform` was set to. `augment` is never used, in training neither."
     )
     assert SettingWithoutEffect().from_source(WrittenFacts()) is None
+
+
+def test_names_a_moving_average_that_is_never_written():
+    lost = LostResult("e = 0.9 * e + 0.1 * p", "e", True, Where("train.py", 12, "update"))
+    finding = RULE.from_source(WrittenFacts(lost=(lost,)))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "`e = 0.9 * e + 0.1 * p` makes the name `e` stand for a new tensor. The parameter for which it stood "
+        "stays as it was, and so does the model."
+    )
+    assert finding.where.line == 12
+
+
+def test_names_a_mask_that_is_not_applied():
+    lost = LostResult("scores.masked_fill(mask, -1e9)", "scores", False, Where("train.py", 5, "forward"))
+    finding = RULE.from_source(WrittenFacts(lost=(lost,)))
+    assert finding.message == (
+        "`scores.masked_fill(mask, -1e9)` returns a new object, which is kept nowhere, and `scores` stays as it "
+        "was: the line has no effect."
+    )
+    assert finding.fix == "scores = scores.masked_fill(mask, -1e9)"

@@ -13,7 +13,7 @@ AS_TEXT = ("int", "int8", "int16", "int32", "int64", "uint8")
 METHODS = ("int", "long")  # of a tensor of PyTorch
 
 
-def cut_answers(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+def truncated_answers(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
     """Yield what is cast, line and function of each cast of a model's answers to integers.
 
     Only of a name that is assigned once, and none of whose elements is: a threshold may be set in place.

@@ -4,12 +4,12 @@ import ast
 
 import pytest
 
-from diagnostics.collectors.source.cut_answers import cut_answers
+from diagnostics.collectors.source.truncated_answers import truncated_answers
 from diagnostics.collectors.source.read import written_facts
 
 
 def found(source):
-    return [of for of, _, _ in cut_answers(ast.parse(source))]
+    return [of for of, _, _ in truncated_answers(ast.parse(source))]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,6 @@ def test_of_nothing_else(source):
 def test_only_where_the_model_ends_in_probabilities(tmp_path):
     script = tmp_path / "train.py"
     script.write_text("classes = model.predict(x).astype(int)")
-    assert [cut.activation for cut in written_facts([str(script)], (16, 1), "sigmoid").cut] == ["sigmoid"]
+    assert [one.activation for one in written_facts([str(script)], (16, 1), "sigmoid").truncated] == ["sigmoid"]
     for activation in (None, "linear", "relu"):
-        assert written_facts([str(script)], (16, 1), activation).cut == ()
+        assert written_facts([str(script)], (16, 1), activation).truncated == ()

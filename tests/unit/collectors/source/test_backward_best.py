@@ -1,0 +1,77 @@
+"""Comparisons with the best result so far."""
+
+import ast
+from textwrap import dedent
+
+import pytest
+
+from diagnostics.collectors.source.backward_best import backward_best
+
+
+def backward(source):
+    return [found[:4] for found in backward_best(ast.parse(dedent(source)))]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        (
+            """
+            class EarlyStopping:
+                def __call__(self, val_loss):
+                    if self.best is None or val_loss > self.best:
+                        self.best = val_loss
+            stopper(val_loss)
+            """,
+            ("val_loss", "self.best", True, 4),
+        ),
+        (
+            """
+            if val_acc < best_acc and epoch > 2:
+                best_acc, best_epoch = val_acc, epoch
+            """,
+            ("val_acc", "best_acc", False, 2),
+        ),
+        (
+            """
+            if valid_loss < min_loss:
+                waited += 1
+            else:
+                min_loss = valid_loss
+            """,
+            ("valid_loss", "min_loss", True, 2),
+        ),
+        ("best_loss = max(loss.item(), best_loss)", ("loss", "best_loss", True, 1)),
+        (
+            """
+            if best < metrics["eval_loss"]:
+                best = metrics["eval_loss"]
+            """,
+            ("eval_loss", "best", True, 2),
+        ),
+    ],
+)
+def test_names_the_wrong_direction(source, found):
+    assert backward(source) == [found]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if val_loss < best_loss:\n    best_loss = val_loss",
+        "if val_acc > best_acc:\n    best_acc = val_acc",
+        "best_loss = min(best_loss, val_loss)",
+        "if loss > worst_loss:\n    worst_loss = loss",
+        "max_loss = max(max_loss, loss)",
+        "if neg_loss > best:\n    best = neg_loss",
+        "if score > best_score:\n    best_score = score",
+        "if val_loss > best_loss:\n    waited += 1\nelse:\n    best_loss = val_loss",
+        "if val_loss > best_loss * 1.5:\n    print('diverged')",
+        "class Stop:\n    def step(self, loss):\n        if loss > self.best:\n            self.best = loss\n"
+        "stop.step(-loss)",
+        "class Stop:\n    def step(self, loss):\n        if loss > self.best:\n            self.best = loss\n"
+        "stop.step(val_acc)",
+    ],
+)
+def test_is_silent(source):
+    assert not backward(source)
