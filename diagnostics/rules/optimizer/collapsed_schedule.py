@@ -8,6 +8,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import OptimizerFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.text.join import count_of
 
@@ -22,6 +23,9 @@ COMPOUNDS = (
     "compute the rate from the first one: initial_rate * factor**epoch, not the last rate times that",
     "a factor nearer to 1, as 0.95 for each epoch",
 )
+UNIT = 0.1  # from such a rate on, an optimizer may have been made for a schedule that gives the rates themselves
+SQUARED = 0.01  # relative difference, to which a rate is the square of another
+ABOVE = 1.01  # times the first rate: a schedule that goes on from there is a warm-up
 LEARNED = 0.1  # of the first loss: a run that got there before needed no more steps
 
 
@@ -30,13 +34,15 @@ class CollapsedSchedule(Rule):
 
     ## What it does
     Follows the learning rate of every step, and reports a run whose highest rate falls to less than a thousandth
-    within a few steps, early, and never rises again.
+    within a few steps, early, and never rises again. And one whose schedule begins far below the rate that the
+    optimizer was made with, and stays there.
 
     ## Why it is bad
     The steps that follow change nothing: the model stays as it was when the rate collapsed, and the loss with it.
     Nearly always the schedule counts in other units than the loop. One that is meant for epochs, such as
     `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches the rate is 0.00003 of what it was.
-    Or `decay_steps`, `milestones` or `T_max` are given in epochs where the schedule counts batches.
+    Or `decay_steps`, `milestones` or `T_max` are given in epochs where the schedule counts batches. Or the
+    function of a `LambdaLR` returns the rate where a factor of it is asked for, and what is used is its square.
 
     ## Example
     ```python
@@ -62,8 +68,10 @@ class CollapsedSchedule(Rule):
     at every step, or in a staircase of at least three equal treads, as of one epoch each; before half of it if it
     falls from half of its highest value within 5% of the run. A cosine takes 46% of the run for that and ends
     with it; a schedule that divides the rate by ten on plateaus keeps it for some epochs in between. A run whose
-    loss had fallen to a tenth of the first before the collapse is left alone: there was nothing left to do. The
-    numbers are ours.
+    loss had fallen to a tenth of the first before the collapse is left alone: there was nothing left to do. A
+    schedule begins far below if its first rate is its highest one, and the square of the optimizer's, or less than
+    a thousandth of it; not if the optimizer was made with 0.1 or more, as by those whose function gives the rates
+    themselves. The numbers are ours.
 
     ## Known problems
     A run in two phases, the second at a rate a thousand times lower, looks the same if one optimizer makes both.
@@ -118,6 +126,33 @@ class CollapsedSchedule(Rule):
                 "total_steps": steps.total_steps,
             },
             step=collapsed,
+        )
+
+    @check
+    def from_factor(self, steps: StepHistory, optimizer: OptimizerFacts) -> Finding | None:
+        """Compare the rates with the one that the optimizer was made with."""
+        known = np.isfinite(steps.learning_rates).all(axis=1)
+        full = optimizer.full_rate
+        if steps.total_steps < STEPS or not known.any() or full is None:
+            raise NotApplicable(f"needs a schedule, and the learning rates of at least {STEPS} steps")
+        rates = np.abs(steps.learning_rates[known]).max(axis=1)
+        first, highest = float(rates[0]), float(rates.max())
+        if not first > 0 or highest > ABOVE * first or not full < UNIT or int(steps.steps[known][0]) > 0:
+            return None
+        squared = abs(first - full**2) <= SQUARED * full**2
+        if not squared and first >= COLLAPSED * full:
+            return None
+        what = "the square of that" if squared else f"{first / full:.1g} of that"
+        return self.found(
+            f"The optimizer was made with a learning rate of {full:.3g}, and its schedule begins at {first:.3g}, "
+            f"{what}, and never goes above it. The function of a schedule returns a factor, by which the "
+            "optimizer's rate is multiplied, and not the rate.",
+            fix=(
+                "LambdaLR(optimizer, lambda epoch: 0.95**epoch)  # factors from 1 down",
+                "for group in optimizer.param_groups: group['lr'] = rate  # to set the rate itself",
+            ),
+            evidence={"full_rate": full, "first_rate": first, "highest_rate": highest},
+            step=0,
         )
 
 

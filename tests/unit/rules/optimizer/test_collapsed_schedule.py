@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import OptimizerFacts
 from diagnostics.rules.optimizer.collapsed_schedule import CollapsedSchedule
 from tests.support.courses import history, judge
 
@@ -85,3 +86,34 @@ class TestSilent:
 def test_not_applicable_without_the_rates_of_enough_steps(course):
     with pytest.raises(NotApplicable, match="needs the learning rates of at least 50 steps"):
         judge(RULE.from_steps, course)
+
+
+def factor(full, of_step):
+    held = OptimizerFacts("Adam", (full,), {}, held=4, foreign=0, full_rate=full)
+    return judge(RULE.from_factor, history(STALLED, rates=rates(of_step)), held)
+
+
+class TestFactor:
+    def test_fires_on_a_function_that_returns_the_rate(self):
+        finding = factor(1e-3, lambda step: 1e-6 * (1 - step / 400))
+        assert (finding.rule, finding.severity) == ("collapsed-schedule", "warning")
+        assert finding.message == (
+            "The optimizer was made with a learning rate of 0.001, and its schedule begins at 1e-06, the square "
+            "of that, and never goes above it. The function of a schedule returns a factor, by which the "
+            "optimizer's rate is multiplied, and not the rate."
+        )
+        assert factor(0.02, lambda step: 4e-4 * 0.9 ** (step // 50)) is not None
+        assert "0.0001 of that" in factor(1e-3, lambda step: 1e-7).message
+
+    @pytest.mark.parametrize(
+        ("full", "of_step"),
+        [
+            (1.0, lambda step: 5e-4),
+            (1e-3, lambda step: 1e-6 * (1 + step)),
+            (1e-3, lambda step: 1e-3 * 0.99**step),
+            (1e-3, lambda step: 1e-5),
+        ],
+        ids=["rates themselves", "a warm-up", "factors", "a hundredth"],
+    )
+    def test_is_silent(self, full, of_step):
+        assert factor(full, of_step) is None
