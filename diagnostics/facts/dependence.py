@@ -106,6 +106,8 @@ class PaddingFacts:
         with_padding: change of the answer when the words of a row are replaced by others, the median over the
         rows. without: the same of the row cut to its words.
         fails: rows whose answer is NaN or infinite without the padding, and finite with it.
+        hides_words: whether a padding mask that attention was given leaves out every word, and no padding; then
+            nothing else was measured.
     """
 
     input: str
@@ -114,6 +116,7 @@ class PaddingFacts:
     with_padding: float
     without: float
     fails: int = 0
+    hides_words: bool = False
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def _paired(node: ast.AST, inputs: str, assigned: list[ast.Assign], filtered: as
         return ""
     before = [one for one in assigned if one.lineno < filtered.lineno]
     together = any({inputs, name} <= set(targets(one)) for one in before)
-    changed = sum(name in targets(one) for one in assigned) > 1
+    changed = any(name in targets(one) and inputs not in targets(one) for one in assigned)
     again = any(inputs in targets(one) and filtered.lineno < one.lineno < node.lineno for one in assigned)
     return name if together and not changed and not again else ""
 

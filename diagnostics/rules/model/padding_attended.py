@@ -8,6 +8,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
 LEFT = 0.02  # of what the words do to the answer without padding; the mean over all positions leaves their share
+MASK = "src_key_padding_mask=tokens == PAD  # True where there is padding"
 SEEN = 1e-4  # of the size of the answers: less is rounding, or a model that reads no words at all
 
 
@@ -18,7 +19,8 @@ class PaddingAttended(Rule):
     After the run, finds an input whose rows end in padding of different lengths. Asks a copy of the trained model
     about padded rows one by one, with their words replaced by those of other rows: as they are, and without their
     padding. Reports if the words change the answer without the padding and hardly at all with it, or if the answer
-    is NaN without padding.
+    is NaN without padding; and if the mask that a layer of PyTorch's attention is given leaves out every word of
+    the batch, and no padding.
 
     ## Why it is bad
     A recurrent net that is asked for its last output has read all of the padding since the last word, and has
@@ -70,14 +72,24 @@ class PaddingAttended(Rule):
             "with_padding": padding.with_padding,
             "without": padding.without,
             "fails": padding.fails,
+            "hides_words": padding.hides_words,
         }
+        if padding.hides_words:
+            return self.found(
+                f"The padding mask that attention is given is True at every word of {padding.rows} rows of "
+                f"{shown} and False at their padding, up to {padding.longest} positions. In PyTorch's attention "
+                "True means to leave out: the words are hidden, and the padding is read.",
+                fix=MASK,
+                evidence=evidence,
+                severity="error",
+            )
         if padding.fails == padding.rows:
             return self.found(
                 f"Without its padding, each of {padding.rows} rows of {shown} gets an answer of NaN; with it the "
                 "answer "
                 "is finite. The mask hides the words and shows the padding: in PyTorch's attention, True in a "
                 "padding mask means to leave out.",
-                fix="src_key_padding_mask=tokens == PAD  # True where there is padding",
+                fix=MASK,
                 evidence=evidence,
                 severity="error",
             )
@@ -92,7 +104,7 @@ class PaddingAttended(Rule):
                 "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
                 "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the recurrent "
                 "layer",
-                "src_key_padding_mask=tokens == PAD  # True where there is padding",
+                MASK,
             ),
             evidence=evidence,
         )

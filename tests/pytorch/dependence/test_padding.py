@@ -55,27 +55,40 @@ def attention():
     return nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 3)
 
 
-def test_a_mask_the_wrong_way_round_leaves_nothing_without_padding():
+def test_a_mask_the_wrong_way_round_hides_the_words():
     def answer(x, embed, attend, head, right):
         hidden = embed(x)
         return head(attend(hidden, hidden, hidden, key_padding_mask=(x == 0) == right)[0][:, 0])
 
     short = texts()[:5, :20]
     wrong = measured(lambda *given: answer(*given, False), *attention(), tokens=short).padding
-    assert (wrong.rows, wrong.fails) == (5, 5)
+    assert (wrong.rows, wrong.hides_words) == (5, True)
     right = measured(lambda *given: answer(*given, True), *attention(), tokens=short).padding
-    assert right.fails == 0
+    assert (right.fails, right.hides_words) == (0, False)
     assert right.with_padding > LEFT * right.without > 0
 
 
-def test_so_it_does_where_each_position_has_a_weight():
+def test_a_mask_of_numbers_in_an_encoder_with_a_weight_for_each_position():
+    def answer(x, embed, encoder, head, places, right):
+        mask = torch.zeros(x.shape).masked_fill((x == 0) == right, -torch.inf)
+        return head(encoder(embed(x) + places.weight, src_key_padding_mask=mask)[:, 0])
+
+    layers = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), nn.Linear(8, 3), nn.Embedding(20, 8)
+    short = texts()[:5, :20]
+    assert measured(lambda *given: answer(*given, False), *layers, tokens=short).padding.hides_words
+    right = measured(lambda *given: answer(*given, True), *layers, tokens=short).padding
+    assert right is None or not right.hides_words
+
+
+def test_a_mask_by_hand_leaves_nothing_without_padding_where_each_position_has_a_weight():
     places = nn.Embedding(20, 8)
 
-    def answer(x, embed, attend, head, places):
+    def answer(x, embed, head, places):
         hidden = embed(x) + places.weight
-        return head(attend(hidden, hidden, hidden, key_padding_mask=x != 0)[0][:, 0])
+        scores = (hidden @ hidden.transpose(1, 2)).masked_fill((x != 0)[:, None], -torch.inf)
+        return head((scores.softmax(-1) @ hidden)[:, 0])
 
-    padding = measured(answer, *attention(), places, tokens=texts()[:5, :20]).padding
+    padding = measured(answer, nn.Linear(8, 3), places, tokens=texts()[:5, :20]).padding
     assert (padding.rows, padding.fails) == (5, 5)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from diagnostics.facts.dependence import PaddingFacts
 
@@ -40,6 +41,9 @@ def compare_padding(subject: Subject) -> PaddingFacts:
     if any(tensor.ndim and len(tensor) != size for tensor in subject.inputs.values()):
         raise Unclear("not all inputs count the examples along their first axis")
     order = sorted(range(size), key=lambda row: padded.lengths[row])
+    longest = padded.width - min(padded.lengths)
+    if _hides_words(subject, padded):
+        return PaddingFacts(padded.name, size, longest, with_padding=0.0, without=0.0, hides_words=True)
     chosen = [row for row in order if LEAST_WORDS <= padded.lengths[row] <= padded.width - SHORT][:ROWS]
     with_padding, without, fails = [], [], 0
     for row in chosen:
@@ -67,7 +71,6 @@ def compare_padding(subject: Subject) -> PaddingFacts:
         without.append(max(_apart(subject.ask(_trimmed(other, kept, padded.width)).main, cut) for other in others))
     if not without and not fails:
         raise Unclear("no row of the batch has enough padding")
-    longest = padded.width - min(padded.lengths)
     return PaddingFacts(
         input=padded.name,
         rows=len(chosen),
@@ -76,6 +79,32 @@ def compare_padding(subject: Subject) -> PaddingFacts:
         without=float(torch.tensor(without).median()) if without else 0.0,
         fails=fails,
     )
+
+
+def _hides_words(subject: Subject, padded: _Padded) -> bool:
+    """Whether a padding mask of PyTorch's attention leaves out each word of the batch, and no padding."""
+    masks: list[Tensor] = []
+
+    def before(module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        given = options.get("key_padding_mask", arguments[3] if len(arguments) > 3 else None)
+        if isinstance(given, Tensor):
+            masks.append(given.detach())
+
+    attention = [module for module in subject.model.modules() if isinstance(module, nn.MultiheadAttention)]
+    hooks = [module.register_forward_pre_hook(before, with_kwargs=True) for module in attention]
+    try:
+        if hooks:
+            subject.ask(subject.inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for mask in masks:
+        left_out = mask if mask.dtype == torch.bool else mask == -torch.inf
+        lengths = torch.tensor(padded.lengths, device=mask.device)
+        words = torch.arange(padded.width, device=mask.device) < lengths[:, None]
+        if left_out.shape == words.shape and bool((left_out == words).all()):
+            return True
+    return False
 
 
 def _padded_input(inputs: Inputs) -> _Padded:

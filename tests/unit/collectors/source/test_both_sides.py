@@ -82,8 +82,9 @@ class TestCutTargets:
                 ("df", "target", "target = target.iloc[:df.shape[0]]", 2),
             ),
             (
-                "texts, labels = load()\ntexts = [t for t in texts if len(t) > 3]\nReviewDataset(texts, labels)",
-                ("texts", "labels", "ReviewDataset(texts, labels)", 3),
+                "texts, labels = [], []\ntexts, labels = load()\ntexts = [t for t in texts if len(t) > 3]\n"
+                "ReviewDataset(texts, labels)",
+                ("texts", "labels", "ReviewDataset(texts, labels)", 4),
             ),
         ],
     )

@@ -32,6 +32,18 @@ def test_fires_where_nothing_is_left_without_padding():
     )
 
 
+def test_fires_on_a_mask_that_leaves_out_the_words():
+    padding = PaddingFacts("tokens", 32, 12, 0.0, 0.0, hides_words=True)
+    finding = CHECK(DependenceFacts(padding=padding, trained=True))
+    assert finding.severity == "error"
+    assert finding.message == (
+        "The padding mask that attention is given is True at every word of 32 rows of the input 'tokens' and "
+        "False at their padding, up to 12 positions. In PyTorch's attention True means to leave out: the words "
+        "are hidden, and the padding is read."
+    )
+    assert finding.fix == "src_key_padding_mask=tokens == PAD  # True where there is padding"
+
+
 @pytest.mark.parametrize(("with_padding", "without"), [(0.8, 0.8), (0.04, 0.8), (0.0, 0.0)])
 def test_silent_where_words_count_or_never_do(with_padding, without):
     assert judge(with_padding, without) is None
