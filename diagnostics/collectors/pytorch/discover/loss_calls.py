@@ -50,6 +50,7 @@ KINDS: dict[str, tuple[LossKind, Reads | None]] = {
 }
 """By the function's name: the kind of loss, and how it interprets the prediction."""
 
+MOST_WEIGHTS = 1000  # of classes, kept
 MOST_CALLS = 64  # of losses, recorded at a time
 _FUNCTIONS = {name: getattr(F, name) for name in KINDS}  # a script may replace them
 _OTHERS = [getattr(F, name) for name in HEARD]
@@ -162,7 +163,11 @@ class LossCall:
             return as_read
         terms = labels.size if self.reduction == "sum" else 1
         floor = entropy_floor(labels, classes, self.options.get("label_smoothing", 0.0)) * terms
-        return Recognised("cross_entropy", floor, classes, self.options.get("weight") is not None, as_read.reads)
+        weight: Any = self.options.get("weight")
+        weights = None
+        if isinstance(weight, Tensor) and weight.shape == (classes,) and weight.numel() <= MOST_WEIGHTS:
+            weights = tuple(map(float, weight.detach().cpu()))
+        return Recognised("cross_entropy", floor, classes, weight is not None, as_read.reads, weights=weights)
 
     def inputs(self) -> LossInputFacts:
         """Return what the loss was given. Waits for the device."""
