@@ -13,7 +13,6 @@ from diagnostics.facts.written import (
     BackwardBest,
     ConstantArgmax,
     ConstantSeed,
-    TruncatedAnswers,
     CutTargets,
     KeptModel,
     LostResult,
@@ -21,22 +20,23 @@ from diagnostics.facts.written import (
     RemadeModel,
     SharedSetting,
     ShuffledApart,
+    TruncatedAnswers,
     UnreadSplit,
     WrittenFacts,
 )
 
 from .backward_best import backward_best
 from .constant_argmax import argmaxes_of_answers
-from .constant_seeds import constant_seeds
-from .truncated_answers import truncated_answers
-from .cut_targets import cut_targets
+from .data.constant_seeds import constant_seeds
+from .data.cut_targets import cut_targets
+from .data.refitted_scalers import refitted_scalers
+from .data.shared_settings import shared_settings
+from .data.shuffled_apart import shuffled_apart
+from .data.unread_splits import unread_splits
 from .kept_models import kept_models
 from .lost_results import lost_results
-from .refitted_scalers import refitted_scalers
 from .remade_models import remade_models
-from .shared_settings import shared_settings
-from .shuffled_apart import shuffled_apart
-from .unread_splits import unread_splits
+from .truncated_answers import truncated_answers
 
 MOST_FILES = 32
 LARGEST = 2**20  # bytes of a file

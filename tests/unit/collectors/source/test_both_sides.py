@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from diagnostics.collectors.source.cut_targets import cut_targets
-from diagnostics.collectors.source.refitted_scalers import refitted_scalers
+from diagnostics.collectors.source.data.cut_targets import cut_targets
+from diagnostics.collectors.source.data.refitted_scalers import refitted_scalers
 
 
 def refitted(source):

@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from diagnostics.collectors.source.shuffled_apart import shuffled_apart
+from diagnostics.collectors.source.data.shuffled_apart import shuffled_apart
 
 
 def apart(source):

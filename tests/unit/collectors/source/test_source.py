@@ -6,11 +6,11 @@ from textwrap import dedent
 import pytest
 
 from diagnostics.collectors.source.constant_argmax import argmaxes_of_answers
-from diagnostics.collectors.source.constant_seeds import constant_seeds
+from diagnostics.collectors.source.data.constant_seeds import constant_seeds
+from diagnostics.collectors.source.data.shared_settings import shared_settings
+from diagnostics.collectors.source.data.unread_splits import unread_splits
 from diagnostics.collectors.source.kept_models import kept_models
 from diagnostics.collectors.source.read import written_facts
-from diagnostics.collectors.source.shared_settings import shared_settings
-from diagnostics.collectors.source.unread_splits import unread_splits
 
 
 def kept(source):

@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from diagnostics.collectors.source.truncated_answers import truncated_answers
 from diagnostics.collectors.source.read import written_facts
+from diagnostics.collectors.source.truncated_answers import truncated_answers
 
 
 def found(source):

@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import calls, dotted, names_in, own_nodes, scope_name, scopes, targets
+from diagnostics.collectors.source.scopes import calls, dotted, names_in, own_nodes, scope_name, scopes, targets
+
 from .shuffled_apart import TARGETS
 
 DROPS = ("dropna", "drop_duplicates", "query")

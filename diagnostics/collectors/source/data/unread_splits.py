@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import dotted, own_nodes, scope_name, scopes
+from diagnostics.collectors.source.scopes import dotted, own_nodes, scope_name, scopes
 
 SPLITS = ("random_split", "train_test_split")
 LOADERS = ("DataLoader",)

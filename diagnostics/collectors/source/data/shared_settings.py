@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .scopes import LOOPS, dotted, own_nodes, scope_name, scopes
+from diagnostics.collectors.source.scopes import LOOPS, dotted, own_nodes, scope_name, scopes
+
 from .unread_splits import parts_of_split
 
 

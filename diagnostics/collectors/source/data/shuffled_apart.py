@@ -6,7 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, Function, calls, dotted, names_in, own_nodes, scope_name, scopes, targets
+from diagnostics.collectors.source.scopes import (
+    FUNCTIONS,
+    Function,
+    calls,
+    dotted,
+    names_in,
+    own_nodes,
+    scope_name,
+    scopes,
+    targets,
+)
 
 SEEDING = re.compile(r"seed|state|reset|restore", re.IGNORECASE)
 PAIRING = ("fit", "train_on_batch", "train_test_split")

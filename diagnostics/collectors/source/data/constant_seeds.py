@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, Function, calls, dotted, targets
+from diagnostics.collectors.source.scopes import FUNCTIONS, Function, calls, dotted, targets
+
 from .unread_splits import EVALUATION
 
 SEEDS = {
