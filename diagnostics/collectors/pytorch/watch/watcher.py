@@ -22,6 +22,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
+from diagnostics.collectors.pytorch.watch.record.beside_outputs import beside_outputs
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
@@ -89,6 +90,7 @@ class TorchWatcher:
         self._calls = CallOrder(self._layers.parameters, self._held, groups, calls_fault, self._latest_pass)
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
         self.forwards = 0
+        self._beside: frozenset[int] | None = None  # parameters that the outputs do not come from
         self._latest: tuple[CapturedPass | None, Any] = None, None  # training pass, and the labels handed over
         self._handles: list[Any] = []
         self._closed = self._unreadable = False
@@ -307,8 +309,11 @@ class TorchWatcher:
                 heard.append(True)
                 self._safely("backward passes", self._backward_begins, kept and kept())
 
-        for tensor in [t for t in tensors(output) if t.requires_grad][:OUTPUTS]:
+        outputs = [t for t in tensors(output) if t.requires_grad]
+        for tensor in outputs[:OUTPUTS]:
             tensor.register_hook(begins)
+        if self._beside is None and outputs:
+            self._beside = beside_outputs(outputs, self._layers)
 
     def _latest_pass(self) -> CapturedPass | None:
         pending = self._pending
@@ -325,8 +330,9 @@ class TorchWatcher:
         held = self._steps.held_by_leader()
         if held is None or row.clean or not is_backward:
             return
+        held = [(number, parameter) for number, parameter in held if number not in (self._beside or ())]
         if all(parameter.grad is None for _, parameter in held):
-            row.clean = True
+            row.clean = bool(held)
         elif len(row.leftovers) < OUTPUTS:
             gradients, _ = self._layers.gradients(held)
             if gradients:
