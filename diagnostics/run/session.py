@@ -24,6 +24,7 @@ from diagnostics.report.whole_file import write_whole
 from diagnostics.rules.registry import all_rules, causality_of
 from diagnostics.text.join import count_of
 
+from .compared_rates import without_bad_trials
 from .cpu_rerun import run_again
 from .limits import Limits
 from .memory_reserve import MemoryReserve
@@ -191,7 +192,7 @@ class RunSession:
             TrainingReports(t.examined, self._run.course(t, complete), t.alone) for t in self._run.trainings
         ]
         explained, faults = None, list(self._run.faults)
-        trainings = self._with_source(trainings, faults)
+        trainings = without_bad_trials(self._with_source(trainings, faults))
         stalled = None if self._stall is None else self._stall.close()
         if self._stall is not None and self._stall.fault is not None:
             faults.append(self._stall.fault)
