@@ -71,6 +71,7 @@ from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs
 from .first_layers import first_layers
 from .output_parts import LayerCalls, several_outputs
+from .own_step import own_step_may_differ
 from .splits import compared_splits
 from .stateless_copy import KerasCopy
 from .subsets import KerasSubsets
@@ -168,27 +169,28 @@ class KerasPipeline(Pipeline):
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
-        if not has_weights(self.model):
-            self.awaits_weights = True
-            self.model = with_weights(self.model, self._x)
-            self.awaits_weights = False
-            yield describe_model(self.model)
-        yield from first_layers(self.model, self._x)
-        copy = KerasCopy(self.model, self._x, self._y, self._weights)
-        trainable, other = copy.start()
-        self._last, calls = last_activation(self.model), LayerCalls()
-        with users_code(), calls.recorded() if self._last is None else nullcontext():
-            answers = copy.predict(trainable, other, training=False)
-        single = self._single(answers)
-        if self._last is None and single is not None:  # a model whose graph of layers is not known
-            self._last = calls.last_activation(keras.tree.flatten(answers)[0])
-        outputs = output_facts(single, self.model.loss, self._last, self._single_target())
-        self._outputs_shape = outputs.shape
-        yield outputs
-        with users_code():
-            activations = copy.activations()
-        if activations:
-            yield LayerFacts(activations)
+        with own_step_may_differ(self.model):
+            if not has_weights(self.model):
+                self.awaits_weights = True
+                self.model = with_weights(self.model, self._x)
+                self.awaits_weights = False
+                yield describe_model(self.model)
+            yield from first_layers(self.model, self._x)
+            copy = KerasCopy(self.model, self._x, self._y, self._weights)
+            trainable, other = copy.start()
+            self._last, calls = last_activation(self.model), LayerCalls()
+            with users_code(), calls.recorded() if self._last is None else nullcontext():
+                answers = copy.predict(trainable, other, training=False)
+            single = self._single(answers)
+            if self._last is None and single is not None:  # a model whose graph of layers is not known
+                self._last = calls.last_activation(keras.tree.flatten(answers)[0])
+            outputs = output_facts(single, self.model.loss, self._last, self._single_target())
+            self._outputs_shape = outputs.shape
+            yield outputs
+            with users_code():
+                activations = copy.activations()
+            if activations:
+                yield LayerFacts(activations)
         if has_own_train_step(self.model):
             raise CannotJudge(
                 f"{type(self.model).__name__} has a train_step of its own: what its loss is cannot be known "
