@@ -50,11 +50,12 @@ class LeakedEvaluationRows(Rule):
     At least 1% of the compared evaluation rows, and at least 5 of them (our choice): from there on the leak can
     change a score by a percentage point, and it is not chance in one or two rows.
 
-    Rows with duplicates within the training set also occur outside it. If two of m rows read from the whole set
-    are equal with probability q, a new row is among N training rows with probability 1 - exp(-Nq), if all rows
-    are equally common. Up to twice that share (our choice, because few duplicates occur in a few hundred rows)
-    the finding is only a note. It is also a note where the inputs can form few different rows, as 9 bits form 512,
-    and the training set holds most of them: its share of them is the expected share of new rows in it. If all
+    Rows with duplicates within the training set also occur outside it. If there are k rows, all equally common,
+    m of them read from the whole set hold k (1 - exp(-m/k)) different ones, which gives k; and a new row is among
+    N training rows with probability 1 - exp(-N/k). Up to twice that share (our choice, because few duplicates
+    occur in a few hundred rows) the finding is only a note. It is also a note where the inputs can form few
+    different rows, as 9 bits form 512, and the training set holds most of them: its share of them is the expected
+    share of new rows in it. If all
     evaluation rows were found, that is expected only if the estimated share is 90% (our choice).
 
     A model that is fitted again: 90% of the rows of two evaluations, after different fits that share rows, were in
@@ -231,9 +232,21 @@ def _natural_share(training_rows: int, dataset: DatasetFacts | None) -> float:
     """Estimate the share of new rows that is in the training set, from the duplicates within that set."""
     if dataset is None or dataset.distinct_rows is None or dataset.rows_read < 2 or not dataset.spread_out:
         return 0.0
-    repeated = dataset.rows_read - dataset.distinct_rows
-    equal = 2 * repeated / (dataset.rows_read * (dataset.rows_read - 1))
-    return 1 - math.exp(-training_rows * equal)
+    return 1 - math.exp(
+        -training_rows / dataset.rows_read * _draws_of_each(dataset.distinct_rows / dataset.rows_read)
+    )
+
+
+def _draws_of_each(distinct: float) -> float:
+    """Return how often each of k equally common rows is drawn in n draws, n / k, if so many are distinct.
+
+    Of k rows n draws find k (1 - exp(-n / k)), of which `distinct` is the share of n.
+    """
+    low, high = 0.0, 1 / distinct
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if -math.expm1(-middle) > distinct * middle else (low, middle)
+    return low
 
 
 def _how_much(splits: SplitFacts) -> str:
