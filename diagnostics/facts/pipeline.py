@@ -131,6 +131,7 @@ class OutputFacts:
         last_activation: the function that made the prediction, where the last layer is known: ``softmax``,
             ``sigmoid``, ``linear``, …; None if not known.
         indexed_labels: whether the labels are indices into `num_classes` outputs.
+        multiplied: whether the prediction is known to be something times one factor above 1, as cosines are.
     """
 
     described: ClassVar[str] = "the model's output"
@@ -143,6 +144,7 @@ class OutputFacts:
     sums_to_one: bool | None = None
     last_activation: str | None = None
     indexed_labels: bool = True
+    multiplied: bool = False
 
     @property
     def is_single(self) -> bool:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.activations import last_function
+from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
 
 INPUTS = torch.randn(4, 3)
 LAYER, BATCHED = nn.Linear(3, 2), torch.randn(5, 4, 3)
@@ -29,3 +29,33 @@ LAYER, BATCHED = nn.Linear(3, 2), torch.randn(5, 4, 3)
 )
 def test_is_found_behind_changes_of_shape_and_dtype(prediction, function):
     assert last_function(prediction()) == function
+
+
+UNITS = nn.functional.normalize(INPUTS)
+SCALE = nn.Parameter(torch.tensor(2.66))
+
+
+def cosines():
+    return nn.functional.linear(UNITS, nn.functional.normalize(LAYER.weight))
+
+
+@pytest.mark.parametrize(
+    ("prediction", "multiplied"),
+    [
+        (
+            lambda: 16.0 * torch.where(torch.eye(4, 2).bool(), cosines().clamp(-0.9, 0.9).acos().cos(), cosines()),
+            True,
+        ),
+        (lambda: (cosines() - 0.35 * torch.eye(4, 2)) * 30, True),
+        (lambda: cosines() / 0.07, True),
+        (lambda: SCALE.exp() * cosines(), True),
+        (lambda: LAYER(INPUTS), False),
+        (lambda: 0.1 * LAYER(INPUTS), False),
+        (lambda: LAYER(INPUTS) / 8, False),
+        (lambda: LAYER(INPUTS) * torch.full((4, 2), 9.0), False),
+        (lambda: LAYER(INPUTS) * LAYER(INPUTS), False),
+        (lambda: (16 * cosines()).relu(), False),
+    ],
+)
+def test_a_factor_of_all_scores_is_seen(prediction, multiplied):
+    assert is_multiplied(prediction()) is multiplied

@@ -81,6 +81,17 @@ def last_function(prediction: Tensor) -> str | None:
     return None
 
 
+def is_multiplied(prediction: Tensor) -> bool:
+    """Whether a prediction was made by a single factor above 1, or a divisor below it, as cosines of a margin."""
+    node = prediction.grad_fn
+    name = re.sub(r"Backward\d*$", "", type(node).__name__)
+    if name not in ("Mul", "Div"):
+        return False
+    sides = [getattr(node, "_saved_self", None), getattr(node, "_saved_other", None)]
+    factors = [float(side.detach()) for side in sides if isinstance(side, Tensor) and side.numel() == 1]
+    return any(0 < factor < 1 if name == "Div" else factor > 1 for factor in factors)
+
+
 def last_activation(model: nn.Module) -> str | None:
     """Name the function at the end of an `nn.Sequential`; of another module the order of layers is not known."""
     while isinstance(model, nn.Sequential) and (layers := list(model.children())):

@@ -211,7 +211,8 @@ class FirstStepPipeline(Pipeline):
             if seen.call is not None and seen.call.made_by is not None:
                 activation = seen.call.made_by
             facts = output_facts(part, target, found.num_classes, activation)
-            yield dataclasses.replace(facts, shape=tuple(prediction.shape))
+            scaled = seen.call is not None and seen.call.multiplied
+            yield dataclasses.replace(facts, shape=tuple(prediction.shape), multiplied=scaled)
         if seen.other is not None:
             yield from seen.other.facts()
         if seen.call is not None and seen.call.name == "cross_entropy":

@@ -23,7 +23,7 @@ from torch import Tensor
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import FROZEN
-from diagnostics.collectors.pytorch.activations import last_function
+from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
     Recognised,
@@ -78,6 +78,7 @@ class LossCall:
             None if it has none.
         value: the result, detached, if it is one number.
         whole: the tensor that the target is a view of; None if it is none.
+        multiplied: whether the prediction is something times a single factor; see `is_multiplied`.
     """
 
     name: str
@@ -90,6 +91,7 @@ class LossCall:
     node: int | None = None
     value: Tensor | None = None
     whole: Tensor | None = None
+    multiplied: bool = False
 
     @property
     def reduction(self) -> str:
@@ -313,7 +315,10 @@ def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Los
         given["reduction"] = "other"
     made_by = last_function(prediction)
     source = weakref.ref(prediction)
-    return LossCall(name, prediction.detach(), target.detach(), given, source, made_by, whole=target._base)
+    scaled = is_multiplied(prediction)
+    return LossCall(
+        name, prediction.detach(), target.detach(), given, source, made_by, whole=target._base, multiplied=scaled
+    )
 
 
 def node_number(node: Any) -> int | None:

@@ -50,8 +50,9 @@ class InitialLossOff(Rule):
     Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
     simulation with normal logits of that spread and batches of 32, up to 2 in 100 healthy models started above
     the threshold. Losses with class weights, or that sum over the examples instead of averaging, are not judged:
-    their chance level is not ln C. A model whose last layer is frozen is not judged either: it was pretrained,
-    and with new adapters on new data its first predictions may be confidently wrong.
+    their chance level is not ln C. Nor are scores that a single factor makes larger, as a margin or a contrast
+    does with cosines: their first loss is large by design. A model whose last layer is frozen is not judged
+    either: it was pretrained, and with new adapters on new data its first predictions may be confidently wrong.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".
@@ -69,6 +70,10 @@ class InitialLossOff(Rule):
             raise NotApplicable("needs a cross-entropy loss over a known number of classes")
         if loss.class_weights:
             raise NotApplicable("needs a loss without class weights")
+        if outputs.multiplied:
+            raise NotApplicable(
+                "needs scores that no factor makes larger, as that of cosines or a temperature does"
+            )
         if not math.isfinite(loss.value):
             raise NotApplicable("needs a finite loss")
         chance = math.log(classes)

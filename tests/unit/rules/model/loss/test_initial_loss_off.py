@@ -48,6 +48,11 @@ class TestStaysSilent:
 
 
 class TestNotApplicable:
+    def test_to_cosines_that_a_factor_makes_larger(self):
+        cosines = OutputFacts((64, 10), 10, multiplied=True)
+        with pytest.raises(NotApplicable, match="scores that no factor makes larger"):
+            InitialLossOff().from_loss(LossFacts(12.21, "cross_entropy", 2.3), cosines)
+
     @pytest.mark.parametrize("kind", ["mean_squared_error", "other"])
     def test_to_other_losses(self, kind):
         with pytest.raises(NotApplicable, match="needs a cross-entropy loss over a known number of classes"):
