@@ -33,14 +33,15 @@ class KerasData:
 
     Args:
         data: one of these, or a list of batches.
+        batch_size: of arrays, where the model takes no other; None for `fit`'s own.
 
     Attributes:
         size: rows; None if not known.
         shuffled: whether training sees the rows in random order; None if not known.
     """
 
-    def __init__(self, data: Any) -> None:
-        self._data = data
+    def __init__(self, data: Any, batch_size: int | None = None) -> None:
+        self._data, self._batch_size = data, batch_size
         self.size: int | None = None
         self.shuffled: bool | None = None
         self.whole_rows_at_hand = False
@@ -86,8 +87,9 @@ class KerasData:
         order = np.random.default_rng(0).permutation(rows)
 
         def batches() -> Iterator[Any]:
-            for start in range(0, rows, ARRAY_BATCH):
-                chosen = order[start : start + ARRAY_BATCH]
+            step = self._batch_size or ARRAY_BATCH
+            for start in range(0, rows - rows % step if self._batch_size else rows, step):
+                chosen = order[start : start + step]
                 yield keras.tree.map_structure(
                     lambda leaf, chosen=chosen: None if leaf is None else np.asarray(leaf)[chosen], data
                 )

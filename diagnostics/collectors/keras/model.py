@@ -56,6 +56,12 @@ def has_weights(model: keras.Model) -> bool:
     return bool(model.built and model.variables and all(layer.built for layer in model._flatten_layers()))
 
 
+def fixed_batch_size(model: keras.Model) -> int | None:
+    """Return the only batch size that a model takes, as one with a stateful layer does; None if any will do."""
+    sizes = {given.shape[0] for given in getattr(model, "inputs", None) or ()}
+    return next(iter(sizes)) if len(sizes) == 1 else None
+
+
 def has_own_train_step(model: keras.Model) -> bool:
     """Whether `fit` steps through code of the user's own, not Keras'."""
     return type(model).train_step is not keras.Model.train_step

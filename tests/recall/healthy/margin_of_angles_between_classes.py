@@ -1,4 +1,4 @@
-"""ArcFace: 16 times cosines with a margin, in a loss with weights of its own; the first loss is far above ln 10."""
+"""ArcFace: 16 times cosines with a margin, and weights of the loss itself; the first loss is far above ln 10."""
 
 import torch
 import torch.nn.functional as F

@@ -37,6 +37,7 @@ from diagnostics.collectors.keras.model import (
     NOT_OFFERED,
     computes_loss,
     describe_model,
+    fixed_batch_size,
     full_rate,
     has_own_train_step,
     has_weights,
@@ -143,7 +144,7 @@ class KerasPipeline(Pipeline):
             yield reread
             given = deep_copy(given)  # it may count how often it is read
         try:
-            self._data = KerasData(given)
+            self._data = KerasData(given, fixed_batch_size(self.model))
         except CannotJudge as reason:
             self._unread = str(reason)
             raise
