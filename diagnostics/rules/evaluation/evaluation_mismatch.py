@@ -35,6 +35,7 @@ FACTOR = 5.0  # in scale; noise, another camera or another year do not make up f
 FACTOR_STANDARD = 3.0  # where only one side is standardised: 1 / 0.3081, as digits are, is just above
 FAR_STANDARD = 10.0  # the same, in scale or in deviations moved, where the rows may be others
 FACTOR_RANGE = 1.5  # where pixels fill different ranges, or their levels are further apart
+CODES = ("LabelEncoder", "OrdinalEncoder", "OneHotEncoder")  # the same on both sides if all categories are
 HUGE = 20.0  # in scale: no series drifts so far, and no anomaly is so large
 MOVED = 3.0  # standard deviations of the training rows
 NARROWER = 2.5  # of all numbers together: the rows of one class are narrower in each feature, but not together
@@ -179,10 +180,16 @@ class EvaluationMismatch(Rule):
         """Take the first scaler or encoder that is fitted once more on the evaluation rows."""
         if not written.refitted:
             return None
-        one = written.refitted[0]
+        one = min(written.refitted, key=lambda one: one.kind in CODES)  # a scaler, if there is one
+        differs = (
+            "a category that one side lacks shifts the numbers of the others"
+            if one.kind in CODES
+            else "the same raw value becomes another number in the evaluation than in training"
+        )
         return self.found(
-            f"A {one.kind} is fitted on `{one.training}` and once more on `{one.evaluation}`: the same raw value "
-            "becomes another number in the evaluation than in training, and a single row could not be prepared.",
+            f"{one.kind} is fitted on `{one.training}` and again on `{one.evaluation}`: {differs}, and a single "
+            "row could not be prepared.",
+            severity="note" if one.kind in CODES else None,
             fix=f"{one.evaluation} = fitted.transform({one.evaluation})  # fitted on training rows alone",
             evidence={
                 "kind": one.kind,

@@ -262,8 +262,16 @@ def test_fires_on_a_scaler_fitted_on_both_sides():
     refitted = RefittedScaler("StandardScaler", "X_train", "X_test", Where("train.py", 9, "<module>"))
     finding = RULE.from_source(WrittenFacts(refitted=(refitted,)))
     assert finding.message == (
-        "A StandardScaler is fitted on `X_train` and once more on `X_test`: the same raw value becomes another "
-        "number in the evaluation than in training, and a single row could not be prepared."
+        "StandardScaler is fitted on `X_train` and again on `X_test`: the same raw value becomes another number "
+        "in the evaluation than in training, and a single row could not be prepared."
     )
+    assert finding.severity == "warning"
     assert finding.fix == "X_test = fitted.transform(X_test)  # fitted on training rows alone"
     assert RULE.from_source(WrittenFacts()) is None
+
+
+def test_an_encoder_fitted_again_gives_the_same_numbers_if_no_category_is_missing():
+    codes = RefittedScaler("LabelEncoder", "y_train", "y_test", Where("train.py", 9, "<module>"))
+    finding = RULE.from_source(WrittenFacts(refitted=(codes,)))
+    assert finding.severity == "note"
+    assert "a category that one side lacks shifts the numbers of the others" in finding.message
