@@ -303,11 +303,16 @@ class TorchWatcher:
         held = self._pending.next.kept
         kept = None if held is None else weakref.ref(held)
         heard: list[bool] = []
+        looked: list[bool] = []
+        passes = self._calls.backward_passes()
 
         def begins(_gradient: Tensor) -> None:
             if not heard:
                 heard.append(True)
                 self._safely("backward passes", self._backward_begins, kept and kept())
+            if not looked and self._calls.backward_passes() != passes:  # and not in `torch.autograd.grad`
+                looked.append(True)
+                self._safely("backward passes", self._look_at_leftovers)
 
         outputs = [t for t in tensors(output) if t.requires_grad]
         for tensor in outputs[:OUTPUTS]:
@@ -326,6 +331,9 @@ class TorchWatcher:
         self._skipped.begins(self.steps, [pair for held in self._held for pair in held])
         self._measurements.backward_begins(self.steps)
         row.kept = kept or row.kept
+
+    def _look_at_leftovers(self) -> None:
+        row = self._pending.next
         is_backward = self._calls.in_new_backward()
         held = self._steps.held_by_leader()
         if held is None or row.clean or not is_backward:

@@ -95,3 +95,28 @@ def test_the_weights_of_the_losses_are_beside_the_outputs():
     layers = Layers(model)
     names = list(layers.parameters)
     assert [names[number] for number in beside_outputs(list(model(torch.ones(2, 4))), layers)] == ["log_vars"]
+
+
+@pytest.mark.parametrize("cleared", [True, False])
+@pytest.mark.parametrize("of", ["forces", "penalty", "attack"])
+def test_a_gradient_of_the_inputs_begins_no_backward_pass(of, cleared):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    watch = TorchWatcher(model, [optimizer], 4)
+    for step in range(8):
+        x = torch.randn(16, 4, generator=torch.Generator().manual_seed(step)).requires_grad_()
+        energy = model(x)
+        (slope,) = torch.autograd.grad(energy.sum(), x, create_graph=of != "attack", retain_graph=True)
+        if of == "attack":
+            loss = mse_loss(model(x + 0.1 * slope.sign()), x[:, :1])
+        else:
+            loss = (
+                mse_loss(energy, x[:, :1]) + ((slope.norm(dim=1) - 1) ** 2 if of == "penalty" else slope**2).mean()
+            )
+        if cleared:
+            optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    watch.close()
+    assert watch.history().steps.gradients_zeroed.tolist() == [-1] + [int(cleared)] * 7

@@ -96,6 +96,10 @@ class CallOrder:
             self._passes[number] = passes
         self.steps = steps
 
+    def backward_passes(self) -> int:
+        """Count the calls of `backward` in the script so far; those of `torch.autograd.grad` are none."""
+        return calls.passes
+
     def in_new_backward(self) -> bool:
         """Whether `backward` was called since this was last asked; `torch.autograd.grad` adds up nothing."""
         before, self._asked_at = self._asked_at, calls.passes
