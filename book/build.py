@@ -35,7 +35,7 @@ FAILURES = (AssemblyError, CatalogueError, NotebooksFailed, OutlineError, Render
 
 
 def build(root: Path, seed: int, console: Console) -> bool:
-    """Build `root/book/_build/html`; return whether the site had to be made anew.
+    """Build `root/book/_build/html`; return whether the site had to be re-created.
 
     Raises:
         AssemblyError, CatalogueError, NotebooksFailed, OutlineError, RenderingFailed, TeachingError: there is no

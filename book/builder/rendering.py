@@ -38,7 +38,7 @@ class RenderingFailed(RuntimeError):
 def render(source: Path, book: Path, constraints: Path) -> bool:
     """Make `book/_build/html` out of the folder `source`; return whether there was anything to do.
 
-    The site is made anew whenever a byte of the source, or the versions, changed. Sphinx could do it page by
+    The site is re-created whenever a byte of the source, or the versions, changed. Sphinx could do it page by
     page, but says nothing about the warnings of pages that it skips: a build that failed would then pass.
 
     Raises:

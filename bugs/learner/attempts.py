@@ -1,4 +1,4 @@
-"""A learner's versions of the scripts, in `attempts/`: made, kept when they are begun anew, compared with ours."""
+"""A learner's versions of the scripts, in `attempts/`: made, kept when they are restarted, compared with ours."""
 
 from __future__ import annotations
 

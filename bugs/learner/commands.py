@@ -135,7 +135,7 @@ class Learner:
         return 0
 
     def reset(self, name: str, *, yes: bool, ask: Callable[[str], str] | None = None) -> int:
-        """Put an attempt aside and begin anew, after asking.
+        """Put an attempt aside and start over, after asking.
 
         Args:
             name: of the exhibit.

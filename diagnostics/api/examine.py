@@ -48,7 +48,7 @@ def examine(
             A batch is (inputs, target), a longer tuple with the target last, a dict, or one tensor. For a Keras
             model: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays ``(x, y)`` or ``(x, y, sample_weight)``,
             or a list of batches. A dataset made by `from_generator` is refused, because reading it may remove rows
-            from training. Pass some of its batches, ``list(dataset.take(4))``, if it starts anew each time. For a
+            from training. Pass some of its batches, ``list(dataset.take(4))``, if it starts over each time. For a
             LightningModule: a loader; a `LightningDataModule`, a copy of which prepares its data and is set up as
             by `fit`; or None where the module has its own `train_dataloader`.
         loss_fn: for a module: called as ``loss_fn(prediction, target)``. None if the module returns its loss.

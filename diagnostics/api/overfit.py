@@ -38,7 +38,7 @@ def overfit(
 
     The data, the batch, the loss and the gradients are examined first, as `diagnostics.examine` does; an error
     there ends it. Each run starts from the weights that the model has now, with the same seeds, dropout off,
-    and the user's optimizer built anew; where that one does not get there, AdamW at other rates is tried. Only
+    and the user's optimizer rebuilt; where that one does not get there, AdamW at other rates is tried. Only
     copies are trained: the model, its optimizer, the data's order and all random states stay bit for bit as
     they are.
 

@@ -33,7 +33,7 @@ Options come before the script; arguments after it belong to the script. Exit co
 Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. The exit
 code is then that of the script on every rank, rank 0 prints the report, and each finding of other ranks only is
 printed as one line. With --output report.json rank 1 writes report.rank1.json, and so on; a job that torchrun
-starts anew writes report.restart1.json, and so on. Of ranks that the script starts itself by
+starts over writes report.restart1.json, and so on. Of ranks that the script starts itself by
 torch.multiprocessing.spawn there is one report, which joins theirs.
 """
 

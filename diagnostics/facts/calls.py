@@ -126,7 +126,7 @@ class StepOrderFacts:
 
 @dataclass(frozen=True)
 class RemadeOptimizer:
-    """An optimizer that is made anew for each step of one model, and keeps a state.
+    """An optimizer that is re-created for each step of one model, and keeps a state.
 
     Attributes:
         name: its class.

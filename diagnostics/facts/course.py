@@ -216,8 +216,8 @@ class RepeatedRows:
         compared: times that one came again, and was compared with its first time.
         changed: of these, how often it had another target.
         of_others: of those, how often the target had been that of another row.
-        chance: share that would have changed if the targets were dealt out to the rows anew.
-        apart: mean square of the changes, as a share of what it would be if they were dealt out anew.
+        chance: share that would have changed if the targets were dealt out to the rows again.
+        apart: mean square of the changes, as a share of what it would be if they were dealt out again.
         nearby: mean square of the difference between the targets of a row and of its nearest one in the batch,
             as a share of that between any two rows; about 1 where targets have nothing to do with their rows, 0
             if no batch had three rows.

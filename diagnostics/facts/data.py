@@ -135,7 +135,7 @@ class HeldGenerator:
 class WorkerFacts:
     """The worker processes of the training loader, and the generators that are copied into each of them.
 
-    A generator counts only if nothing is seen to seed it anew in the worker.
+    A generator counts only if nothing is seen to seed it again in the worker.
 
     Attributes:
         workers: number of processes.
@@ -223,7 +223,7 @@ class SameData:
 
 @dataclass(frozen=True)
 class ShuffledPredictions:
-    """Predictions of a dataset that is shuffled anew for each iteration, of which the script also made one itself.
+    """Predictions of a dataset that is reshuffled for each iteration, of which the script also made one itself.
 
     Attributes:
         passes: iterations of the script's own, at least.

@@ -81,7 +81,7 @@ class EvaluationDraws:
         turn: cosine of the change from the first to the second, and that from the second to the third: -0.5 where
             each is a new draw, positive where something grows or shrinks.
         likeness: how far rows keep what sets them apart in their class, whatever the order of their numbers: a
-            correlation, about 0 where each row is made anew; 1 where some rows keep all of their numbers.
+            correlation, about 0 where each row is re-created; 1 where some rows keep all of their numbers.
         shared: whether the training rows come from the same dataset beneath.
     """
 

@@ -142,7 +142,7 @@ class ShuffledApart:
 
 @dataclass(frozen=True)
 class RefittedScaler:
-    """A scaler or an encoder of scikit-learn that is fitted anew on the rows of the evaluation.
+    """A scaler or an encoder of scikit-learn that is fitted again on the rows of the evaluation.
 
     Attributes:
         kind: its class: ``StandardScaler``.
@@ -220,7 +220,7 @@ class WrittenFacts:
         shared: settings of one part of a data set that another part overwrites.
         apart: inputs and targets in two orders.
         truncated: probabilities that are cast to integers.
-        remade: models that each epoch makes anew.
+        remade: models that each epoch makes again.
         refitted: scalers that are fitted on both sides.
         backward: comparisons with the best in the wrong direction.
         lost: statements without effect.

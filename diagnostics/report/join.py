@@ -133,7 +133,7 @@ def _read(folder: Path) -> tuple[list[RankReport], list[Path]]:
 
 
 def _last_attempt(ranks: Sequence[RankReport]) -> list[RankReport]:
-    """Return the reports of the last attempt of a job that was started anew.
+    """Return the reports of the last attempt of a job that was restarted.
 
     The numbers in the files' names are counted on each host for itself: a host that came later, or that only had
     to begin again with the others, has a lower one. Its report is known by the number of ranks and by its time.

@@ -58,13 +58,13 @@ def rank_file(path: Path, rank: int, restarts: int = 0) -> Path:
     Args:
         path: that the user gave.
         rank: from 0.
-        restarts: how often the launcher has started the job anew.
+        restarts: how often the launcher has started the job again.
     """
     parts = [path.stem, *([f"restart{restarts}"] if restarts else []), *([f"rank{rank}"] if rank else [])]
     return path.with_name(".".join(parts) + path.suffix)
 
 
 def restarts_before(file: Path) -> int:
-    """Return how often the job had been started anew when this report was written."""
+    """Return how often the job had been restarted when this report was written."""
     found = _RESTART.search(file.stem)
     return int(found[1]) if found else 0

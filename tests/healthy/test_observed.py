@@ -18,7 +18,7 @@ LOOPS = {"script_by_hand": (0, 0), "script_scripted": (0, 0), "script_adversaria
 
 
 def run(path):
-    """Load a program anew, and train."""
+    """Load a program again, and train."""
     program = load(path)
     return program.train(*program.build()), torch.rand(3).tolist()
 

@@ -45,7 +45,7 @@ class TestProbe:
         compiled = torch.compile(model, backend="eager", fullgraph=True)
         heard = []
         x = torch.arange(3.0)
-        for _ in range(12):  # more often than torch.compile is willing to compile anew
+        for _ in range(12):  # more often than torch.compile is willing to recompile
             assert torch.equal(compiled(x), x * 2 + 1)
             with listening(lambda value, name: heard.append(name), torch.compiler.is_compiling):
                 assert torch.equal(compiled(x), x * 2 + 1)

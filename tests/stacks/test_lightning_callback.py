@@ -50,7 +50,7 @@ def hooks_on(module):
 def test_a_healthy_fit_gets_a_clean_report_and_the_same_bits(name):
     plain = HEALTHY[name]()
     without = end_of(plain, plain.fit())
-    program = HEALTHY[name]()  # seeded anew
+    program = HEALTHY[name]()  # reseeded
     called = nn.Module.__call__
     callback = diagnostics.LightningCallback(every=1, quiet=True)
     trainer = program.fit([callback])

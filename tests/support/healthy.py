@@ -10,7 +10,7 @@ PROGRAMS = sorted(path for path in FOLDER.glob("*.py") if not path.stem.startswi
 
 
 def load(path):
-    """Import a program anew, with its `build` and `train`."""
+    """Import a program again, with its `build` and `train`."""
     spec = importlib.util.spec_from_file_location(f"healthy_{path.stem}", path)
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)

@@ -158,7 +158,7 @@ class OneShot(IterableDataset):
 
 
 class Stream(IterableDataset):
-    """A stream that counts its rows and begins anew each time."""
+    """A stream that counts its rows and starts over each time."""
 
     def __init__(self):
         self.rows = 0

@@ -124,7 +124,7 @@ def _card(capacity: int | None, launch_blocking: bool | None) -> torch.device:
         if torch.cuda.is_initialized() and os.environ.get("CUDA_LAUNCH_BLOCKING", "0") != wanted:
             raise LabError(
                 f"launch_blocking={launch_blocking}: CUDA reads this once, and this process already uses the "
-                f"card; set CUDA_LAUNCH_BLOCKING={wanted} in the environment and start anew."
+                f"card; set CUDA_LAUNCH_BLOCKING={wanted} in the environment and start over."
             )
         os.environ["CUDA_LAUNCH_BLOCKING"] = wanted
     if capacity is not None:

@@ -41,7 +41,7 @@ _MAKERS: Final = (  # what makes tensors from none; the rest of torch.zeros, one
 _recorder = Recorder()
 TOO_LATE: Final = (
     "The simulated device cannot be used any more in this process: PyTorch counts its devices once, at the first "
-    "backward pass, and one has run already. Call lab.device() before that, or start anew (in a notebook: restart "
+    "backward pass, and one has run already. Call lab.device() before that, or start over (in a notebook: restart "
     "the kernel)."
 )
 _too_late = False

@@ -220,7 +220,7 @@ def check_no_graph(dataset: Any, check: str) -> None:
     """Refuse a dataset of TensorFlow, which a check cannot read as it needs to."""
     if type(dataset).__module__.startswith("tensorflow."):
         if check == "reproducible_order":
-            advice = "shuffles anew in each iteration. Pass a function that makes it: lambda: make_dataset()"
+            advice = "reshuffles in each iteration. Pass a function that makes it: lambda: make_dataset()"
         else:
             advice = f"stores nothing that reading could edit. Use no_augmentation instead of {check}"
         raise InvalidInput(f"{check}() was given a tf.data.Dataset, which {advice}.")

@@ -153,7 +153,7 @@ class LoaderChecks(ItemChecks):
             return self._failed(
                 name,
                 f"the loader gave {count_of(len(first), 'batch', 'batches')}, then {len(second)}.",
-                "pass a function that makes the loader, and let it make everything anew",
+                "pass a function that makes the loader, and let it re-create everything",
                 rule="unseeded-randomness",
             )
         return self._passed(
@@ -203,7 +203,7 @@ class LoaderChecks(ItemChecks):
         if isinstance(found, str):
             raise InvalidInput(
                 f"batch_equals_items() cannot compare the batch with its items: {found}. Name keys that the "
-                "collator drops or makes anew in may_change, or let it keep the names of the items."
+                "collator drops or makes again in may_change, or let it keep the names of the items."
             )
         if isinstance(found, RowMismatch):
             return self._failed(name, _row_message(found), *_row_fix(found))

@@ -78,7 +78,7 @@ class FastaiCallback(Callback):  # type: ignore[misc]
         return {**self._watched, "quiet": self._quiet}
 
     def __setstate__(self, arguments: dict[str, Any]) -> None:
-        """Make the callback anew."""
+        """Make the callback again."""
         self.__init__(**arguments)  # type: ignore[misc]
 
     def report(self) -> Report:

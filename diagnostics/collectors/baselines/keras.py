@@ -26,7 +26,7 @@ def keras_pairs(data: Any) -> Generator[Pair]:
     if calls_generator(data):
         raise InvalidInput(
             f"baselines() was given {what(data)}, which draws from a Python generator (from_generator): "
-            "reading it may take rows away from training. If the generator begins anew for each iteration, "
+            "reading it may take rows away from training. If the generator starts over for each iteration, "
             "pass some batches of it: list(dataset.take(100))."
         )
     with global_states_kept(data, *python_functions(data)):

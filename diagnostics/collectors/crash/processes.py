@@ -62,7 +62,7 @@ def _starts_process(crash: Crash) -> bool:
 
 
 def is_spawned(frames: Sequence[FrameFacts]) -> bool:
-    """Whether a traceback is of a process that imports the script anew, because it was spawned."""
+    """Whether a traceback is of a process that imports the script again, because it was spawned."""
     files = [frame.file.replace("\\", "/") for frame in frames]
     return any(file.endswith("multiprocessing/spawn.py") for file in files)
 

@@ -114,7 +114,7 @@ def is_array(value: Any) -> bool:
 def private_dataset(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Rebuild a dataset from its graph, so that iterating it does not move the shuffling of the user's own.
 
-    A dataset that shuffles anew in each epoch counts its iterations in a resource. The rebuilt one has a shuffle
+    A dataset that reshuffles in each epoch counts its iterations in a resource. The rebuilt one has a shuffle
     of its own, with the same seeds.
 
     Raises:

@@ -10,7 +10,7 @@ import keras
 
 @contextmanager
 def own_loss(model: keras.Model) -> Iterator[None]:
-    """Let the model pair its losses with its outputs anew, and forget that on leaving.
+    """Let the model pair its losses with its outputs again, and forget that on leaving.
 
     The pairing is made once, for the first batch; another structure of batches would be refused afterwards.
     """

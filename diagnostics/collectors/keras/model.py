@@ -68,7 +68,7 @@ def has_own_train_step(model: keras.Model) -> bool:
 
 
 def with_weights(model: keras.Model, x: Any) -> keras.Model:
-    """Build a model anew from its configuration, compile it likewise, and let it make its weights for `x`.
+    """Build a model again from its configuration, compile it likewise, and let it make its weights for `x`.
 
     Raises:
         CannotJudge: it has no configuration.

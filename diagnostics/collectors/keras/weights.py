@@ -105,7 +105,7 @@ def current(variable: Any) -> Any:
 def compiled(function: Any) -> Any:
     """Compile a function of no arguments, or of tensors, that is called at every step."""
     made: Any = tf.function(function, autograph=False)
-    made._omit_frequent_tracing_warning = True  # each fit traces anew, which is no mistake of the user's
+    made._omit_frequent_tracing_warning = True  # each fit retraces, which is no mistake of the user's
     return made
 
 

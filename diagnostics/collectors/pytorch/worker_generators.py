@@ -195,7 +195,7 @@ def _outer(function: FunctionType) -> dict[str, Any]:
 
 
 def _draws(function: FunctionType, name: str) -> bool:
-    """Whether a function draws from what has this name, or hands it on, and does nothing that may seed it anew."""
+    """Whether a function draws from what has this name, or hands it on, and does nothing that may reseed it."""
     names = _names(function)
     called = [other for other in _outer(function).values() if isinstance(other, FunctionType)]
     for other in called:

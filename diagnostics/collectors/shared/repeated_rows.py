@@ -30,7 +30,7 @@ TWICE = 0.1  # of these may come all the same: a few rows of most collections ar
 PLACES, MEASURED = 4, 0.9  # of a row; different values there, as a share of the different rows: a measurement's
 COUNTED = 4096  # different rows of which these values are counted
 NEIGHBOURS, BATCHES = 32, 64  # rows of a batch among which neighbours are looked for, and batches
-ORDERS = 16  # random ones, to know how much changes if targets are dealt out anew
+ORDERS = 16  # random ones, to know how much changes if targets are dealt out again
 
 
 class RowMemory:
@@ -55,7 +55,7 @@ class RowMemory:
         self._shape: tuple[int, ...] | None = None
 
     def epoch_begins(self) -> None:
-        """Note that the rows begin anew."""
+        """Note that the rows start over."""
         self._earlier += len(self._epoch)
         self._epoch.clear()
 
@@ -157,12 +157,12 @@ class RowMemory:
             return None
         changed = [(key, name) for key, _, differs, name in seen if differs]
         others = sum(self._known.get(name, key) != key for key, name in changed)
-        square, chance = self._dealt_anew(np.stack([self._first[key] for key in kept]))
+        square, chance = self._dealt_again(np.stack([self._first[key] for key in kept]))
         apart = float(np.mean([change for _, change, _, _ in seen])) / square if square else 0.0
         near, far = np.sum(self._near, axis=0).tolist() if self._near else (0.0, 0.0)
         return RepeatedRows(len(kept), len(seen), len(changed), others, chance, apart, near / far if far else 0.0)
 
-    def _dealt_anew(self, targets: Array) -> tuple[float, float]:
+    def _dealt_again(self, targets: Array) -> tuple[float, float]:
         """Compare targets (rows, …) with those of other rows, in a few random orders.
 
         Returns:

@@ -48,7 +48,7 @@ class Source:
         collate: makes a batch of rows; None where the dataset hands out whole batches.
         read: called with a dataset, gives the rows of one batch: the same ones each time.
         seed: sets every global generator.
-        fresh_workers: whether rows are read in processes that begin anew with each epoch.
+        fresh_workers: whether rows are read in processes that start over with each epoch.
     """
 
     dataset: Any

@@ -1,4 +1,4 @@
-"""Finds a loop over epochs that makes its model anew in each of them."""
+"""Finds a loop over epochs that re-creates its model in each of them."""
 
 from __future__ import annotations
 

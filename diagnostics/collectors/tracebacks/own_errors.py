@@ -43,7 +43,7 @@ _PATH = re.compile(
     r"[\\/](?!u[0-9a-f]{4}|x[0-9a-f]{2}|[ntr](?!\w))|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$",
     re.I,
 )
-# A KeyError that the registries of mmcv and mmengine raise anew, with the name of the class that met it.
+# A KeyError that the registries of mmcv and mmengine raise again, with the name of the class that met it.
 _REGISTRIES = re.compile(r"^(?P<quote>['\"])(?:(?P<name>[A-Z]\w{1,80}): [\"']?){1,4}(?P<key>[\w.-]{1,80})")
 _KEY = re.compile(
     r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] |["”`])"""

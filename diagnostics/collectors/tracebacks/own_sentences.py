@@ -138,7 +138,7 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
         ("StopIteration",),
         re.compile(r""),
         "next() was asked of something that has no more: an empty dataset or folder, a generator that ends where "
-        "it should begin anew (while True:), or one that a release of Keras before 2.1.2 lost to its workers.",
+        "it should start over (while True:), or one that a release of Keras before 2.1.2 lost to its workers.",
     ),
     (
         ("RecursionError",),

@@ -40,7 +40,7 @@ class WorkerCrash:
     """A process of a data loader, or one that the script started, failed.
 
     Attributes:
-        kind: ``pickle``: an object could not be sent to it. ``main guard``: it started the script anew. ``cuda
+        kind: ``pickle``: an object could not be sent to it. ``main guard``: it started the script again. ``cuda
             fork``: it was forked after CUDA was initialised. ``files``: too many open files. ``exited``: it ended
             without an exception. ``signal``: a signal ended it. ``spawned``: it ended while it was being started.
         what: the object that cannot be pickled, or the signal; None if unknown.

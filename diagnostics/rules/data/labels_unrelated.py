@@ -11,10 +11,12 @@ from diagnostics.facts.course import RepeatedRows, TargetHistory
 from diagnostics.facts.written import CutTargets, WrittenFacts
 
 ROWS = 32  # different ones that came again
-DEVIATIONS = 2.0  # above the share of targets that stay where all are dealt out anew: noisy labels stay more often
-APART = 0.8  # of the changes that dealing out anew would bring, squared: answers of several people are closer
+DEVIATIONS = (
+    2.0  # above the share of targets that stay where all are dealt out again: noisy labels stay more often
+)
+APART = 0.8  # of the changes that dealing out again would bring, squared: answers of several people are closer
 NEARBY = 0.9  # of the difference between any two targets: neighbours are closer in each task of meta-learning
-OF_OTHERS = 0.25  # of the changed targets: others are made anew, as a teacher's or those of Q-learning
+OF_OTHERS = 0.25  # of the changed targets: others are re-created, as a teacher's or those of Q-learning
 LEARNED = 0.95  # of a constant answer's loss
 
 
@@ -24,11 +26,11 @@ class LabelsUnrelated(Rule):
     ## What it does
     Follows some rows of the training inputs through the run, recognised by what they hold, and compares the
     target that each has when it comes again with that of its first time. Rows that repeat by nature, such as those
-    of a few categories, are left out. If the targets change about as often as if they were dealt out anew, and are
-    those of other rows, then inputs and targets are brought together wrongly. Under `diagnose run` it also reads
-    the script for inputs and targets that are shuffled one after the other, each in place, with one generator
-    that is not seeded again in between; and for inputs that are filtered by what they hold while their targets are
-    cut to the same length.
+    of a few categories, are left out. If the targets change about as often as if they were dealt out again, and
+    are those of other rows, then inputs and targets are brought together wrongly. Under `diagnose run` it also
+    reads the script for inputs and targets that are shuffled one after the other, each in place, with one
+    generator that is not seeded again in between; and for inputs that are filtered by what they hold while their
+    targets are cut to the same length.
 
     ## Why it is bad
     Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant answer is.
@@ -51,7 +53,7 @@ class LabelsUnrelated(Rule):
 
     ## Thresholds
     At least 32 rows that came again, and hardly one of them twice within an epoch; no more of the targets stay
-    than two standard deviations above what dealing out anew leaves, and the changes have 80% of the mean square
+    than two standard deviations above what dealing out again leaves, and the changes have 80% of the mean square
     that it would bring: noisy labels, or those of several people, stay below. A quarter of the changed targets
     must be known from other rows. Within a batch, neighbouring rows must have targets that differ 90% as much as
     those of any two: in few-shot training each episode has targets of its own, which go with its rows. In PyTorch

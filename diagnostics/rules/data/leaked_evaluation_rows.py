@@ -176,7 +176,7 @@ class LeakedEvaluationRows(Rule):
 
     @check
     def from_pipeline(self, split: ShuffledSplit) -> Finding | None:
-        """Report two cuts of a shuffle that is drawn anew for each of them, and for each epoch."""
+        """Report two cuts of a shuffle that is redrawn for each of them, and for each epoch."""
         return self.found(
             f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), "
             "which draws another order for each iteration: the rows that validation reads are others than those "
@@ -208,7 +208,7 @@ class LeakedEvaluationRows(Rule):
             f"it went on. So it was after {held.evaluations} trainings: the folds of a cross-validation seem to "
             "train one model, and each is tested on rows that it has learned.",
             fix=(
-                "model = build_model() in each fold, compiled anew, before it is fitted",
+                "model = build_model() in each fold, recompiled, before it is fitted",
                 "or first = model.get_weights() before the folds, and model.set_weights(first) and "
                 "model.compile(...) in each",
             ),

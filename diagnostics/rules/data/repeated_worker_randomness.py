@@ -78,7 +78,7 @@ class RepeatedWorkerRandomness(Rule):
         again = "" if workers.persistent else " Each epoch starts new workers, with the same copies again."
         if workers.workers == 1:
             drawn = (
-                "the worker draws from a copy of it, which is made anew for each epoch: all epochs draw the same"
+                "the worker draws from a copy of it, which is re-created for each epoch: all epochs draw the same"
             )
             again = ""
         else:
@@ -129,7 +129,7 @@ class RepeatedWorkerRandomness(Rule):
             f"{seed.where.function} seeds {seed.generator} with {seed.seed} for every row, and then calls "
             f"{seed.draw}: it returns the same numbers for each row, in each epoch. What is added to the rows as "
             "noise is one constant. In the main process everything else that draws from that generator, shuffling "
-            "and dropout too, begins anew with each row.",
+            "and dropout too, starts over with each row.",
             fix=(
                 "seed once, before the data set is made",
                 "a generator for each row: torch.Generator().manual_seed(index), or "

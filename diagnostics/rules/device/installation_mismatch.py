@@ -9,7 +9,7 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import InstallationCrash
 from diagnostics.facts.crash.setup import VersionsDiffer
 
-_REINSTALL = "install PyTorch anew, by the command that pytorch.org gives for your system and driver"
+_REINSTALL = "reinstall PyTorch, by the command that pytorch.org gives for your system and driver"
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "no kernels": (
@@ -42,7 +42,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "Another cuDNN is loaded than the one that the framework was built with.",
         (
             "unset LD_LIBRARY_PATH: PyTorch brings its own cuDNN; TensorFlow needs the one that its release names",
-            "remove the cuDNN that another package installed, and install PyTorch anew",
+            "remove the cuDNN that another package installed, and reinstall PyTorch",
         ),
     ),
     "gpu checkpoint": (
@@ -54,7 +54,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "another version.",
         (
             "install the two together, in the pair of versions that the package's compatibility table gives",
-            "build the package anew against the installed PyTorch: pip install --no-build-isolation "
+            "build the package again against the installed PyTorch: pip install --no-build-isolation "
             "--no-cache-dir",
             "import torch before the extension, if a symbol of PyTorch is undefined",
         ),

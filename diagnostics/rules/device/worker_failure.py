@@ -12,7 +12,7 @@ OWN_ERROR = "DataLoader(..., num_workers=0), which raises the worker's own error
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "main guard": (
-        "A process that was started imports the script anew, and the script starts processes while it is "
+        "A process that was started imports the script again, and the script starts processes while it is "
         "imported.",
         'put the training under if __name__ == "__main__":',
     ),
@@ -42,7 +42,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
     ),
     "spawned": (
         "A worker ended while it was being started. Where processes are spawned (Windows, macOS), it imports "
-        "the script anew and gets the dataset by pickle. Its own error stands elsewhere in the output.",
+        "the script again and gets the dataset by pickle. Its own error stands elsewhere in the output.",
         (
             'put the training under if __name__ == "__main__":',
             "define the dataset's class in a module of its own, not in a notebook's cell",

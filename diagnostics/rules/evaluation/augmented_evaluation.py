@@ -8,12 +8,12 @@ from diagnostics.facts.inputs import EvaluationDraws
 
 CHANGED = 0.2  # of the rows: a flip changes half of them, some flips fewer
 CHANGE = 0.05  # of how far rows lie apart: less is noise of rounding, as of dequantised pixels
-LIKENESS = 0.6  # of a row with itself: of 12 rows made anew, it may be 0.4 by chance
+LIKENESS = 0.6  # of a row with itself: of 12 rows re-created, it may be 0.4 by chance
 TURN = -0.2  # cosine of two changes that follow each other: independent draws have -0.5
 
 
 class AugmentedEvaluation(Rule):
-    """The evaluation rows are drawn anew in each evaluation: the augmentation of training is on.
+    """The evaluation rows are redrawn in each evaluation: the augmentation of training is on.
 
     ## What it does
     Keeps a part of the first batch of up to four evaluations. Where a loader goes through its dataset in order,
@@ -41,7 +41,7 @@ class AugmentedEvaluation(Rule):
     differ from those of the first evaluation, by 5% of how far the rows lie apart; and the change from the second
     to the third takes back what the first did (a cosine of at most -0.2, where new draws have -0.5), so that
     nothing grows or shrinks in place. The sorted numbers of a row, less the mean of its class, correlate by 0.6
-    with those it had before, or are the same in 10% of the rows: rows that are made up anew for each call have
+    with those it had before, or are the same in 10% of the rows: rows that are made up again for each call have
     nothing to keep. A warning if the training rows come from the same
     dataset beneath; otherwise a note, for the draw may be meant, as with points sampled from a cloud. The numbers
     are ours.

@@ -66,7 +66,7 @@ class ShuffledPredictions(Rule):
                 evidence={"sequence": passes.sequence},
             )
         return self.found(
-            "predict() got a dataset that is shuffled anew for each pass, and the script compares the answers "
+            "predict() got a dataset that is reshuffled for each pass, and the script compares the answers "
             "with what it has collected in another pass over it, such as the labels: these come in another order. "
             "An accuracy or a confusion matrix of the two is that of chance.",
             fix=(

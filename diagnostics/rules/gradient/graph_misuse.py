@@ -16,7 +16,7 @@ FIXED: dict[str, tuple[str, Fix]] = {
         "or in an earlier step, is part of this loss: a hidden state carried over, a running sum of losses, or an "
         "output used by two losses.",
         (
-            "compute it anew in each step, inside the loop",
+            "recompute it in each step, inside the loop",
             "hidden = hidden.detach(), before the next step, where a state is carried over",
             "(loss_a + loss_b).backward(), where two losses share one forward pass",
             "total += loss.item(), where losses are summed for logging",

@@ -36,7 +36,7 @@ class UpdateBelowPrecision(Rule):
 
     ## Why it is bad
     A bfloat16 number has 8 significant bits: next to 0.1 the numbers are 0.0005 apart. An update of less than half
-    of that rounds to nothing, in every step anew; it does not add up. The loss comes out finite, the gradients are
+    of that rounds to nothing, in every step; it does not add up. The loss comes out finite, the gradients are
     right, and the weights stay where they were.
 
     ## Example

@@ -22,7 +22,7 @@ class OptimizerMissesParameters(MessageRule):
     ## What it does
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient. In a
     script that runs under `diagnose run`, compares what all optimizers hold with the parameters that the first
-    loss depends on, also those that the model does not register or makes anew in its forward pass, and those of
+    loss depends on, also those that the model does not register or makes again in its forward pass, and those of
     another model that feeds it, or of a head or a loss that takes its output. At the end of a watched run it looks
     for parameters that were frozen at the start and get gradients since.
 

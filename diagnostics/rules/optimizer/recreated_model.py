@@ -9,7 +9,7 @@ from diagnostics.facts.written import WrittenFacts
 
 
 class RecreatedModel(Rule):
-    """A loop over epochs makes its model anew in each of them.
+    """A loop over epochs re-creates its model in each of them.
 
     ## What it does
     Reads the source of the script: a loop whose variable counts epochs, and in whose body a model is made, and
@@ -43,7 +43,7 @@ class RecreatedModel(Rule):
     such as `i`, is missed; one that counts runs and calls them epochs is reported.
 
     ## Sources
-    Public questions about losses that begin anew in each epoch.
+    Public questions about losses that start over in each epoch.
     """
 
     severity = "warning"

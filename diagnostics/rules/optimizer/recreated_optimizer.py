@@ -8,16 +8,16 @@ from diagnostics.facts.calls import RemadeOptimizer
 
 
 class RecreatedOptimizer(Rule):
-    """The optimizer is made anew for each step, and forgets what it has to remember.
+    """The optimizer is re-created for each step, and forgets what it has to remember.
 
     ## What it does
     Counts, for each model that a script trains, the optimizers that made one step and were replaced by another one
     for the same parameters.
 
     ## Why it is bad
-    Momentum and the averages of Adam live in the optimizer. One that is made anew has none: each step of Adam then
+    Momentum and the averages of Adam live in the optimizer. One that is re-created has none: each step of Adam
     moves each weight by the full learning rate, up or down, however small its gradient, and momentum never builds
-    up. The loss falls at first, then the weights jump around the minimum. A schedule begins anew, too.
+    up. The loss falls at first, then the weights jump around the minimum. A schedule starts over, too.
 
     ## Example
     ```python
@@ -43,7 +43,7 @@ class RecreatedOptimizer(Rule):
     loads weights in between. The number is ours.
 
     ## Known problems
-    An optimizer made anew for each epoch, or for some steps, as for each task in meta-learning, is not reported.
+    An optimizer re-created for each epoch, or for some steps, as for each task in meta-learning, is not reported.
     After the finding the steps of this model are not watched any more.
 
     ## Sources

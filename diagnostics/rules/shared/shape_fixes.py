@@ -333,7 +333,7 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
         return (
             "If these are weights that are read from a file, the file ends too early, or belongs to another "
             "configuration (classes, filters).",
-            ("the configuration that belongs to the file, or the file anew", keep),
+            ("the configuration that belongs to the file, or the file again", keep),
         )
     return "", keep
 
@@ -343,7 +343,7 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
     owners = {name.rpartition(".")[0] for name in symptom.weights}
     outputs = {saved[:1] for saved, built in symptom.weights.values() if saved[1:] == built[1:]}
     if symptom.pretrained:
-        return "", "from_pretrained(..., ignore_mismatched_sizes=True), which initialises these weights anew"
+        return "", "from_pretrained(..., ignore_mismatched_sizes=True), which reinitialises these weights"
     built = {new[:1] for saved, new in symptom.weights.values() if saved[1:] == new[1:]}
     only_outputs = len(outputs) == len(built) == 1 and all(s[1:] == b[1:] for s, b in symptom.weights.values())
     if only_outputs and len(owners) > 1:
@@ -374,7 +374,7 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
             (
                 f"give it the {saved[1]} inputs of the checkpoint: channels of the image, columns of the table, "
                 "the size of what is flattened or joined before it",
-                f"load all weights but this one, and train it anew for {new[1]}",
+                f"load all weights but this one, and retrain it for {new[1]}",
             ),
         )
     return "", f"build {symptom.model} with the sizes in the checkpoint, then load"
@@ -394,7 +394,7 @@ def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repai
         f"Only the number of rows of {owner} differs: one for each word, id or item that it knows.",
         (
             f"the vocabulary, tokenizer or list of ids with which the checkpoint was made: it has {size}; one "
-            "that is built anew from other data numbers them otherwise, too",
+            "that is rebuilt from other data numbers them otherwise, too",
             f"model.resize_token_embeddings({size}) before loading, for a model of transformers with added tokens",
         ),
     )

@@ -37,7 +37,7 @@ class Rank:
         number: from 0.
         world: number of ranks.
         local_world: number of ranks on this host.
-        restarts: how often `torchrun` has started the job anew, from `TORCHELASTIC_RESTART_COUNT`.
+        restarts: how often `torchrun` has started the job again, from `TORCHELASTIC_RESTART_COUNT`.
     """
 
     number: int
@@ -48,7 +48,7 @@ class Rank:
     def file(self, path: Path, launched: float | None = None) -> Path:
         """Return the file for this rank's report.
 
-        `torchrun` also starts the ranks anew when a host joins or leaves, or when one fails on another host, and
+        `torchrun` also starts the ranks again when a host joins or leaves, or when one fails on another host, and
         does not count that as a restart here: a report that this launch has already written is kept, and the next
         number is taken.
 

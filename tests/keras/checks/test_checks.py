@@ -127,7 +127,7 @@ def shuffled_by_time():
 def test_a_dataset_of_tensorflow_is_not_read_where_that_proves_nothing():
     with pytest.raises(diagnostics.InvalidInput, match=r"was given a tf.data.Dataset, which stores nothing"):
         LOADER.same_item_twice(dataset())
-    with pytest.raises(diagnostics.InvalidInput, match=r"shuffles anew in each iteration. Pass a function"):
+    with pytest.raises(diagnostics.InvalidInput, match=r"reshuffles in each iteration. Pass a function"):
         LOADER.reproducible_order(shuffled())
 
 

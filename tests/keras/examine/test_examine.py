@@ -294,7 +294,7 @@ class TestArguments:
         )
 
     @pytest.mark.slow
-    @pytest.mark.exhaustive  # it starts Keras anew; `test_another_backend` stands for it
+    @pytest.mark.exhaustive  # it starts Keras again; `test_another_backend` stands for it
     def test_a_real_model_on_the_torch_backend_is_taken_for_one_of_keras(self):
         code = (
             "import keras, numpy as np, diagnostics\n"

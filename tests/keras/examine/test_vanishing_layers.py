@@ -1,4 +1,4 @@
-"""Layers of Keras that a model makes anew each time that it is called."""
+"""Layers of Keras that a model makes again each time that it is called."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Shuffles of `tf.data` that are drawn anew for each iteration."""
+"""Shuffles of `tf.data` that are redrawn for each iteration."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Predictions of a dataset that is shuffled anew, and the passes that a script makes over it itself."""
+"""Predictions of a dataset that is reshuffled, and the passes that a script makes over it itself."""
 
 import numpy as np
 import pytest

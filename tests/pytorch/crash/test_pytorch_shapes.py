@@ -248,9 +248,7 @@ class TestWeights:
             "shapes: classifier.bias is (3,) in the checkpoint and (5,) in the model; classifier.weight "
             "is (3, 16) in the checkpoint and (5, 16) in the model."
         )
-        assert (
-            live.fix == "from_pretrained(..., ignore_mismatched_sizes=True), which initialises these weights anew"
-        )
+        assert live.fix == "from_pretrained(..., ignore_mismatched_sizes=True), which reinitialises these weights"
         table = (  # as transformers prints it
             "\x1b[1mBertForSequenceClassification LOAD REPORT\x1b[0m from: bert\n"
             "classifier.weight | MISMATCH | Reinit due to size mismatch - ckpt: torch.Size([3, 16]) vs "

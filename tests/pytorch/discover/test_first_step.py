@@ -364,7 +364,7 @@ class TestEvaluation:
         kept = self.learn((FEATURES[:200], CLASSES[:200]), (FEATURES[200:], CLASSES[200:]))
         assert shown(run)[0] == {}, kept
 
-    def test_a_loader_that_is_made_anew_for_each_epoch_is_remembered(self, run):
+    def test_a_loader_that_is_fresh_for_each_epoch_is_remembered(self, run):
         data, model = TensorDataset(FEATURES, CLASSES), classifier()
         kept = Subset(data, range(200))
         train(model, DataLoader(kept, 16, shuffle=True), F.cross_entropy)

@@ -1,4 +1,4 @@
-"""Optimizers that are made anew for each step, as a finder of loops counts them."""
+"""Optimizers that are re-created for each step, as a finder of loops counts them."""
 
 import pytest
 import torch

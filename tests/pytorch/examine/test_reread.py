@@ -185,7 +185,7 @@ class TestWhatStays:
     def test_collators_that_leave_rows_alone_or_give_the_same_twice(self, collate):
         assert not differ(told(lists(), collate))
 
-    def test_rows_that_are_made_anew_each_time_may_be_edited(self):
+    def test_rows_that_are_fresh_each_time_may_be_edited(self):
         datasets = pytest.importorskip("datasets")
         facts = told(datasets.Dataset.from_list(lists()), appending)
         assert facts.unjudged is None

@@ -1,4 +1,4 @@
-"""The output projection of an attention block and its norm are made anew in each forward, and never trained.
+"""The output projection of an attention block and its norm are re-created in each forward, and never trained.
 
 After https://github.com/graykode/nlp-tutorial/issues/29
 """

@@ -1,4 +1,4 @@
-"""`worker_init_fn` gives each worker the same seed, in each epoch anew: the augmentation is the same four draws.
+"""`worker_init_fn` gives each worker the same seed, in each epoch again: the augmentation is the same four draws.
 
 After https://github.com/sunset1995/HorizonNet/issues/4 and https://github.com/xingyizhou/CenterNet/issues/233
 """

@@ -1,4 +1,4 @@
-"""The test set is shuffled anew between the predictions and the labels."""
+"""The test set is reshuffled between the predictions and the labels."""
 # names: shuffled-predictions
 
 import keras

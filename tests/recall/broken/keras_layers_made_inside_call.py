@@ -1,4 +1,4 @@
-"""Keras: the subclassed model makes its hidden layers anew whenever it is called.
+"""Keras: the subclassed model re-creates its hidden layers whenever it is called.
 
 After https://github.com/keras-team/keras/issues/8723, where no optimizer is assigned to a layer's weights.
 """

@@ -1,4 +1,4 @@
-"""Keras: take and skip of a data set that is shuffled anew each epoch; validation rows are trained on.
+"""Keras: take and skip of a data set that is reshuffled each epoch; validation rows are trained on.
 
 After https://github.com/tensorflow/tensorflow/issues/59279
 """

@@ -1,4 +1,4 @@
-"""Keras: the vocabulary is built anew for each text, so that every text becomes 1, 2, 3, 4 and so on.
+"""Keras: the vocabulary is rebuilt for each text, so that every text becomes 1, 2, 3, 4 and so on.
 
 After https://github.com/lyeoni/nlp-tutorial/issues/5
 """

@@ -1,4 +1,4 @@
-"""Image and mask go through the same random transform, which draws its angle anew for each.
+"""Image and mask go through the same random transform, which draws its angle again for each.
 
 After https://github.com/Project-MONAI/MONAI/issues/1102
 """

@@ -1,4 +1,4 @@
-"""Three learning rates, each from a fresh model, over one sampler whose epochs start anew."""
+"""Three learning rates, each from a fresh model, over one sampler whose epochs start over."""
 # ranks: 2
 
 import torch

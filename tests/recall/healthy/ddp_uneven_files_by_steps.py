@@ -1,4 +1,4 @@
-"""Files of different lengths, begun anew when they end, for as many steps as all ranks make."""
+"""Files of different lengths, restarted when they end, for as many steps as all ranks make."""
 # ranks: 2
 
 import torch

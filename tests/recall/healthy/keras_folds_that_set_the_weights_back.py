@@ -1,4 +1,4 @@
-"""One model for all folds, whose first weights are set back, and which is compiled anew, before each."""
+"""One model for all folds, whose first weights are set back, and which is recompiled, before each."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Rows are augmented by a random layer that is made anew in each training step and is not to be trained."""
+"""Rows are augmented by a random layer that is re-created in each training step and is not to be trained."""
 
 import torch
 from torch import nn

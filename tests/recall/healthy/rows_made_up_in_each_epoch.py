@@ -1,4 +1,4 @@
-"""Both parts of a split draw their rows anew in each epoch, by a formula."""
+"""Both parts of a split draw their rows again in each epoch, by a formula."""
 
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-"""The codes of a variational autoencoder are drawn anew at each pass, in evaluation too."""
+"""The codes of a variational autoencoder are redrawn at each pass, in evaluation too."""
 
 import torch
 import torch.nn.functional as F

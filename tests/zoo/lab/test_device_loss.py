@@ -109,7 +109,7 @@ for _ in range(2):
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == 2 * (
             "The simulated device cannot be used any more in this process: PyTorch counts its devices once, at "
-            "the first backward pass, and one has run already. Call lab.device() before that, or start anew (in a "
+            "the first backward pass, and one has run already. Call lab.device() before that, or start over (in a "
             "notebook: restart the kernel).\n"
         )
 

@@ -48,7 +48,7 @@ def _misfit(found: Found, saved: str, built: str) -> KnownFailure:
         "shape-mismatch",
         f"A weight has the shape {shapes[0]} in the checkpoint and {shapes[1]} in the model.{head}",
         (
-            "model.load_weights(path, skip_mismatch=True) or include_top=False, and train the other layers anew",
+            "model.load_weights(path, skip_mismatch=True) or include_top=False, and train the other layers again",
             "build the model with the sizes in the checkpoint, and replace the last layer after loading",
         ),
         " ".join(found.text.split()),

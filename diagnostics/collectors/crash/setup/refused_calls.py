@@ -119,7 +119,7 @@ def _package(crash: CrashFacts, said: str) -> KnownFailure:
         f"{_shown(said)}",
         (
             *_advised(crash),
-            "python -m pip install, with the Python that runs the program, and start the program anew",
+            "python -m pip install, with the Python that runs the program, and start the program again",
             "leave out the option that needs it",
         ),
         said[:MOST_SAID],

@@ -102,7 +102,7 @@ def _fixes(package: str | None, library: str, name: str, file: str) -> tuple[str
         return (f"look in {file} for the import of {name}: the if or try around it names the package to install",)
     module = {"pillow": "PIL", "opencv-python": "cv2"}.get(package, package.replace("-", "_"))
     return (
-        f"python -m pip install -U {package}, with the Python that runs the program; start process or kernel anew",
+        f"python -m pip install -U {package}, with the Python that runs the program; restart process or kernel",
         f'python -c "import {module}": if it is installed, that shows why it cannot be imported; python -m pip '
         f"show {package} {library.replace('_', '-')}, for releases that do not go together",
     )

@@ -1,4 +1,4 @@
-"""Finds layers that a model makes anew each time that it is called."""
+"""Finds layers that a model makes again each time that it is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds splits and predictions of `tf.data` that a shuffle, drawn anew for each iteration, makes wrong."""
+"""Finds splits and predictions of `tf.data` that a shuffle, redrawn for each iteration, makes wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Place = tuple[str, str]  # a file, and the name of a function in it
 
 
 def split_of(training: Any, validation: Any) -> ShuffledSplit | None:
-    """Return how both are cut from one shuffle that is drawn anew each time; None if they are not."""
+    """Return how both are cut from one shuffle that is redrawn each time; None if they are not."""
     if not (isinstance(training, tf.data.Dataset) and isinstance(validation, tf.data.Dataset)):
         return None
     ours, theirs = dict(_shuffles(training)), dict(_shuffles(validation))
@@ -41,7 +41,7 @@ def split_of(training: Any, validation: Any) -> ShuffledSplit | None:
 
 
 def _shuffles(dataset: Any) -> Iterator[tuple[Any, str]]:
-    """Yield the shuffles of a pipeline that draw anew, and the first cut that is made after each, if there is one.
+    """Yield the shuffles of a pipeline that redraw, and the first cut that is made after each, if there is one.
 
     What stands before a cache is not looked at: the first iteration fixes its order.
     """
@@ -63,7 +63,7 @@ def is_finite(data: Any) -> bool:
     return isinstance(data, tf.data.Dataset) and int(data.cardinality()) >= 0
 
 
-def is_drawn_anew(dataset: Any) -> bool:
+def is_reshuffled(dataset: Any) -> bool:
     """Whether each iteration of a dataset has another order of its elements."""
     waiting, seen = [dataset], set[int]()
     while waiting:
@@ -119,7 +119,7 @@ class ShuffledPasses:
 
     def predicts(self, model: Any, dataset: Any) -> None:
         """Take a call of `predict` that is about to run."""
-        if len(self._predicted) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
+        if len(self._predicted) < MOST and _has_targets(dataset) and is_reshuffled(dataset):
             self._predicted.append((weakref.ref(dataset), weakref.ref(model)))
             self._compare()
 
@@ -140,7 +140,7 @@ class ShuffledPasses:
             self._guard.attempt(self._note, dataset, set(_places(caller)))
 
     def _note(self, dataset: Any, places: set[Place]) -> None:
-        if len(self._iterated) < MOST and _has_targets(dataset) and is_drawn_anew(dataset):
+        if len(self._iterated) < MOST and _has_targets(dataset) and is_reshuffled(dataset):
             self._iterated.append((places, [weakref.ref(part) for part in _sources(dataset)]))
             self._compare()
 

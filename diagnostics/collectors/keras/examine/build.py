@@ -80,7 +80,7 @@ def keras_pipeline(
             raise InvalidInput(
                 f"{call}() was given {what(given)} as {word}, which draws from a Python generator "
                 "(from_generator). Reading from it would run that code once more, and what it yields only once "
-                "would be lost to training. If the generator begins anew for each iteration, pass some batches of "
+                "would be lost to training. If the generator starts over for each iteration, pass some batches of "
                 f"it: {call}(model, list(dataset.take(4))). If not, `diagnose run` examines the first batch that "
                 "fit draws by itself."
             )

@@ -207,7 +207,7 @@ class KerasCopy:
         if self._model.run_eagerly:
             return function
         compiled: Any = tf.function(function, autograph=False, jit_compile=xla)
-        # Each examination traces anew, which TensorFlow would call a mistake in the user's program.
+        # Each examination retraces, which TensorFlow would call a mistake in the user's program.
         compiled._omit_frequent_tracing_warning = True
         return cast(Callable[..., Any], compiled)
 

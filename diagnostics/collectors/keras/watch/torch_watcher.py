@@ -127,7 +127,7 @@ class KerasTorchWatcher:
         return None
 
     def epoch_begins(self) -> None:
-        """Note that Keras' running means begin anew."""
+        """Note that Keras' running means start over."""
         self.read()
         self._loss.epoch_begins()
 

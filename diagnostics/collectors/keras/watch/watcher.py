@@ -140,7 +140,7 @@ class KerasWatcher:
         return self._failed
 
     def epoch_begins(self) -> None:
-        """Note that Keras' running means begin anew."""
+        """Note that Keras' running means start over."""
         self.read()
         self._loss.epoch_begins()
         self.rows.epoch_begins()

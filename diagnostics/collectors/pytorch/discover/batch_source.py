@@ -58,7 +58,7 @@ class BatchSource:
 class RememberedLoader:
     """A loader that is not kept alive.
 
-    Where a script makes its loader anew for each epoch, and keeps the dataset, one of the same kind is made.
+    Where a script re-creates its loader for each epoch, and keeps the dataset, one of the same kind is made.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:

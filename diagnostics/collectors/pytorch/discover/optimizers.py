@@ -93,7 +93,7 @@ class RemadeOptimizers:
         return self._times.get(model, 0) >= REMADE
 
     def restored(self, *_arguments: Any, **_options: Any) -> None:
-        """Begin anew: the script loads weights, or the state of an optimizer."""
+        """Begin again: the script loads weights, or the state of an optimizer."""
         self._times.clear()
         self._forgetful.clear()
 

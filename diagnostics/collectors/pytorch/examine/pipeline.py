@@ -156,7 +156,7 @@ class PyTorchPipeline(Pipeline):
         return self.loader
 
     def reads_in_fresh_workers(self) -> bool:
-        """Whether training reads rows in processes that begin anew with each epoch."""
+        """Whether training reads rows in processes that start over with each epoch."""
         return self.loader.num_workers > 0 and not self.loader.persistent_workers
 
     def reread(self) -> RereadFacts:

@@ -18,7 +18,7 @@ def reread_batch(make_loader: Callable[[], DataLoader[Any]], fresh_workers: bool
 
     Args:
         make_loader: gives the user's loader, or one made of the user's dataset and collator.
-        fresh_workers: whether training reads rows in processes that begin anew with each epoch.
+        fresh_workers: whether training reads rows in processes that start over with each epoch.
     """
     try:
         loader = make_loader()

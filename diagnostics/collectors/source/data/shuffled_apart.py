@@ -30,7 +30,7 @@ IN_PLACE, COPYING = "shuffle", "permutation"
 def shuffled_apart(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
     """Yield both lists, and the line and function that shuffles the second.
 
-    Between the two no generator is seeded or put back, and after them neither list is made anew. Generators made
+    Between the two no generator is seeded or put back, and after them neither list is re-created. Generators made
     for one shuffle, ``Random(4).shuffle(x)``, may be alike and count for nothing.
     """
     for scope in scopes(tree):
@@ -97,7 +97,7 @@ def _are_paired(scope: ast.Module | Function, first: str, second: str, line: int
             for name, value in _assigned(node):
                 from_first, from_second = _mentions(value, ours), _mentions(value, theirs)
                 if name in (first, second) and not (from_first or from_second):
-                    return False  # made anew
+                    return False  # re-created
                 for known, derived in ((ours, from_first), (theirs, from_second)):
                     known.discard(name)
                     if derived:

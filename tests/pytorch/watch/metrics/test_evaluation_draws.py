@@ -65,7 +65,7 @@ def test_a_dataset_of_its_own_gets_a_note():
 @pytest.mark.parametrize(
     ("change", "evaluation"),
     [(lambda x: x, None), (flip, lambda x: x), (torch.randn_like, None), (lambda x: x.div_(1.1), None)],
-    ids=["no transform", "a plain one", "made up anew", "changed in place"],
+    ids=["no transform", "a plain one", "made up again", "changed in place"],
 )
 def test_others_are_not(change, evaluation):
     assert "augmented-evaluation" not in found(change, evaluation)

@@ -44,7 +44,7 @@ APART = {
         test = Batches(x_test, y_test)
         print(accuracy_score(y_test, model.predict(x_test).argmax(1)), len(test.classes))
         """,
-    "made anew": """
+    "re-created": """
         test = Batches(x_test, y_test)
         y_test = labels_in_order(test)
         print(accuracy_score(y_test, model.predict(test).argmax(1)))

@@ -1,4 +1,4 @@
-"""Models that a loop over epochs makes anew."""
+"""Models that a loop over epochs makes again."""
 
 import ast
 from textwrap import dedent

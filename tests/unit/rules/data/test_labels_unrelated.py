@@ -63,7 +63,7 @@ class TestSilent:
     def test_on_one_of_several_pictures_of_the_same_each_time(self):
         assert RULE.from_rows(dataclasses.replace(DEALT, changed=200, chance=1.0, apart=0.1)) is None
 
-    def test_on_targets_that_are_made_anew(self):
+    def test_on_targets_that_are_fresh(self):
         assert RULE.from_rows(dataclasses.replace(DEALT, changed=200, of_others=3)) is None
 
     def test_on_episodes_that_number_their_classes_anew_and_learn(self):

@@ -175,7 +175,7 @@ class TestWindows:
         assert RULE.from_splits(SplitFacts(692, 692, 173, 173, 0, ("0",), overlapping=30)) is None
 
 
-def test_fires_on_two_cuts_of_a_shuffle_that_is_drawn_anew():
+def test_fires_on_two_cuts_of_a_shuffle_that_is_reshuffled():
     finding = LeakedEvaluationRows().from_pipeline(ShuffledSplit("skip", "take"))
     assert finding.severity == "warning"
     assert finding.message.startswith(

@@ -30,7 +30,7 @@ def test_is_a_note_with_a_single_worker():
     assert finding.severity == "note"
     assert finding.message == (
         "Photos.__getitem__ draws from Photos.rng, one numpy.random.Generator for all rows, and the worker "
-        "draws from a copy of it, which is made anew for each epoch: all epochs draw the same numbers. The "
+        "draws from a copy of it, which is re-created for each epoch: all epochs draw the same numbers. The "
         "random augmentations repeat each other."
     )
 
@@ -65,7 +65,7 @@ def test_fires_on_a_seed_for_every_row():
     assert finding.message == (
         "Denoising.__getitem__ seeds torch with 42 for every row, and then calls torch.randn: it returns the same "
         "numbers for each row, in each epoch. What is added to the rows as noise is one constant. In the main "
-        "process everything else that draws from that generator, shuffling and dropout too, begins anew with each "
+        "process everything else that draws from that generator, shuffling and dropout too, starts over with each "
         "row."
     )
     assert RULE.from_source(WrittenFacts()) is None

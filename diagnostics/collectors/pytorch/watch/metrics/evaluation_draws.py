@@ -95,7 +95,7 @@ def _compared(rounds: list[Array], labels: Array, shared: bool) -> EvaluationDra
 def _likeness(first: Array, second: Array, labels: Array) -> float:
     """Return how far a row keeps what sets it apart in its class: the correlation of its sorted numbers.
 
-    1 where some rows have all of their numbers still: those made anew have not.
+    1 where some rows have all of their numbers still: those re-created have not.
     """
     one, other = (np.sort(rows, axis=1) for rows in (first, second))
     if ((one == other).all(axis=1) & (one[:, 0] < one[:, -1])).mean() >= KEPT:
