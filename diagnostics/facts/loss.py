@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,24 @@ class AlignedTargets:
     too_short: int
     frames: int
     labels: int
+
+
+@dataclass(frozen=True)
+class AlignedScores:
+    """What connectionist temporal classification (CTC) takes for log-probabilities.
+
+    Attributes:
+        lowest: of the first rows of a batch.
+        highest: likewise.
+        made: ``log_probabilities`` if their exponentials add up to 1 over the classes of every frame,
+            ``probabilities`` if they themselves do, else ``scores``.
+    """
+
+    described: ClassVar[str] = "a loss of aligned sequences (CTC)"
+
+    lowest: float
+    highest: float
+    made: Literal["log_probabilities", "probabilities", "scores"]
 
 
 @dataclass(frozen=True)
@@ -176,6 +194,7 @@ class SelfPairs:
 
 LossArguments = (
     SignedTargets
+    | AlignedScores
     | AlignedTargets
     | LogRates
     | TripletMargin

@@ -4,14 +4,20 @@ import torch
 import torch.nn.functional as F
 
 from diagnostics.collectors.pytorch.discover.loss_arguments import OtherCall, flattened, shares
-from diagnostics.facts.loss import AlignedTargets, FlattenedPair, LogRates
+from diagnostics.facts.loss import AlignedScores, AlignedTargets, FlattenedPair, LogRates
 
 FRAMES = torch.zeros(6, 2, 5).log_softmax(-1)
 
 
 def facts(name, *arguments, **options):
-    (fact,) = OtherCall.of(name, arguments, options).facts()
+    fact, *_ = OtherCall.of(name, arguments, options).facts()
     return fact
+
+
+def scores(log_probs):
+    """Return what `ctc_loss` is told of its first argument."""
+    arguments = log_probs, torch.tensor([[1, 2], [3, 4]]), (6, 6), (2, 2)
+    return [fact for fact in OtherCall.of("ctc_loss", arguments, {}).facts() if isinstance(fact, AlignedScores)]
 
 
 class TestAligned:
@@ -27,6 +33,29 @@ class TestAligned:
     def test_another_blank(self):
         fact = facts("ctc_loss", FRAMES, torch.tensor([[0, 1], [4, 2]]), (6, 6), (2, 2), 4)
         assert (fact.blank, fact.with_blank) == (4, 1)
+
+
+class TestScores:
+    RAW = torch.randn(6, 2, 5, generator=torch.Generator().manual_seed(0))
+
+    def test_log_probabilities_of_any_type(self):
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            (fact,) = scores(self.RAW.log_softmax(-1).to(dtype))
+            assert fact.made == "log_probabilities"
+
+    def test_classes_that_a_mask_leaves_out(self):
+        masked = self.RAW.clone()
+        masked[..., 4] = -torch.inf
+        (fact,) = scores(masked.log_softmax(-1))
+        assert (fact.made, fact.lowest > -20) == ("log_probabilities", True)
+
+    def test_raw_scores_and_probabilities(self):
+        assert scores(self.RAW) == [AlignedScores(float(self.RAW.min()), float(self.RAW.max()), "scores")]
+        assert scores(self.RAW.softmax(-1))[0].made == "probabilities"
+        assert scores(self.RAW.log_softmax(0))[0].made == "scores"
+
+    def test_nothing_of_numbers_that_are_none(self):
+        assert scores(torch.full((6, 2, 5), torch.nan)) == scores(torch.full((6, 2, 5), torch.inf)) == []
 
 
 class TestRates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from diagnostics.collectors.pytorch.activations import last_function
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss import (
+    AlignedScores,
     AlignedTargets,
     FlattenedPair,
     LogRates,
@@ -38,6 +39,8 @@ LARGEST = 2**20  # numbers of a target that are read
 FEWEST_PAIRS, MOST_PAIRS = 8, 4096  # rows of a batch whose scores with each other are compared
 EQUAL = 2e-3  # of the largest score, as half precision rounds it
 ROUNDING = 1e-3  # of a sum of shares, as half precision makes it
+FRAMES = 64  # of a batch of sequences, whose scores are read
+ADDS_UP = 0.1  # of a sum of probabilities: in bfloat16 their logarithms are known to 1%
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class OtherCall:
         """Return what the call shows. Waits for the device."""
         if self.name == "ctc_loss":
             yield from _aligned(self.given)
+            yield from _scores(self.given.get("log_probs"))
         elif self.name == "poisson_nll_loss":
             target = _numbers(self.given.get("target"))
             if target is not None and self.given.get("log_input", True) is True:
@@ -156,6 +160,20 @@ def _aligned(given: Mapping[str, Any]) -> Iterator[AlignedTargets]:
     with_blank = sum(bool((row == blank).any()) for row in rows)
     short = int((frames < needed).sum())
     yield AlignedTargets(len(rows), blank, with_blank, short, int(frames.min()), int(lengths.max()))
+
+
+def _scores(given: Any) -> Iterator[AlignedScores]:
+    """Describe what a loss of aligned sequences takes for log-probabilities, shape (..., classes)."""
+    if type(given) is not Tensor or given.ndim < 2 or not given.numel():
+        return
+    values = _numbers(given.reshape(-1, given.shape[-1])[:FRAMES].float())
+    if values is None or not values.max() < np.inf or not (known := values[values > -np.inf]).size:
+        return
+    with np.errstate(over="ignore"):
+        add_up = np.abs(np.exp(values).sum(axis=-1) - 1) <= ADDS_UP
+    shares = (values >= 0).all() and bool((np.abs(values.sum(axis=-1) - 1) <= ADDS_UP).all())
+    made: Literal["log_probabilities", "probabilities", "scores"] = "probabilities" if shares else "scores"
+    yield AlignedScores(float(known.min()), float(known.max()), "log_probabilities" if add_up.all() else made)
 
 
 def _lengths(given: Any) -> Array | None:

@@ -8,6 +8,7 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
+from diagnostics.facts.loss import AlignedScores
 from diagnostics.facts.pipeline import LossFacts, OutputFacts, RawOverlap, SeveralOutputs
 from diagnostics.rules.shared.output_parts import first_found
 from diagnostics.text.join import not_known
@@ -38,10 +39,10 @@ class LogitsAsProbabilities(MessageRule):
     """The model ends in logits, or in another function, and the loss reads it as probabilities.
 
     ## What it does
-    Finds out from the settings or the value of the loss what it reads the predictions as, and checks one batch
-    of predictions and the last activation. Probabilities lie between 0 and 1, and over exclusive classes add up
-    to 1; log-probabilities are never above 0. Of a loss written by hand, reads the graph: a Dice or Jaccard loss
-    needs probabilities, too.
+    Finds out from the settings or the value of the loss what it reads the predictions as, and checks one batch of
+    predictions and the last activation; of `ctc_loss`, the numbers that it was given first. Probabilities lie
+    between 0 and 1, and over exclusive classes add up to 1; log-probabilities are never above 0. Of a loss written
+    by hand, reads the graph: a Dice or Jaccard loss needs probabilities, too.
 
     ## Why it is bad
     Keras clips values outside 0 and 1 before it takes the logarithm, and no gradient passes the clip: an example
@@ -132,6 +133,24 @@ class LogitsAsProbabilities(MessageRule):
                 "outputs.softmax(dim=1)  # several classes",
             ),
             evidence={"shape": list(overlap.shape)},
+        )
+
+    @check
+    def from_aligned(self, scores: AlignedScores) -> Finding | None:
+        """Report a CTC loss of scores whose exponentials do not add up to 1."""
+        if scores.made == "log_probabilities":
+            return None
+        span = f"ctc_loss got numbers from {scores.lowest:.3g} to {scores.highest:.3g}"
+        if scores.made == "probabilities":
+            seen, fix = f"{span} that add up to 1: probabilities", "log_probs = probabilities.log()"
+        else:
+            seen, fix = f"{span}: scores", "log_probs = scores.log_softmax(dim=-1)"
+        return self.found(
+            f"{seen}, and it reads log-probabilities, whose exponentials add up to 1 over the classes. Without "
+            "that it falls as all numbers grow, below 0 in the end, whether or not the model tells the classes "
+            "apart.",
+            fix=fix,
+            evidence={"lowest": scores.lowest, "highest": scores.highest, "made": scores.made},
         )
 
     @check

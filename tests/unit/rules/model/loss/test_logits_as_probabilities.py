@@ -5,6 +5,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import NotProbabilities
+from diagnostics.facts.loss import AlignedScores
 from diagnostics.facts.pipeline import LossFacts, OutputFacts, RawOverlap
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
 
@@ -183,3 +184,17 @@ def test_an_overlap_of_raw_outputs():
     assert finding.message.startswith(
         "The loss divides a sum of the outputs of shape (16, 1, 20, 20) times the target"
     )
+
+
+class TestAlignedScores:
+    def test_fires_on_scores_under_ctc(self):
+        finding = RULE.from_aligned(AlignedScores(-0.31, 0.42, "scores"))
+        assert (finding.severity, finding.fix) == ("error", "log_probs = scores.log_softmax(dim=-1)")
+        assert finding.message.startswith("ctc_loss got numbers from -0.31 to 0.42: scores, and it reads log-prob")
+
+    def test_fires_on_probabilities_under_ctc(self):
+        finding = RULE.from_aligned(AlignedScores(0.01, 0.9, "probabilities"))
+        assert finding.fix == "log_probs = probabilities.log()"
+
+    def test_is_silent_on_log_probabilities(self):
+        assert RULE.from_aligned(AlignedScores(-9.0, -0.1, "log_probabilities")) is None
