@@ -80,11 +80,13 @@ class RemadeModel:
         model: its name: ``model``.
         loop: the name of the loop: ``epoch``.
         where: the line that makes the model.
+        weights: whether the model stays, and only its weights are drawn again.
     """
 
     model: str
     loop: str
     where: Where
+    weights: bool = False
 
 
 @dataclass(frozen=True)

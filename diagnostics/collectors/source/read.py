@@ -91,8 +91,8 @@ def written_facts(
         if answers is not None and len(answers) == 2 and answers[1] == 1:
             for of, line, function in argmaxes_of_answers(tree):
                 argmaxes.append(ConstantArgmax(of, answers, Where(shown, line, function)))
-        for model, loop, line, function in remade_models(tree):
-            remade.append(RemadeModel(model, loop, Where(shown, line, function)))
+        for model, loop, weights, line, function in remade_models(tree):
+            remade.append(RemadeModel(model, loop, Where(shown, line, function), weights))
         if activation in PROBABILITIES:
             for of, line, function in truncated_answers(tree):
                 truncated.append(TruncatedAnswers(of, activation, Where(shown, line, function)))

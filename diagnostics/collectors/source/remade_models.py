@@ -1,4 +1,4 @@
-"""Finds a loop over epochs that re-creates its model in each of them."""
+"""Finds a loop over epochs that re-creates its model, or draws its weights again, in each of them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ from .scopes import FUNCTIONS, LOOPS, Loop, calls, dotted, names_in, own_nodes, 
 
 EPOCH = re.compile(r"(?:^|_)(?:ep|epochs?)_?\d*$", re.IGNORECASE)
 MAKERS = ("Sequential", "Model", "clone_model")
+BASES = (*MAKERS, "Module")
 NAMED = re.compile(r"(?:build|create|make|define|get|new)\w*(?:model|net)", re.IGNORECASE)
 TRAINS = ("fit", "fit_generator", "train_on_batch")
+TRAINING = re.compile(r"(?:^|_)(?:train|fit)", re.IGNORECASE)
+"""Functions of the script that are given a model to train."""
+INITIAL = re.compile(r"init|reset|xavier|kaiming|glorot", re.IGNORECASE)
+"""Functions for `Module.apply`; others set batch norm to evaluation, or clip weights."""
+MOVES = ("to", "cuda", "cpu", "double", "float", "train")  # a model, and return it
 GOES_ON = ("set_weights", "load_weights", "load_model", "load_state_dict", "assign")  # from what is there
 
 
-def remade_models(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
-    """Yield of each such loop the model, the loop's name, the line that makes the model, and the function."""
+def remade_models(tree: ast.Module) -> Iterator[tuple[str, str, bool, int, str]]:
+    """Yield model, the loop's name, whether only the weights are drawn again, line and function of each."""
     makers = {*MAKERS, *_own_makers(tree)}
     for scope in scopes(tree):
         for loop in own_nodes(scope):
             if isinstance(loop, LOOPS) and (name := _counts_epochs(loop)):
-                for model, line in _remade(loop, name, makers):
-                    yield model, name, line, scope_name(scope)
+                for model, weights, line in _remade(loop, name, makers):
+                    yield model, name, weights, line, scope_name(scope)
 
 
 def _own_makers(tree: ast.Module) -> Iterator[str]:
@@ -30,20 +36,18 @@ def _own_makers(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, FUNCTIONS) and any(_called(call) in MAKERS for call in calls(node)):
             yield node.name
-        if isinstance(node, ast.ClassDef) and any(
-            dotted(base).rpartition(".")[2] in MAKERS for base in node.bases
-        ):
+        if isinstance(node, ast.ClassDef) and any(dotted(base).rpartition(".")[2] in BASES for base in node.bases):
             yield node.name
 
 
 def _counts_epochs(loop: Loop) -> str:
-    if isinstance(loop, ast.While) or not any(_called(call) == "range" for call in calls(loop.iter)):
+    if isinstance(loop, ast.While) or not any(_called(call) in ("range", "trange") for call in calls(loop.iter)):
         return ""
     return next((name for name in targets(loop) if EPOCH.search(name)), "")
 
 
-def _remade(loop: Loop, name: str, makers: set[str]) -> Iterator[tuple[str, int]]:
-    """Yield the models that the loop makes in its own body, on no condition, and then trains.
+def _remade(loop: Loop, name: str, makers: set[str]) -> Iterator[tuple[str, bool, int]]:
+    """Yield the models that the loop makes or initialises in its own body, on no condition, and then trains.
 
     Nothing where it goes on from weights that are there, or where what it counts is a setting of the training.
     """
@@ -53,16 +57,45 @@ def _remade(loop: Loop, name: str, makers: set[str]) -> Iterator[tuple[str, int]
     if any(name in names_in(word.value) for call in training for word in call.keywords if word.arg == "epochs"):
         return
     trained = {dotted(call.func.value) for call in training if isinstance(call.func, ast.Attribute)}
+    trained |= set(_trained_by_hand(loop))
     for statement in loop.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call) and not _resumes(statement):
-            made = _called(statement.value)
+            made = _called(_moved(statement.value))
             for model in targets(statement):
                 if model in trained and (made in makers or NAMED.search(made)):
-                    yield model, statement.lineno
+                    yield model, False, statement.lineno
+        elif isinstance(statement, ast.Expr) and (model := _initialised(statement.value)) in trained:
+            yield model, True, statement.lineno
 
 
 def _trains(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in TRAINS
+
+
+def _trained_by_hand(loop: Loop) -> Iterator[str]:
+    """Yield what the loop calls if it has a backward pass, and what it gives to a function that trains."""
+    backward = any(_called(call) == "backward" for call in calls(loop))
+    for call in calls(loop):
+        if backward and (model := dotted(call.func)):
+            yield model
+        if TRAINING.search(_called(call)):
+            yield from (model for argument in call.args if (model := dotted(argument)))
+
+
+def _moved(call: ast.Call) -> ast.Call:
+    """Return the call that makes the model of ``Net().to(device)``."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr in MOVES and isinstance(func.value, ast.Call):
+        return _moved(func.value)
+    return call
+
+
+def _initialised(call: ast.expr) -> str:
+    """Return the model whose weights a call draws again; empty if it does nothing of the kind."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return ""
+    draws = call.func.attr == "apply" and len(call.args) == 1 and INITIAL.search(dotted(call.args[0]))
+    return dotted(call.func.value) if draws or call.func.attr == "reset_parameters" else ""
 
 
 def _called(call: ast.Call) -> str:

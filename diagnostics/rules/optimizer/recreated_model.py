@@ -12,8 +12,9 @@ class RecreatedModel(Rule):
     """A loop over epochs re-creates its model in each of them.
 
     ## What it does
-    Reads the source of the script: a loop whose variable counts epochs, and in whose body a model is made, and
-    then trained with `fit` or `train_on_batch`.
+    Reads the source of the script: a loop whose variable counts epochs, and in whose body a model is made, or its
+    weights are drawn again by `apply(init_weights)` or `reset_parameters()`, and which then trains it: with `fit`
+    or `train_on_batch`, with a backward pass, or in a function whose name begins with train or fit.
 
     ## Why it is bad
     A new model begins with random weights. What the epochs before have learned is thrown away, and at the end
@@ -38,9 +39,9 @@ class RecreatedModel(Rule):
     folds, seeds or settings.
 
     ## Known problems
-    The model is recognised by the call that makes it: `Sequential`, `Model`, `clone_model`, a function of the
-    script that calls one of them, or one with a name such as `build_model`. A loop over epochs by another name,
-    such as `i`, is missed; one that counts runs and calls them epochs is reported.
+    The model is recognised by the call that makes it: `Sequential`, `Model`, `clone_model`, a class of the script
+    or a function that calls one of them, or one with a name such as `build_model`. A loop over epochs by another
+    name, such as `i`, is missed; one that counts runs and calls them epochs is reported.
 
     ## Sources
     Public questions about losses that start over in each epoch.
@@ -55,10 +56,12 @@ class RecreatedModel(Rule):
         if not written.remade:
             return None
         first = written.remade[0]
+        does = "initialised" if first.weights else "made"
         return self.found(
-            f"`{first.model}` is made in the loop over `{first.loop}`, and trained there: each epoch begins "
-            "with a new model and random weights, and what the epoch before has learned is thrown away.",
-            fix=f"make `{first.model}` once, before the loop",
-            evidence={"model": first.model, "loop": first.loop},
+            f"`{first.model}` is {does} in the loop over `{first.loop}`, and trained there: each epoch begins "
+            f"with {'' if first.weights else 'a new model and '}random weights, and what the epoch before has "
+            "learned is thrown away.",
+            fix=f"{'initialise' if first.weights else 'make'} `{first.model}` once, before the loop",
+            evidence={"model": first.model, "loop": first.loop, "weights_alone": first.weights},
             where=first.where,
         )

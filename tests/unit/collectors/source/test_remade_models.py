@@ -9,7 +9,7 @@ from diagnostics.collectors.source.remade_models import remade_models
 
 
 def found(source):
-    return [(model, loop, line) for model, loop, line, _ in remade_models(ast.parse(dedent(source)))]
+    return [(model, loop, line) for model, loop, _, line, _ in remade_models(ast.parse(dedent(source)))]
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,48 @@ def test_by_a_function_of_the_script_or_by_a_class():
             net.fit(x, y)
     """
     assert found(source) == [("net", "ep", 7), ("net", "ep", 11)]
+
+
+NET = """
+class Net(nn.Module):
+    pass
+"""
+
+
+@pytest.mark.parametrize("made", ["Net()", "Net(8).to(device)", "nn.Sequential(nn.Linear(2, 1)).cuda()"])
+@pytest.mark.parametrize(
+    "trained",
+    [
+        "for x, y in loader:\n        loss = mse(net(x), y)\n        loss.backward()\n        optimizer.step()",
+        "train_one_epoch(net, loader)",
+        "fit(loader, net)",
+    ],
+)
+def test_a_model_of_pytorch(made, trained):
+    assert found(f"{NET}for epoch in trange(20):\n    net = {made}\n    {trained}") == [("net", "epoch", 5)]
+
+
+@pytest.mark.parametrize("drawn", ["net.apply(init_weights)", "net.apply(self.reset)", "net.reset_parameters()"])
+def test_weights_that_are_drawn_again(drawn):
+    source = f"for epoch in range(20):\n    {drawn}\n    loss = mse(net(x), y)\n    loss.backward()"
+    assert [(model, weights) for model, _, weights, _, _ in remade_models(ast.parse(source))] == [("net", True)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for epoch in range(9):\n    net.apply(freeze_batch_norm)\n    mse(net(x), y).backward()",
+        "for epoch in range(9):\n    net.apply(clipper)\n    mse(net(x), y).backward()",
+        "for epoch in range(9):\n    if epoch in resets:\n        net.apply(init)\n    mse(net(x), y).backward()",
+        "for epoch in range(9):\n    metric.reset_parameters()\n    mse(net(x), y).backward()",
+        "for epoch in range(9):\n    teacher = Net()\n    train(net, loader)",
+        "for run in range(9):\n    net.apply(init_weights)\n    train(net, loader)",
+        "for epoch in range(9):\n    net = Net()\n    net.load_state_dict(best)\n    train(net, loader)",
+        "for epoch in range(9):\n    hidden = net.init_hidden()\n    mse(net(x, hidden), y).backward()",
+    ],
+)
+def test_nothing_else_of_pytorch(source):
+    assert found(NET + source) == []
 
 
 @pytest.mark.parametrize(
