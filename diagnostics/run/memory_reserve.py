@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import mmap
 
-# Bytes. NumPy's linear algebra takes a buffer of 32 MiB, and ends the process where it gets none: with 32 MiB no
-# report was written, with 64 each was.
-SIZE = 128 << 20
+import numpy as np
+
+SIZE = 64 << 20  # bytes; with NumPy's buffer, 64 MiB were enough to explain a failure and write the report, 32 not
 
 
 class MemoryReserve:
@@ -18,7 +18,12 @@ class MemoryReserve:
     """
 
     def __init__(self) -> None:
-        """Take it; not on Windows, nor where there is not so much left."""
+        """Take it, where there is so much; not on Windows.
+
+        NumPy's linear algebra takes a buffer of 32 MiB at its first product, and ends the process where it gets
+        none. It is taken here, and not while a script is watched that has less left than that.
+        """
+        _ = np.ones((2, 2)) @ np.ones((2, 2))
         self._space: mmap.mmap | None = None
         if hasattr(mmap, "MAP_PRIVATE"):  # a shared mapping, mmap's default, is not counted
             with contextlib.suppress(OSError, ValueError):

@@ -120,7 +120,7 @@ class TestContinuousIntegration:
 
     def test_runs_the_command_that_the_readme_gives(self) -> None:
         assert self.COMMAND in (ROOT / "README.md").read_text()
-        assert f"\n{self.COMMAND} || once_more\n" in (ROOT / ".ci/run").read_text()
+        assert f"\n{self.COMMAND} || once_more tests\n" in (ROOT / ".ci/run").read_text()
 
     @pytest.mark.skipif(os.name == "nt", reason="Windows knows no executable bit")
     def test_can_be_executed(self) -> None:

@@ -40,7 +40,10 @@ def test_the_report_is_written_and_names_what_grew(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(SCRIPT))
     command = [sys.executable, "-m", "diagnostics", "run", "--output", "report.json", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (tmp_path / "report.json").is_file(), done.stderr
     report = json.loads((tmp_path / "report.json").read_text())
     assert [finding["rule"] for finding in report["findings"]] == ["growing-memory"]
-    assert (done.returncode, report["exit_code"], report["faults"]) == (1, 1, [])
+    assert (done.returncode, report["exit_code"]) == (1, 1)
+    # The last byte may be missing in the watching first; the script fails for it in the same step.
+    assert all("alloc" in fault or "MemoryError" in fault for fault in report["faults"])
     assert "can't allocate memory" in done.stderr
