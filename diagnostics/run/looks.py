@@ -104,7 +104,8 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
     kept = None if batch is None else keep_batch(*batch)
     if kept is None:
         return None
-    outputs = getattr(pipeline, "outputs_kept", None)
+    outputs, rows_at_once = getattr(pipeline, "outputs_kept", None), getattr(pipeline, "rows_at_once", None)
+    # Not the pipeline, which holds the model: a script may free each of many.
     held = weakref.ref(model) if size_of(pipeline.model) > LARGEST_HELD else lambda: model
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
@@ -132,7 +133,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             modes = never_in_training(model, model.optimizer)
             made = vanishing_layers(subject)
             held_by = None if made is None else optimizer_facts(model)
-            blind = blind_to_rows(subject, getattr(pipeline, "rows_at_once", None))
+            blind = blind_to_rows(subject, rows_at_once)
             seen = (answers, answer_losses(subject), turned_arguments(subject), blind, modes, made, held_by)
             further = [fact for fact in seen if fact is not None]
         return replace(facts, trained=True), describe_model(model), *further
