@@ -46,7 +46,9 @@ def build(root: Path, seed: int, console: Console) -> bool:
     console.print(f"rules: {write_rules(exhibits, book / 'rules')} pages")
     chapters = load(book / "chapters")
     homes(chapters, exhibits)  # before the notebooks run
-    wanted = [*chapter_jobs(chapters, book, root, seed), *jobs(exhibits, book / "exhibits", root, seed)]
+    # The longest first: one that began last would run alone.
+    patient = sorted(exhibits, key=lambda exhibit: -exhibit.budget_s)
+    wanted = [*jobs(patient, book / "exhibits", root, seed), *chapter_jobs(chapters, book, root, seed)]
     # In advance, so that no page shows how the lab was built on a machine that did not have it yet.
     notebooks, failures = execute(wanted, Shelf(book / "_build" / "executed"), console, prepare)
     if failures:
