@@ -196,7 +196,7 @@ def pages(session: nox.Session) -> None:
     session.run(
         *("python", "-m", "pytest", "-n", "2", "--dist", "worksteal", "--confcutdir", "tests/pages"),
         *("tests/pages", *_pytest_arguments(session)),
-        env={"BUG_ZOO_PYTHON": _zoo_python(session)},
+        env={"BUG_ZOO_PYTHON": str(ROOT / _zoo_python(session))},  # some start it in a folder elsewhere
         interrupt_timeout=5,
     )
 
