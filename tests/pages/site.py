@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, Request
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "book" / "_build" / "html"
@@ -33,8 +33,12 @@ class Visit:
         self.wrong: list[str] = []
         self.page.on("console", lambda said: said.type == "error" and self.wrong.append(f"console: {said.text}"))
         self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        self.page.on("requestfailed", lambda request: self.wrong.append(f"failed: {request.url}"))
+        self.page.on("requestfailed", self._failed)
         self.page.on("request", lambda request: self._asked(request.url))
+
+    def _failed(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # a page that is left before its last picture has come
+            self.wrong.append(f"failed: {request.url} ({request.failure})")
 
     def _asked(self, address: str) -> None:
         if not address.startswith((SITE.as_uri(), "data:", "blob:", "about:")):
