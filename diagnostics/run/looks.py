@@ -104,8 +104,8 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
     kept = None if batch is None else keep_batch(*batch)
     if kept is None:
         return None
+    # What the look needs of the pipeline, and not itself: it holds the model, and a script may free each of many.
     outputs, rows_at_once = getattr(pipeline, "outputs_kept", None), getattr(pipeline, "rows_at_once", None)
-    # Not the pipeline, which holds the model: a script may free each of many.
     held = weakref.ref(model) if size_of(pipeline.model) > LARGEST_HELD else lambda: model
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
