@@ -89,7 +89,7 @@ class HandedBatches:
 
     def _examine(self, model: Any, optimizer: Any, arguments: Any, options: Any) -> None:
         from diagnostics.api.walk import Walk
-        from diagnostics.collectors.keras.examine.tf_step import handed_batch
+        from diagnostics.collectors.keras.examine.first_batches.tf_step import handed_batch
         from diagnostics.collectors.keras.model import describe_model
 
         tries = self._tries[optimizer] = self._tries.get(optimizer, 0) + 1

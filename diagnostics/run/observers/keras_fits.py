@@ -19,7 +19,7 @@ from .training import Training, Trainings, not_examined
 if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
-    from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
+    from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
     from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.course import AccuracyHistory
@@ -150,7 +150,7 @@ class FitObserver:
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
     ) -> FirstBatches:
         from diagnostics.api.walk import Walk
-        from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
+        from diagnostics.collectors.keras.examine.first_batches.drawn_batches import Listeners, first_batches
 
         def examine(pipeline: Pipeline) -> None:
             later = Walk(pipeline).report()

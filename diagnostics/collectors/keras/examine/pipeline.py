@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_warnings_ignored
-from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes, unpack
+from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes
 from diagnostics.collectors.keras.data import (
     KerasData,
     dataset_facts,
@@ -66,11 +66,13 @@ from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageF
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.layers import LayerFacts
-from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, LossInputFacts, LossKind
+from diagnostics.facts.pipeline import Fact, LossFacts, LossInputFacts, LossKind
 
+from .batch_tensors import tensors_of
 from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs
 from .first_layers import first_layers
+from .gradients import gradient_facts
 from .output_parts import LayerCalls, several_outputs
 from .own_step import own_step_may_differ
 from .splits import compared_splits
@@ -239,14 +241,12 @@ class KerasPipeline(Pipeline):
             raise CannotJudge("the model was not run")
         with users_code():
             gradients = self._copy.gradients()
-        norms, unreached = {}, {}
-        for variable, gradient in zip(self.model.trainable_variables, gradients, strict=True):
-            if gradient is None:
-                unreached[variable.path] = int(np.prod(variable.shape))
-            else:
-                norms[variable.path] = float(tf.norm(tf.cast(tf.convert_to_tensor(gradient), tf.float32)))
-        total = sum(int(np.prod(variable.shape)) for variable in self.model.trainable_variables)
-        yield GradientFacts(bool(norms), norms, unreached, total)
+        norms = {
+            variable.path: float(tf.norm(tf.cast(tf.convert_to_tensor(gradient), tf.float32)))
+            for variable, gradient in zip(self.model.trainable_variables, gradients, strict=True)
+            if gradient is not None
+        }
+        yield gradient_facts(self.model, norms)
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -321,16 +321,7 @@ class KerasPipeline(Pipeline):
 
     def _as_tensors(self, batch: Any) -> tuple[Any, Any, Any]:
         """Part a batch into inputs, target and sample weights, as tensors; what is not there is None."""
-        parts = unpack(batch)
-        preprocessor = getattr(self.model, "preprocessor", None) if self.preprocesses else None
-        if preprocessor is not None and hasattr(self.model, "preprocess_samples"):
-            with users_code():
-                parts = self.model.preprocess_samples(*parts)
-        with users_code():  # what TensorFlow cannot take, `fit` cannot take either
-            x, y, weights = (
-                None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part) for part in parts
-            )
-        return x, y, weights
+        return tensors_of(batch, self.model, self.preprocesses)
 
     def _train_copy(self, plan: Plan) -> Run:
         assert self._copy is not None

@@ -17,13 +17,13 @@ from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch, object
 from diagnostics.collectors.keras.dependence.measure import measure
 from diagnostics.collectors.keras.dependence.subject import KerasSubject
 from diagnostics.collectors.keras.discover.tape_pass import TapePass
+from diagnostics.collectors.keras.examine.unreached_modes import never_in_training
 from diagnostics.collectors.keras.model import describe_model, optimizer_facts
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.facts.loss import LeafFacts
 from diagnostics.facts.pipeline import Fact, GradientFacts
 
 from .tf_step import HandedBatch
-from .unreached_modes import never_in_training
 
 AVERAGES = ("sum_over_batch_size", "mean", "mean_with_sample_weight")  # reductions that `fit` uses as they are
 SECONDS = 3.0  # that a trial on one batch takes at least, with its tracing

@@ -14,6 +14,7 @@ import tensorflow as tf
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.keras.batch import as_array
 from diagnostics.collectors.keras.data import KerasData, rows_in
+from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.model import (
     describe_model,
@@ -31,7 +32,6 @@ from diagnostics.collectors.shared.pipeline import CannotJudge, UsersCodeRaised,
 from diagnostics.facts.pipeline import Fact, LossFacts, OutputFacts
 
 from .drawn_batches import FirstBatches, Listeners
-from .pipeline import KerasPipeline
 
 
 class TensorFlowBatches(FirstBatches):

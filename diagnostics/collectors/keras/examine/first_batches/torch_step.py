@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from diagnostics.collectors.keras.batch import as_array, batch_facts, unpack
+from diagnostics.collectors.keras.examine.gradients import gradient_facts
 from diagnostics.collectors.keras.losses import as_written, output_facts, recognise_loss, weighs_classes
 from diagnostics.collectors.keras.model import (
     NOT_OFFERED,
@@ -22,7 +23,7 @@ from diagnostics.collectors.keras.watch.torch_watcher import SeenStep
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import Fact, GradientFacts, LossFacts, OutputFacts
+from diagnostics.facts.pipeline import Fact, LossFacts, OutputFacts
 
 from .drawn_batches import FirstBatches, Listeners
 
@@ -94,8 +95,7 @@ class TorchStepPipeline(Pipeline):
         norms = {v.path: float(v.value.grad.float().norm()) for v in variables if v.value.grad is not None}
         if not norms:
             raise CannotJudge("the step left no gradients")
-        unreached = {v.path: int(np.prod(v.shape)) for v in variables if v.path not in norms}
-        yield GradientFacts(True, norms, unreached, sum(int(np.prod(v.shape)) for v in variables))
+        yield gradient_facts(self._model, norms)
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""

@@ -1,0 +1,1 @@
+"""Examines a training of the script by the batches that it takes itself."""
