@@ -94,13 +94,13 @@ def __getattr__(name: str) -> Any:
 
 def load_ipython_extension(shell: Any) -> None:
     """Add the cell magic `%%diagnose`: what IPython calls at ``%load_ext diagnostics``."""
-    from .run.ipython_extension import load
+    from .run.notebook.ipython_extension import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Remove it: ``%unload_ext diagnostics``."""
-    from .run.ipython_extension import unload
+    from .run.notebook.ipython_extension import unload
 
     unload(shell)

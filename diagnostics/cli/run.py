@@ -12,12 +12,13 @@ from typing import Any
 from diagnostics.config import from_option, from_pyproject
 from diagnostics.errors import InvalidInput
 from diagnostics.report.report import KINDS
+from diagnostics.run.delivery import FAIL_ON
 from diagnostics.run.output import STANDARD_OUTPUT
 from diagnostics.run.own_modules import is_shadowed, under_alias
 from diagnostics.run.ranks.exchange import Rank, launch_time, rank_of_this_process
 from diagnostics.run.ranks.stall import LIMIT_S
 from diagnostics.run.script import Script
-from diagnostics.run.session import FAIL_ON, RunOptions, RunSession
+from diagnostics.run.session import RunOptions, RunSession
 
 FORMATS = tuple(KINDS.values())
 

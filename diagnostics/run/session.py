@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import socket
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,21 +16,20 @@ from diagnostics.errors import message_of, typed_message
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.facts.written import WrittenFacts
-from diagnostics.report.build import extended, finished
+from diagnostics.report.build import extended
 from diagnostics.report.merge import TrainingReports, merged
-from diagnostics.report.ranks import compared, report_of
+from diagnostics.report.ranks import report_of
 from diagnostics.report.report import Report, StageResult
-from diagnostics.report.whole_file import write_whole
-from diagnostics.rules.registry import all_rules, causality_of
-from diagnostics.text.join import count_of
+from diagnostics.text.join import duration
 
 from .compared_rates import without_bad_trials
 from .cpu_rerun import run_again
+from .delivery import Delivery
 from .limits import Limits
 from .memory_reserve import MemoryReserve
 from .observer import ScriptObserver
 from .observers.replicas import ReplicaObserver
-from .output import STANDARD_OUTPUT, print_out, rehearse, say
+from .output import rehearse, say
 from .own_modules import OwnModules, is_alias
 from .ranks.exchange import Exchange, Rank
 from .ranks.reports import joined, stall_report
@@ -39,18 +38,11 @@ from .ranks.stall import LIMIT_S, StallWatch
 from .script import Ending, Script, end_by_interrupt
 from .second_look import budget
 from .termination import Termination
+from .unseen_training import nothing_trained, seconds_of_children
 
-FAIL_ON = ("error", "warning", "never")
 FOUND = 1
-BUSY_S = 2.0  # of processor time in child processes: to import PyTorch takes as long
 PATIENCE_S, SLOWER = 60, 10  # time limit of a run on the CPU: a minute plus ten times the first run
 MOST_OF_ERROR = 300  # characters of its first line that a rank's notes keep
-NOTHING_TRAINED = StageResult(
-    "training",
-    "not judged",
-    "none found: no Trainer.train, no Keras fit, and no PyTorch optimizer that stepped with a model",
-)
-
 ONE_OF_MANY = "needs a script with one process; this one waits for the other ranks"
 
 
@@ -100,8 +92,7 @@ class RunSession:
         self._script, self._options = script, options
         self._limits = Limits(options.max_steps, options.time_limit)
         self._folder = str(Path.cwd())
-        self._started, self._began, self._in_others = time.monotonic(), time.time(), _seconds_of_children()
-        self._reported = False
+        self._started, self._began, self._in_others = time.monotonic(), time.time(), seconds_of_children()
         self._spawned: SpawnedRanks | None = None
 
     def make(self) -> int:
@@ -112,6 +103,7 @@ class RunSession:
         """
         rehearse(self._options.kind)
         self._ranks = None if self._options.rank is None else Exchange(self._options.rank)
+        self._delivery = Delivery(self._options, self._ranks)
         alone = self._options.rank is None or self._options.rank.world == 1
         self._run = ScriptObserver(
             keep_batches=self._options.replay_on_cpu,
@@ -149,25 +141,11 @@ class RunSession:
 
     def _tell_stall(self, facts: StallFacts) -> None:
         """Print where all ranks stand; in another thread, while the script waits."""
-        if not self._reported:
-            self._tell(stall_report(facts))
-
-    def _tell(self, report: Report, known: Collection[str] = ()) -> None:
-        """Print a report on several ranks, if it finds something that is not known."""
-        ignored = {*self._options.ignores, *known}
-        kept = [finding for finding in report.findings if finding.rule not in ignored]
-        if kept:
-            say(finished(dataclasses.replace(report, findings=tuple(kept))))
-
-    @staticmethod
-    def _told_by(report: Report) -> set[str]:
-        """Return the rules that follow from what a report has found."""
-        return {
-            rule for finding in report.findings for rule in causality_of(all_rules()).consequences(finding.rule)
-        }
+        if not self._delivery.begun:
+            self._delivery.print_new(stall_report(facts))
 
     def _terminated(self, number: int) -> None:
-        if not self._reported:
+        if not self._delivery.begun:
             self._conclude(Ending(128 + number))
 
     def _conclude(self, ending: Ending) -> bool:
@@ -176,8 +154,8 @@ class RunSession:
         try:
             with self._modules.shown():
                 report = self._report(ending)
-                fails = self._fails(report)
-                self._deliver(report)
+                fails = self._delivery.fails(report)
+                self._delivery.deliver(report)
         except BaseException as fault:  # also Ctrl-C, and what the script has broken; its exit code is kept
             say(f"diagnose: making the report failed: {type(fault).__name__}: {message_of(fault)}")
         return fails
@@ -192,17 +170,16 @@ class RunSession:
             TrainingReports(t.examined, self._run.course(t, complete), t.alone) for t in self._run.trainings
         ]
         explained, faults = None, list(self._run.faults)
-        trainings = without_bad_trials(self._with_source(trainings, faults))
+        with _fault_kept(faults, "reading the source"):
+            trainings = self._with_source(trainings)
+        with _fault_kept(faults, "comparing the trainings"):
+            trainings = without_bad_trials(trainings)
         stalled = None if self._stall is None else self._stall.close()
         if self._stall is not None and self._stall.fault is not None:
             faults.append(self._stall.fault)
         if ending.error is not None and ending.error.__traceback__ is not None:
-            try:
+            with _fault_kept(faults, "explaining the exception"):
                 explained = explanation_of(ending.error)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as fault:  # an error of this library must not prevent the report
-                faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
         if stalled is not None and ending.exit_code:  # not a stall that passed
             explained = joined(explained, stall_report(stalled))
         notes = None
@@ -213,13 +190,15 @@ class RunSession:
             if wrapper is not None or notes.iterations:
                 explained = joined(explained, report_of(*facts, notes))
             faults += [] if self._run.replicas.fault is None else [self._run.replicas.fault]
-        of_ranks = self._of_spawned_ranks(faults)
+        of_ranks: list[Report] = []
+        with _fault_kept(faults, "joining the ranks' reports"):
+            of_ranks = [] if self._spawned is None else self._spawned.reports()
         for each in reversed(of_ranks):
             explained = joined(explained, each)
         report = merged(
             self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
         )
-        in_others = _seconds_of_children() - self._in_others
+        in_others = seconds_of_children() - self._in_others
         stages = (*report.stages, *(stage for each in of_ranks for stage in each.stages))
         stages = stages or (nothing_trained(self._run.backward_passes, in_others),)
         stages = (*stages, *([] if looked is None else [looked]))
@@ -236,14 +215,6 @@ class RunSession:
             verbose=self._options.verbose,
             rank=notes,
         )
-
-    def _of_spawned_ranks(self, faults: list[str]) -> list[Report]:
-        """Return a report for each launch of ranks by the script itself."""
-        try:
-            return [] if self._spawned is None else self._spawned.reports()
-        except Exception as fault:  # an error of this library must not prevent the report
-            faults.append(f"joining the ranks' reports failed: {type(fault).__name__}: {message_of(fault)}")
-        return []
 
     def _notes(
         self, replicas: ReplicaObserver, rank: Rank, ending: Ending, stalled: StallFacts | None
@@ -264,19 +235,15 @@ class RunSession:
         )
         return replicas.filled(plain)
 
-    def _with_source(self, trainings: list[TrainingReports], faults: list[str]) -> list[TrainingReports]:
+    def _with_source(self, trainings: list[TrainingReports]) -> list[TrainingReports]:
         """Evaluate the rules on what stands in the script's source, for the last training of those watched."""
         file, watched = self._script.file, [t for t in trainings if t.watched is not None]
         if file is None or not watched or watched[-1].watched is None:
             return trainings
-        try:
-            facts = written_facts(files_of(file, self._script.folder), *_answers(trainings))
-            if facts == WrittenFacts():
-                return trainings
-            seen = dataclasses.replace(watched[-1], watched=extended(watched[-1].watched, (facts,)))
-        except Exception as fault:  # an error of this library must not prevent the report
-            faults.append(f"reading the source failed: {type(fault).__name__}: {message_of(fault)}")
+        facts = written_facts(files_of(file, self._script.folder), *_answers(trainings))
+        if facts == WrittenFacts():
             return trainings
+        seen = dataclasses.replace(watched[-1], watched=extended(watched[-1].watched, (facts,)))
         return [seen if training is watched[-1] else training for training in trainings]
 
     def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
@@ -302,48 +269,6 @@ class RunSession:
             parts.append(f"exit code {ending.exit_code}")
         return ", ".join(parts)
 
-    def _deliver(self, report: Report) -> None:
-        self._reported = True
-        if self._ranks is None or self._options.rank is None or self._options.rank.number == 0:
-            self._print(report)
-        else:
-            if self._options.output is not None and self._options.output != STANDARD_OUTPUT:
-                self._print(report)
-            elif report.crash is not None and self._ranks.is_first_to_crash():
-                say(report)
-        if self._ranks is None:
-            return
-        for line in self._ranks.leave(report, report.rank):
-            say(f"diagnose: {line}")
-        if len(self._ranks.notes) > 1:
-            self._tell(compared(self._ranks.notes), self._told_by(report))
-
-    def _print(self, report: Report) -> None:
-        output, kind = self._options.output, self._options.kind
-        quiet = self._options.quiet and not self._fails(report) and report.crash is None
-        redact = self._options.redact
-        if output == STANDARD_OUTPUT:
-            if quiet or print_out(report.rendered(kind, redact=redact)):
-                return
-            say("diagnose: cannot write to standard output.")
-        elif output is not None:
-            try:
-                write_whole(output, report.rendered(kind, redact=redact) + "\n")
-            except OSError as error:
-                say(f"diagnose: {output} cannot be written: {error.strerror}.")
-            else:
-                if not quiet:
-                    say(f"diagnose: the report is in {output}")
-                return
-        if not quiet:
-            say(report if kind == "text" else report.rendered(kind, redact=redact))
-
-    def _fails(self, report: Report) -> bool:
-        if self._options.fail_on == "never":
-            return False
-        bad = FAIL_ON[: FAIL_ON.index(self._options.fail_on) + 1]
-        return any(finding.severity in bad for finding in report.findings)
-
 
 def _answers(trainings: Sequence[TrainingReports]) -> tuple[tuple[int, ...] | None, str | None]:
     """Return the shape of the answers to a batch, and the activation that makes them.
@@ -358,34 +283,15 @@ def _answers(trainings: Sequence[TrainingReports]) -> tuple[tuple[int, ...] | No
     return next(((fact.shape, fact.last_activation) for fact in known), (None, None))
 
 
-def nothing_trained(backward_passes: int, in_others: float) -> StageResult:
-    """Say what was seen where no training was.
-
-    Args:
-        backward_passes: of PyTorch, that the script has made.
-        in_others: seconds that its child processes have computed.
-    """
-    seen = []
-    if backward_passes:
-        seen.append(
-            f"backward() was called {count_of(backward_passes, 'time')}, and no PyTorch optimizer stepped with "
-            "a model: weights that a script updates by hand, or in a function compiled by torch.compile, are "
-            "not watched, and nothing here says that they learn"
-        )
-    if in_others >= BUSY_S:
-        seen.append(
-            f"none was seen in this process; the processes that it started computed for {duration(in_others)}, "
-            "and what trains in them is not watched: run diagnose on the script that they run, or train in this "
-            "process; processes that train together are started by torchrun or accelerate, with -m diagnostics "
-            "run before the script, or by torch.multiprocessing.spawn"
-        )
-    return dataclasses.replace(NOTHING_TRAINED, detail="; ".join(seen)) if seen else NOTHING_TRAINED
-
-
-def _seconds_of_children() -> float:
-    """Return the processor time of the child processes that have ended."""
-    times = os.times()
-    return times.children_user + times.children_system
+@contextmanager
+def _fault_kept(faults: list[str], work: str) -> Iterator[None]:
+    """Keep an error of this library among the faults: it must not prevent the report."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:
+        faults.append(f"{work} failed: {type(fault).__name__}: {message_of(fault)}")
 
 
 def _ended_by_itself(ending: Ending) -> bool:
@@ -393,9 +299,3 @@ def _ended_by_itself(ending: Ending) -> bool:
     if ending.interrupted or ending.exit_code >= 128:
         return False
     return ending.error is None or isinstance(ending.error, AssertionError)
-
-
-def duration(seconds: float) -> str:
-    """Write a duration: ``2 min 5 s``, ``12.3 s``."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

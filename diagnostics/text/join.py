@@ -1,4 +1,4 @@
-"""Joins words: lists, counts with their noun, and what a traceback does not show."""
+"""Joins words: lists, counts with their noun, durations, and what a traceback does not show."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ def listed(items: Iterable[object], conjunction: str = "and", most: int | None =
 def count_of(number: int, noun: str, plural: str | None = None) -> str:
     """Write a number with its noun: ``1 row``, ``3 rows``, ``1,024 rows``, ``2 batches``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Write a duration: ``2 min 5 s``, ``12.3 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
 def capitalized(sentence: str) -> str:

@@ -14,12 +14,13 @@ from diagnostics.config import from_pyproject
 from diagnostics.errors import InvalidInput, message_of
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report
+from diagnostics.run.observer import ScriptObserver
+from diagnostics.run.own_frames import without_own_frames
+from diagnostics.run.second_look import budget
+from diagnostics.run.unseen_training import nothing_trained
+from diagnostics.text.join import duration
 
 from .ipython_extension import CellOptions
-from .observer import ScriptObserver
-from .own_frames import without_own_frames
-from .second_look import budget
-from .session import duration, nothing_trained
 
 
 class CellSession:

@@ -62,8 +62,9 @@ class DiagnoseMagic:
         self._shell, self._session = shell, None
         before = random.getstate()  # which the import of rich draws from
         try:
+            from diagnostics.run.output import rehearse
+
             from . import cell as cell
-            from .output import rehearse
 
             rehearse("html")
         finally:

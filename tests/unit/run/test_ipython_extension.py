@@ -6,7 +6,7 @@ import re
 import pytest
 
 from diagnostics.errors import InvalidInput
-from diagnostics.run.ipython_extension import CellOptions, options_of_cell, transformed
+from diagnostics.run.notebook.ipython_extension import CellOptions, options_of_cell, transformed
 from tests.support.ipython import notebook
 
 
@@ -168,7 +168,7 @@ class TestExtension:
             assert len(cells.reports) == 1
 
     def test_a_fault_of_ours_is_one_line(self, cells, capsys, monkeypatch):
-        monkeypatch.setattr("diagnostics.run.cell.merged", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr("diagnostics.run.notebook.cell.merged", lambda *_, **__: 1 / 0)
         assert cells.run("%%diagnose\n1").success
         assert (
             capsys.readouterr().err == "diagnose: making the report failed: ZeroDivisionError: division by zero\n"
