@@ -2,7 +2,8 @@
 
 It compares standard output, exit code, files written, reads of the script's own datasets and collators, and what
 the script leaves behind: weights, gradients, optimizer state, logged metrics, every other value in its variables,
-random states and settings of the process. It leaves run times out of the comparison.
+random states and settings of the process. It leaves run times out of the comparison, and gives the peak of memory
+a margin.
 
 $ python tests/side_effects/harness.py train.py --epochs 1
 
@@ -42,6 +43,8 @@ RUN_TIMES = (
     r"\d\d:\d\d(?::\d\d)?",
     r"/tmp/[\w./-]+",
 )
+PEAK = "peak of memory, MiB"  # in the record
+MOST_MIB, MOST_SHARE = 192, 0.25  # beyond the plain peak; small programs grow by 30 MiB, the library itself
 TIMED_FILES = re.compile(r"events\.out\.tfevents|training_args\.bin$")
 
 
@@ -56,6 +59,7 @@ class Outcome:
         files: by path in the working directory, a digest of what was written.
         record: what the recorder wrote down; see `recorder/recording.py`. Of ranks, each name says which.
         reports: the JSON reports of `diagnose run`, one of each rank; empty for the plain run.
+        peaks_mib: the most memory that each process held at once.
     """
 
     exit_code: int
@@ -64,6 +68,7 @@ class Outcome:
     files: dict[str, str]
     record: dict[str, str]
     reports: tuple[dict[str, Any], ...] = ()
+    peaks_mib: tuple[int, ...] = ()
 
     @property
     def report(self) -> dict[str, Any]:
@@ -99,6 +104,9 @@ class Comparison:
             for name in sorted(one.keys() | other.keys()):
                 if one.get(name) != other.get(name):
                     lines.append(f"{what}{name}: {one.get(name)} plain, {other.get(name)} observed")
+        for one_mib, other_mib in zip(plain.peaks_mib, observed.peaks_mib, strict=False):
+            if other_mib > one_mib + MOST_MIB + MOST_SHARE * one_mib:
+                lines.append(f"{PEAK}: {one_mib} plain, {other_mib} observed")
         return lines
 
     @property
@@ -196,6 +204,8 @@ def _run(
         timeout=timeout,
         stdin=subprocess.DEVNULL,
     )
+    kept = list(map(_load, records))
+    peaks = tuple(values.pop(PEAK) for values in kept if PEAK in values)
     of_ranks = [file.read_bytes() for file in sorted(logs.glob("*/attempt_0/*/stdout.log"))]
     outcome = Outcome(
         done.returncode,
@@ -204,10 +214,11 @@ def _run(
         {str(file.relative_to(work)): _content(file) for file in sorted(work.rglob("*")) if file.is_file()},
         {
             f"rank {rank}: {name}" if ranks else name: value
-            for rank, file in enumerate(records)
-            for name, value in _load(file).items()
+            for rank, values in enumerate(kept)
+            for name, value in values.items()
         },
         tuple(map(_load, reports)),
+        peaks,
     )
     shutil.rmtree(work)
     shutil.rmtree(logs, ignore_errors=True)
@@ -264,6 +275,8 @@ def main(arguments: list[str]) -> int:
         print(f"{arguments[0]} left no record; its standard error:\n{comparison.plain.stderr[-2000:]}")
         return 2
     print(f"compared {len(comparison.plain.record)} values, {len(comparison.plain.files)} files, standard output")
+    for one, other in zip(comparison.plain.peaks_mib, comparison.observed.peaks_mib, strict=False):
+        print(f"{PEAK}: {one} plain, {other} observed")
     for line in comparison.differences:
         print(f"differs: {line}")
     for line in comparison.alarms:

@@ -64,6 +64,7 @@ def test_an_observer_that_changes_nothing_shows_no_difference(script):
         ("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)", "signal handlers"),
         ("import os; os.environ['ADDED'] = '1'", "environment"),
         ("import os; os.chdir('/')", "working directory"),
+        ("held = b'1' * 2**29", "peak of memory, MiB"),
     ],
 )
 def test_a_change_is_named(script, meddling, difference):

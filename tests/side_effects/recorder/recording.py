@@ -1,4 +1,4 @@
-"""Records what a script has read and how it leaves its process: values, random states, settings.
+"""Records what a script has read and how it leaves its process: values, random states, settings, peak of memory.
 
 The record is a flat JSON object from a path, as `model.head.weight`, to a short text or digest, so that two
 records are compared key by key. Nothing of `diagnostics` is used here: it is what is tested.
@@ -27,6 +27,7 @@ VARYING = (
     "TORCHELASTIC_ERROR_FILE",
     "TORCHELASTIC_RUN_ID",
 )
+PEAK = "peak of memory, MiB"  # the only number among the values, compared with a margin
 
 _reads = {}
 
@@ -111,8 +112,16 @@ def _write(record, folder):
     for name, value in sorted(vars(main).items()):
         if not name.startswith("__"):
             describer.describe(name, value)
+    entries |= describer.entries | {PEAK: _peak_mib()}
     with open(record, "w", encoding="utf-8") as file:
-        json.dump(entries | describer.entries, file, default=str)
+        json.dump(entries, file, default=str)
+
+
+def _peak_mib():
+    """Return the most memory that this process held at once; Linux counts KiB, macOS bytes."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _random_states():
