@@ -106,7 +106,7 @@ class _OverfitWalk(Walk):
 
         last = self.trials[-1] if self.trials else None
         if last is not None and last.whole_batch and last.theirs is not None and last.theirs.learned:
-            raise CannotJudge("your optimizer has learned the batch by heart, see above")
+            raise CannotJudge("your optimizer has memorised the batch, see above")
         spent = sum(trial.seconds for trial in self.trials)
         self.pipeline.overfit_seconds = max(LEAST_FOR_RULES, self._seconds - spent)
         yield from self.pipeline.overfit()

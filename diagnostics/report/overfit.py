@@ -121,7 +121,7 @@ class OverfitReport:
         if self.stops_at is not None:
             said = f"Stops learning at {count_of(last.examples, 'example')}: {last.reason}."
         elif all(trial.outcome == "learned" for trial in self.trials):
-            said = "Every count was learned by heart."
+            said = "Every count was memorised."
         elif any(trial.outcome == "learned" for trial in self.trials):
             said = "Nothing stopped it; ~ and - mark what was not learned to the end, or could not be judged."
         else:
@@ -203,7 +203,7 @@ def _cause(trial: SubsetTrial, learned_before: int) -> str:
         )
     if trial.examples == 2 or not learned_before:
         return (
-            f"One constant answer is all that is learned of {many}: what tells them apart hardly reaches the "
+            f"One constant answer is all that is learned of {many}: their difference hardly reaches the "
             "answer. Pass two different examples through the model layer by layer, and compare what comes "
             "out."
         )
@@ -223,8 +223,8 @@ def _contradictions(trial: SubsetTrial) -> str:
     return (
         f"The labels contradict each other: {trial.contradictions} of the "
         f"{count_of(trial.examples, 'example')} have the inputs of another one and a different label. Either "
-        "the inputs lose what tells them apart before they reach the model, or the labels belong to other "
-        "rows. Decode these examples, and look at them beside their labels."
+        "the inputs lose their difference before they reach the model, or the labels belong to other "
+        "rows. Decode these examples, and compare them with their labels."
     )
 
 

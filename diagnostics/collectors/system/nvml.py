@@ -75,7 +75,7 @@ def _pynvml() -> Any:
                 "No NVIDIA driver is installed here, so there is no card to look at.", looked=True
             ) from None
         raise NoCards(
-            f"Who holds a card can be asked only through nvidia-ml-py, which is not installed: {INSTALL}",
+            f"Which process holds a GPU can be read only through nvidia-ml-py, which is not installed: {INSTALL}",
             looked=False,
         ) from None
 

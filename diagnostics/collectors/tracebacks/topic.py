@@ -45,7 +45,7 @@ _TOPICS = (
     (
         "an index",
         r"out of (?:range|bounds)|not in range|\bind(?:ex|ices)\b",
-        "print the index beside the length of what is indexed",
+        "print the index and the length of what is indexed",
     ),
     (
         "gradients",

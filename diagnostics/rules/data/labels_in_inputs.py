@@ -138,7 +138,7 @@ class LabelsInInputs(Rule):
         if not dependence.trained or copy.share < COPIED:
             return None
         shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
-        source = "" if copy.source is None else " It needs nothing of its other input for that."
+        source = "" if copy.source is None else " It does not need its other input for that."
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
             "given "

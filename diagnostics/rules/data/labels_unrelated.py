@@ -93,7 +93,7 @@ class LabelsUnrelated(Rule):
         return self.found(
             f"The same inputs come with other targets: {rows.compared:,} times a row came again that had come "
             f"before, and {rows.changed:,} times ({rows.changed / rows.compared:.0%}) its target was another one, "
-            f"that of another row. Targets dealt out at random would differ in {rows.chance:.0%}. Inputs and "
+            f"that of another row. Targets assigned at random would differ in {rows.chance:.0%}. Inputs and "
             "targets are brought together in different orders.",
             fix={
                 "torch": "rows = torch.randperm(n); x[rows], y[rows]  # one order for both",

@@ -36,7 +36,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "A worker of the data loader ended without an exception that Python could pass on.",
         (
             OWN_ERROR,
-            "ulimit -v and dmesg, for a worker that the system ended for want of memory",
+            "ulimit -v and dmesg, for a worker that the system killed for lack of memory",
             'put the training under if __name__ == "__main__":, on Windows and macOS',
         ),
     ),

@@ -330,7 +330,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
     if not _is_learnable(fit):
         return (
             f"Neither a linear nor a radial fit to {fit.fitted} of the training rows predicts {fit.predicted} "
-            "others: the model may have memorised its examples, as it would with labels that tell nothing of "
+            "others: the model may have memorised its examples, as it would with labels unrelated to "
             "their rows."
         )
     start = (

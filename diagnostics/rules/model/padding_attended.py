@@ -99,7 +99,7 @@ class PaddingAttended(Rule):
             f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
             "words "
             f"changes the answer by {padding.with_padding:.2g}; without their padding by {padding.without:.2g}. "
-            "The model reads the padding, and the words hardly count.",
+            "The model reads the padding, and the words hardly matter.",
             fix=(
                 "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
                 "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the recurrent "

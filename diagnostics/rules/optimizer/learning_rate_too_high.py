@@ -168,7 +168,7 @@ class LearningRateTooHigh(Rule):
         rate = update_size.rate_until(steps, int(steps.steps[-1]))
         return self.found(
             f"At a learning rate of {rate:.3g} a single step changed a layer by {largest:,.1f} times its norm "
-            "(the median over layers), which leaves nothing of its initial weights; about 0.1% is typical. The "
+            "(the median over layers), which erases the initial weights; about 0.1% is typical. The "
             f"run ended at a loss of {ended:.4g}, where a constant prediction would score "
             f"{constant:.4g}.",
             fix=(lr_trial.fix(rate / 100, model, optimizer), "use the typical rate of this optimizer"),

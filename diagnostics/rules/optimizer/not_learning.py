@@ -80,7 +80,7 @@ class NotLearning(Rule):
 
     ## Why it is bad
     The first steps bring any model down to the constant answer, the mean of the targets or the shares of the
-    classes, and look like learning. A run that ends there has learned nothing of its inputs.
+    classes, and look like learning. A run that ends there has learned nothing from its inputs.
 
     ## Example
     ```python
@@ -286,7 +286,7 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
         return (
             f"In column {one.column} of the inputs {one.share:.1%} of the rows have the number {one.value:.4g}, "
             f"{one.apart:,.0f} standard deviations from all others, as one that stands for a missing number. "
-            "Beside it the others are next to equal. ",
+            "Compared with it, the others are almost equal. ",
             ("put the column's median in its place, or leave out these rows, before the columns are scaled",),
         )
     return "", ()

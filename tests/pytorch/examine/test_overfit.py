@@ -73,7 +73,7 @@ def test_a_classifier_learns_every_count_with_its_own_optimizer():
     ]  # fmt: skip
     assert all(trial.best.theirs and trial.best.optimizer == "Adam" for trial in result.trials)
     assert result.points_to == ()
-    assert "Every count was learned by heart." in str(result)
+    assert "Every count was memorised." in str(result)
 
 
 def test_the_probability_of_the_right_class_rises():

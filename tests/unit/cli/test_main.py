@@ -174,11 +174,14 @@ class TestGpu:
 
     def test_says_what_to_install_where_a_card_cannot_be_asked(self, monkeypatch, capsys):
         def refuse(library=None):
-            raise nvml.NoCards("Who holds a card can be asked only through nvidia-ml-py", looked=False)
+            raise nvml.NoCards("Which process holds a GPU can be read only through nvidia-ml-py", looked=False)
 
         monkeypatch.setattr(nvml, "cards", refuse)
         assert main(["gpu"]) == 2
-        assert capsys.readouterr().err == "diagnose: Who holds a card can be asked only through nvidia-ml-py\n"
+        assert (
+            capsys.readouterr().err
+            == "diagnose: Which process holds a GPU can be read only through nvidia-ml-py\n"
+        )
 
     def test_lists_who_holds_what_and_warns_of_a_hungry_framework(self, answers, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "100")

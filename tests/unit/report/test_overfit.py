@@ -47,7 +47,7 @@ class TestText:
             "  ✓ a batch of 8 examples with every label  learned      "
             "Adam at 0.002 (yours): loss 0.7 to 0.1 in 3 steps",
             "",
-            "Every count was learned by heart.",
+            "Every count was memorised.",
             "1.2 s of the 60 s given. Only copies were trained: the model, its optimizer and all random states "
             "are as they were.",
         ]

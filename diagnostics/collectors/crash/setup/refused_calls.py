@@ -132,7 +132,7 @@ def _call(crash: CrashFacts, said: str) -> KnownFailure:
     asked = f" in the call of {called}" if called and called != f"{last.function}()" else ""
     where = "" if crash.where is None else f", from {crash.where}"
     cause = f"{library} refuses what it is given{asked}{where}. {last.function} ({last.file}:{last.line}) says: "
-    look = subject_of(crash)[1] or "print what that line passes, beside what the message asks for"
+    look = subject_of(crash)[1] or "compare what that line passes with what the message asks for"
     fixes = (
         *(_advised(crash) or (look,)),
         f"python -m pip show {library}, if the code was written for another release",

@@ -102,7 +102,7 @@ class TestCards:
             (False, "No NVIDIA driver is installed here, so there is no card to look at."),
             (
                 True,
-                "Who holds a card can be asked only through nvidia-ml-py, which is not installed: "
+                "Which process holds a GPU can be read only through nvidia-ml-py, which is not installed: "
                 "pip install nvidia-ml-py",
             ),
         ],

@@ -166,7 +166,7 @@ class TestCopiedTokens:
         assert finding.message == (
             "The targets are the tokens of the input 'tgt' at the same position, and the trained model copies "
             "them: "
-            "given random tokens there, it gives back 100% of them. It needs nothing of its other input for that. "
+            "given random tokens there, it gives back 100% of them. It does not need its other input for that. "
             "When it is to write by itself there is nothing to copy."
         )
 

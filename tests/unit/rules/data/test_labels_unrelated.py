@@ -30,7 +30,7 @@ class TestFires:
         assert (finding.rule, finding.severity, finding.stage) == ("labels-unrelated", "error", "data")
         assert finding.message == (
             "The same inputs come with other targets: 200 times a row came again that had come before, and 130 "
-            "times (65%) its target was another one, that of another row. Targets dealt out at random would "
+            "times (65%) its target was another one, that of another row. Targets assigned at random would "
             "differ in 66%. Inputs and targets are brought together in different orders."
         )
 

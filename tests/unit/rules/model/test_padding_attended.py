@@ -17,7 +17,7 @@ def test_fires_where_the_words_hardly_count():
     assert (finding.rule, finding.severity) == ("padding-attended", "warning")
     assert finding.message == (
         "In 6 rows of the input 'tokens' with up to 35 positions of padding, replacing the words changes the "
-        "answer by 0.001; without their padding by 0.8. The model reads the padding, and the words hardly count."
+        "answer by 0.001; without their padding by 0.8. The model reads the padding, and the words hardly matter."
     )
     assert finding.fix.startswith("take the output at the last word of each row")
 

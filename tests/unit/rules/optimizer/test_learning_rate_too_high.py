@@ -231,7 +231,7 @@ class TestEndedRun:
         finding = self.judged()
         assert finding.message == (
             "At a learning rate of 1 a single step changed a layer by 30.0 times its norm (the median over "
-            "layers), which leaves nothing of its initial weights; about 0.1% is typical. The run ended at a loss "
+            "layers), which erases the initial weights; about 0.1% is typical. The run ended at a loss "
             "of 1.2, where a constant prediction would score 1.1."
         )
 
