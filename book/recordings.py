@@ -1,4 +1,4 @@
-"""What a notebook shows of recordings: a training step on two clocks, and what happened on a real card."""
+"""What a notebook shows of recordings: a training step on two clocks, and what happened on a real GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from IPython.display import Markdown
     from matplotlib.figure import Figure
 
-NOT_YET = "not yet recorded on a card"
+NOT_YET = "not yet recorded on a GPU"
 # Okabe and Ito's palette, a colour for each line of a step; VERMILION is for what failed.
 COLOURS = {
     "copy to the device": "#56B4E9",
@@ -84,9 +84,9 @@ def parts(record: Record | None) -> list[Markdown | Figure]:
 
 
 def words(record: Record | None) -> str:
-    """Say in Markdown on which card it was recorded, what was said, and what memory was taken."""
+    """Say in Markdown on which GPU it was recorded, what was said, and what memory was taken."""
     if record is None:
-        return f"*{NOT_YET.capitalize()}.* On a machine that has one, `nox -s record-gpu` fills this place."
+        return f"*N{NOT_YET[1:]}.* On a machine that has one, `nox -s record-gpu` fills this place."
     card = record["card"]
     said = [
         f"Recorded on {record['date']} on one {card['name']} ({card['memory'] / MIB:,.0f} MiB), driver "

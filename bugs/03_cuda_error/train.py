@@ -22,7 +22,7 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
 set_seed(SEED)
-device = lab.device()  # the card if there is one, else a simulated one that works as late as a card
+device = lab.device()  # the GPU if there is one, else a simulated one that works as late as a GPU
 print(f"training on {device}")
 
 # data: pairs of sentences, and whether the first entails, permits or contradicts the second

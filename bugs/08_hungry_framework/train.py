@@ -1,4 +1,4 @@
-"""Train DistilBERT with Keras on a card that this morning's notebook is still using.
+"""Train DistilBERT with Keras on a GPU that this morning's notebook is still using.
 
 $ python bugs/08_hungry_framework/train.py
 """
@@ -26,13 +26,13 @@ import keras_hub
 
 from bugs import lab
 
-lab.shared_card()  # what TensorFlow does with a card on first use; simulated where there is none
+lab.shared_card()  # what TensorFlow does with a GPU on first use; simulated where there is none
 model = keras_hub.models.DistilBertTextClassifier.from_preset(lab.preset(lab.checkpoint()), num_classes=3)
 print(model.predict((["A man sleeps on a bench."], ["Nobody is awake."]), verbose=0))
 """
 notebook = lab.open_notebook(NOTEBOOK)
 
-# the card, as the notebook has left it to us
+# the GPU, as the notebook has left it to us
 lab.shared_card()
 keras.utils.set_random_seed(SEED)
 

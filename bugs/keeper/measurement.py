@@ -47,11 +47,11 @@ class Step:
     Attributes:
         device: its name.
         host: the lines of the step, by their names in `STEP`, as far as it came.
-        waits: when the host did nothing but wait for the device. A card does not say; its lines that can only
+        waits: when the host did nothing but wait for the device. A GPU does not say; its lines that can only
             wait are taken for it.
-        launches: when the host gave work to the device, in ms. Empty for a card, which does not say.
+        launches: when the host gave work to the device, in ms. Empty for a GPU, which does not say.
         work: when the device was at it, by the line that launched it: operation by operation on the simulated
-            device, line by line on a card. A card that has failed no longer says.
+            device, line by line on a GPU. A GPU that has failed no longer says.
         error: the first line of the exception that ended the step; empty if none did.
     """
 
@@ -182,11 +182,11 @@ def measure_step(script: Path) -> Step:
 
 
 def measure_memory(script: Path) -> dict[str, Any]:
-    """Run the whole script, and return what ended it and the most memory that PyTorch held on the card.
+    """Run the whole script, and return what ended it and the most memory that PyTorch held on the GPU.
 
     Returns:
         `exception`: its type and text, None if the script came to its end. `allocated_peak` and `reserved_peak`:
-        bytes, by tensors and by PyTorch's allocator; None where there is no card.
+        bytes, by tensors and by PyTorch's allocator; None where there is no GPU.
     """
     exception = None
     with contextlib.redirect_stdout(sys.stderr):
@@ -208,7 +208,7 @@ def main(arguments: list[str]) -> int:
     """Measure, print one line of JSON, and return 0."""
     what, script = arguments
     measured = asdict(measure_step(Path(script))) if what == "step" else measure_memory(Path(script))
-    print(json.dumps(measured), flush=True)  # a process that has lost its card may not end in good order
+    print(json.dumps(measured), flush=True)  # a process that has lost its GPU may not end in good order
     return 0
 
 

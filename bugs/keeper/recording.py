@@ -1,4 +1,4 @@
-"""`nox -s record-gpu`: runs the exhibits that need a card on a real one, and writes down what happened.
+"""`nox -s record-gpu`: runs the exhibits that need a GPU on a real one, and writes down what happened.
 
 Each exhibit gets one file, `bugs/NN_name/on_a_card.json`, which the book shows beside the simulation:
 
@@ -35,7 +35,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Card:
-    """What there is to say of a card and of what drives it. `memory` is in bytes."""
+    """What there is to say of a GPU and of what drives it. `memory` is in bytes."""
 
     name: str
     memory: int
@@ -45,7 +45,7 @@ class Card:
 
 
 def find_card() -> Card | None:
-    """Return the card that PyTorch would take, None if there is none."""
+    """Return the GPU that PyTorch would take, None if there is none."""
     import torch
 
     if not torch.cuda.is_available():
@@ -149,12 +149,12 @@ def read(exhibit: Exhibit) -> Record | None:
 
 
 def main() -> int:
-    """Record every exhibit that needs a card; return 0, or 1 where there is none."""
+    """Record every exhibit that needs a GPU; return 0, or 1 where there is none."""
     card = find_card()
     if card is None:
         print(
-            "record-gpu: PyTorch finds no CUDA card here (torch.cuda.is_available() is False), so there is "
-            "nothing to record. Run it on a machine with a card.",
+            "record-gpu: PyTorch finds no CUDA GPU here (torch.cuda.is_available() is False), so there is "
+            "nothing to record. Run it on a machine with a GPU.",
             file=sys.stderr,
         )
         return 1

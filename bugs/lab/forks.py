@@ -37,7 +37,7 @@ def _next_end():
             print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers, flush=True)
     os._exit(0)
 
-def _can_fork():  # not on Windows, and not with a card in use
+def _can_fork():  # not on Windows, and not with a GPU in use
     torch = sys.modules.get("torch")
     return hasattr(os, "fork") and not (torch is not None and torch.cuda.is_initialized())
 
@@ -82,7 +82,7 @@ class Forks:
         """Run the beginning: a program, whose names the ends can use. It must neither train nor start a thread.
 
         It runs on one thread, and so do the ends: a fork has none of the threads that its parent had. Where a
-        process cannot be forked, on Windows or with a CUDA card in use, each end runs the beginning again.
+        process cannot be forked, on Windows or with a CUDA GPU in use, each end runs the beginning again.
         """
         self._server = subprocess.Popen(
             [sys.executable, "-c", _SERVER, beginning],

@@ -3,9 +3,9 @@
 On Linux it is the system that refuses (`setrlimit(RLIMIT_DATA)`, which since Linux 4.7 counts every private page
 that can be written, touched or not), so what a script then sees is the framework's own failure: in PyTorch
 `RuntimeError: … DefaultCPUAllocator: can't allocate memory`, in TensorFlow `ResourceExhaustedError`. Nothing is
-simulated. With a CUDA card the budget is the card's: PyTorch's caching allocator is told not to pass it.
+simulated. With a CUDA GPU the budget is the GPU's: PyTorch's caching allocator is told not to pass it.
 
-How the two differ: on a card only tensors count. Under RLIMIT_DATA everything counts that the process takes after
+How the two differ: on a GPU only tensors count. Under RLIMIT_DATA everything counts that the process takes after
 the call: tensors, but also imports and the stacks of threads (8 MiB each, if the shell's `ulimit -s` says so).
 The threads of the frameworks that are already imported are therefore started before the budget begins, and large
 blocks go back to the system when they are freed: the C library would keep more and more of them between the small.
@@ -33,14 +33,14 @@ class MemoryBudget:
 
     Attributes:
         megabytes: the budget, MiB.
-        where: whose memory it is, for a reader: "this process", or the card's name.
+        where: whose memory it is, for a reader: "this process", or the GPU's name.
     """
 
     def __init__(self, megabytes: float, where: str) -> None:
         self.megabytes, self.where = megabytes, where
 
     def lift(self) -> None:
-        """Let the process (or the card) have whatever there is again. Lifting twice does no harm."""
+        """Let the process (or the GPU) have whatever there is again. Lifting twice does no harm."""
         if self.where == "this process":
             import resource
 
@@ -73,7 +73,7 @@ def memory_budget(*, megabytes: float) -> MemoryBudget:
         megabytes: MiB, above 0.
 
     Raises:
-        ValueError: `megabytes` is no number above 0, or more than the card has.
+        ValueError: `megabytes` is no number above 0, or more than the GPU has.
         LabError: the system cannot hold a process to a budget, or TensorFlow would not survive it; the message
             says what to do.
     """
@@ -82,7 +82,7 @@ def memory_budget(*, megabytes: float) -> MemoryBudget:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         where = _hold_card(torch, megabytes)
-        _say(f"PyTorch may take {megabytes:g} MiB of the {where}, as if the card were no larger.")
+        _say(f"PyTorch may take {megabytes:g} MiB of the {where}, as if the GPU were no larger.")
         return MemoryBudget(megabytes, where)
     _check_tensorflow()
     _start_threads()
@@ -90,16 +90,16 @@ def memory_budget(*, megabytes: float) -> MemoryBudget:
     held = _hold_process(megabytes)
     _say(
         f"This process may take {megabytes:g} MiB more than the {held / MIB:.0f} MiB that it holds now; the "
-        "system refuses the rest, as a full card would."
+        "system refuses the rest, as a full GPU would."
     )
     return MemoryBudget(megabytes, "this process")
 
 
 def _hold_card(torch: Any, megabytes: float) -> str:
-    """Bound the current card's caching allocator, and return the card's name.
+    """Bound the current GPU's caching allocator, and return the GPU's name.
 
     The fraction bounds what the allocator reserves in all, so what it has reserved by now comes on top. What the
-    CUDA context takes on the card is not PyTorch's to count. These lines have not yet run on a card.
+    CUDA context takes on the GPU is not PyTorch's to count. These lines have not yet run on a GPU.
     """
     square = torch.ones(512, 512, device="cuda")
     (square @ square).sum().item()  # cuBLAS takes its workspace now, not out of the budget
@@ -125,8 +125,8 @@ def _hold_process(megabytes: float) -> int:
     """Set the soft limit, see that the system keeps it, and return the bytes that the process held before."""
     if not sys.platform.startswith("linux"):
         raise LabError(
-            f"A memory budget needs Linux, or a CUDA card; this system is {sys.platform!r}. Run the exhibit in a "
-            "Linux container, in WSL 2, or on a machine with a card."
+            f"A memory budget needs Linux, or a CUDA GPU; this system is {sys.platform!r}. Run the exhibit in a "
+            "Linux container, in WSL 2, or on a machine with a GPU."
         )
     import resource
 
@@ -148,7 +148,7 @@ def _hold_process(megabytes: float) -> int:
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
     raise LabError(
         "This system does not hold a process to a budget: it ignores RLIMIT_DATA, as Linux before 4.7, gVisor and "
-        "WSL 1 do. Run the exhibit on a plain Linux, in WSL 2, or on a machine with a CUDA card."
+        "WSL 1 do. Run the exhibit on a plain Linux, in WSL 2, or on a machine with a CUDA GPU."
     )
 
 

@@ -1,18 +1,18 @@
-"""A simulated card: a ledger of GPU memory that the processes on this machine reserve from.
+"""A simulated GPU: a ledger of GPU memory that the processes on this machine reserve from.
 
-What is simulated is the card alone: its size, and who holds how much of it. What a process may reserve becomes
+What is simulated is the GPU alone: its size, and who holds how much of it. What a process may reserve becomes
 the limit of TensorFlow's own allocator (BFC, the one it uses on GPUs, which it can be told to use on the CPU). So
 it is TensorFlow that finds no room for a model in what is left, that reports on it, and that gives nothing back to
 others when a model is deleted. Where TensorFlow sees a real GPU, that one is used and no ledger is kept.
 
-What differs from a card:
+What differs from a GPU:
 
 * Errors name `CPU:0` and `bfc_cpu_allocator_for_gpu`. Host tensors (the data, its batches) count as well.
 * TensorFlow's share is written down at once, but real memory is taken only as it is used.
 * With memory growth the ledger follows what the process has used at most, five times a second. A process that has
   begun to grow is not stopped when another takes the rest: its allocator learns its limit once.
 * The CUDA context is a fixed figure (`CONTEXT`). A real one grows as kernels are loaded.
-* There is one card, nothing runs on it, and nothing is faster.
+* There is one GPU, nothing runs on it, and nothing is faster.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from typing import Any, Final
 from bugs.lab.cache import LabError
 
 MIB: Final = 1 << 20
-NAME: Final = "Simulated 4 GB card"
-CAPACITY: Final = 4040 * MIB  # what a card sold with 4 GB has, such as the GTX 1050 Ti
+NAME: Final = "Simulated 4 GB GPU"
+CAPACITY: Final = 4040 * MIB  # what a GPU sold with 4 GB has, such as the GTX 1050 Ti
 COMPUTE_CAPABILITY: Final = 6  # its major number; TensorFlow's policy depends on it
-# What a process takes on a card before its first tensor. Users report 200 to 700 MB (pytorch/pytorch#28113).
+# What a process takes on a GPU before its first tensor. Users report 200 to 700 MB (pytorch/pytorch#28113).
 CONTEXT: Final = 420 * MIB
 VARIABLE: Final = "ZOO_CARD"  # names the ledger's file, for the processes that this one starts
 FOLLOW_S: Final = 0.2  # how often the ledger asks a growing process how much it has taken
@@ -46,12 +46,12 @@ _PAGE: Final = 4096
 
 
 class CardFull(RuntimeError):
-    """The simulated card has not as much memory left as was asked for; the message says who holds it."""
+    """The simulated GPU has not as much memory left as was asked for; the message says who holds it."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that holds memory of the card.
+    """A process that holds memory of the GPU.
 
     Attributes:
         pid: its number.
@@ -67,10 +67,10 @@ class Holder:
 
 
 class SharedCard:
-    """The ledger of one simulated card. Every look at it first gives back what dead processes held.
+    """The ledger of one simulated GPU. Every look at it first gives back what dead processes held.
 
     Attributes:
-        name: "Simulated 4 GB card".
+        name: "Simulated 4 GB GPU".
         capacity: bytes.
         path: the ledger's file.
     """
@@ -82,12 +82,12 @@ class SharedCard:
             self._file = os.open(path, os.O_RDWR)
         except OSError as error:
             raise LabError(
-                f"{VARIABLE}={path}: there is no ledger of a simulated card ({error.strerror}). Unset {VARIABLE}, "
+                f"{VARIABLE}={path}: there is no ledger of a simulated GPU ({error.strerror}). Unset {VARIABLE}, "
                 "and the first process makes a new one."
             ) from None
 
     def holders(self) -> tuple[Holder, ...]:
-        """Return the living processes on the card, the largest share first."""
+        """Return the living processes on the GPU, the largest share first."""
         with self._opened() as holders:
             return tuple(sorted(holders.values(), key=lambda holder: -holder.size))
 
@@ -100,7 +100,7 @@ class SharedCard:
         """Write down that this process holds `size` bytes in all, in place of what it held before.
 
         Raises:
-            ValueError: `size` is negative, or more than the card has.
+            ValueError: `size` is negative, or more than the GPU has.
             CardFull: others hold too much of it.
         """
         _check_size("hold", size, self.capacity)
@@ -113,14 +113,14 @@ class SharedCard:
             holders.pop(os.getpid(), None)
 
     def hold_as_tensorflow(self, *, memory_growth: bool = False, memory_limit: float | None = None) -> int:
-        """Hold what TensorFlow would reserve when it first uses the card, and return its allocator's limit, bytes.
+        """Hold what TensorFlow would reserve when it first uses the GPU, and return its allocator's limit, bytes.
 
         Args:
             memory_growth: begin with the context alone; the limit is then what is free.
             memory_limit: MiB, as `tf.config.LogicalDeviceConfiguration` takes it.
 
         Raises:
-            ValueError: the limit is no number above 0, or more than the card has.
+            ValueError: the limit is no number above 0, or more than the GPU has.
             CardFull: there is no room for the context and 1 MiB.
         """
         if memory_limit is not None:
@@ -145,7 +145,7 @@ class SharedCard:
 
         Raises:
             ValueError: a size is negative.
-            CardFull: others hold too much of the card.
+            CardFull: others hold too much of the GPU.
         """
         size = CONTEXT + pytorch_reserves(sizes)
         with self._opened() as holders:
@@ -174,7 +174,7 @@ class SharedCard:
         )
         return CardFull(
             f"{self.name}: out of memory: {_mib(wanted)} wanted, {_mib(self._free(holders))} of "
-            f"{_mib(self.capacity)} free; {held or 'nobody'} holds the rest. (Only the card is simulated.)"
+            f"{_mib(self.capacity)} free; {held or 'nobody'} holds the rest. (Only the GPU is simulated.)"
         )
 
     @contextlib.contextmanager
@@ -204,15 +204,15 @@ class SharedCard:
         except (ValueError, KeyError, TypeError) as error:
             problem = f"{type(error).__name__}: {error}"
         raise LabError(
-            f"The ledger of the simulated card, {self.path}, cannot be read ({problem}). Unset {VARIABLE}, and "
+            f"The ledger of the simulated GPU, {self.path}, cannot be read ({problem}). Unset {VARIABLE}, and "
             "the first process makes a new one."
         )
 
 
 def shared_card(*, memory_growth: bool | None = None, memory_limit: float | None = None) -> SharedCard | None:
-    """Put this TensorFlow process on the card that it shares with others, as its first use of a GPU would.
+    """Put this TensorFlow process on the GPU that it shares with others, as its first use of a GPU would.
 
-    Call it before the first tensor is made. The simulated card is made by the first process that asks for it; the
+    Call it before the first tensor is made. The simulated GPU is made by the first process that asks for it; the
     processes that it starts find it in the environment (`ZOO_CARD`). From then on `import pynvml` finds it, too.
     Where TensorFlow sees a GPU, the settings are made there.
 
@@ -225,7 +225,7 @@ def shared_card(*, memory_growth: bool | None = None, memory_limit: float | None
         memory_limit: MiB; None for no limit.
 
     Returns:
-        The simulated card, or None where there is a real one.
+        The simulated GPU, or None where there is a real one.
 
     Raises:
         CardFull: not even the context fits.
@@ -242,7 +242,7 @@ def shared_card(*, memory_growth: bool | None = None, memory_limit: float | None
         return None
     if _has_started(tensorflow):
         raise LabError(
-            "TensorFlow had made tensors before this process was put on the simulated card, and its allocator "
+            "TensorFlow had made tensors before this process was put on the simulated GPU, and its allocator "
             "cannot be changed any more. Call lab.shared_card() right after the imports."
         )
     card = open_card()
@@ -256,18 +256,18 @@ def shared_card(*, memory_growth: bool | None = None, memory_limit: float | None
         takes = f"TensorFlow grows on it as it needs; {_mib(limit)} are free"
     else:
         takes = f"TensorFlow reserves {_mib(limit)} of it"
-    print(f"lab: {card.name}: {takes} (process {os.getpid()}; only the card is simulated)", file=sys.stderr)
+    print(f"lab: {card.name}: {takes} (process {os.getpid()}; only the GPU is simulated)", file=sys.stderr)
     return card
 
 
 def open_card() -> SharedCard:
-    """Return the simulated card that `ZOO_CARD` names, or a new one, which the processes started from here share.
+    """Return the simulated GPU that `ZOO_CARD` names, or a new one, which the processes started from here share.
 
     Raises:
         LabError: `ZOO_CARD` names no ledger, or this system has no file locks.
     """
     if sys.platform == "win32":
-        raise LabError("The simulated card needs a system with file locks: Linux, macOS, or WSL 2 on Windows.")
+        raise LabError("The simulated GPU needs a system with file locks: Linux, macOS, or WSL 2 on Windows.")
     if not os.environ.get(VARIABLE):
         os.environ[VARIABLE] = _new_ledger()
     return SharedCard(os.environ[VARIABLE])
@@ -276,7 +276,7 @@ def open_card() -> SharedCard:
 def tensorflow_reserves(available: int, compute_capability: int = COMPUTE_CAPABILITY) -> int:
     """Return what TensorFlow reserves by default of `available` bytes: all but what it leaves to libraries.
 
-    Below 2 GiB it leaves 225 MiB, else 500, 1050, 1536 or 1800 MiB on cards of compute capability up to 6, 7, 8
+    Below 2 GiB it leaves 225 MiB, else 500, 1050, 1536 or 1800 MiB on GPUs of compute capability up to 6, 7, 8
     and above; if it would have to leave all, it leaves nothing.
 
     Source: `MinSystemMemory` and `SingleVirtualDeviceMemoryLimit` in TensorFlow's
@@ -290,7 +290,7 @@ def tensorflow_reserves(available: int, compute_capability: int = COMPUTE_CAPABI
 
 
 def pytorch_reserves(sizes: Iterable[int]) -> int:
-    """Return what PyTorch's caching allocator takes from a card for tensors of these sizes, bytes, held at once.
+    """Return what PyTorch's caching allocator takes from a GPU for tensors of these sizes, bytes, held at once.
 
     It rounds a tensor up to 512 bytes. Those up to 1 MiB are packed into blocks of 2 MiB, those up to 10 MiB into
     blocks of 20 MiB; a larger one is a block of its own, in steps of 2 MiB. Nothing is taken ahead of need.
@@ -314,7 +314,7 @@ def pytorch_reserves(sizes: Iterable[int]) -> int:
 
 
 def _set_up_real_card(tensorflow: Any, gpu: Any, memory_growth: bool, memory_limit: float | None) -> None:
-    """Do to a real GPU what is asked of the simulated card. These lines have not yet run on one."""
+    """Do to a real GPU what is asked of the simulated GPU. These lines have not yet run on one."""
     if memory_limit is not None:
         logical = tensorflow.config.LogicalDeviceConfiguration(memory_limit=memory_limit)
         tensorflow.config.set_logical_device_configuration(gpu, [logical])
@@ -351,7 +351,7 @@ def _new_ledger() -> str:
 def _write(file: int, holders: dict[int, Holder]) -> None:
     text = json.dumps({"card": NAME, "holders": [asdict(holder) for holder in holders.values()]}).encode()
     if len(text) > _PAGE:
-        raise LabError(f"The ledger of the simulated card has no room for {len(holders)} processes.")
+        raise LabError(f"The ledger of the simulated GPU has no room for {len(holders)} processes.")
     os.pwrite(file, text.ljust(_PAGE), 0)
 
 

@@ -1,7 +1,7 @@
-"""What NVIDIA's management library would say of the simulated card: who holds it is asked as of a real one.
+"""What NVIDIA's management library would say of the simulated GPU: who holds it is asked as of a real one.
 
 `shared_card` puts this in the place of the module `pynvml`, in its own process alone. Only what is asked of a
-card's memory and its processes is answered.
+GPU's memory and its processes is answered.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from bugs.lab.shared_card import SharedCard
 
 
 class NVMLError(Exception):
-    """Named as in `pynvml`; the simulated card never raises it."""
+    """Named as in `pynvml`; the simulated GPU never raises it."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of the card, as `nvmlDeviceGetMemoryInfo` returns them."""
+    """Bytes of the GPU, as `nvmlDeviceGetMemoryInfo` returns them."""
 
     total: int
     free: int
@@ -28,14 +28,14 @@ class Memory:
 
 @dataclass(frozen=True)
 class Process:
-    """A process on the card, as `nvmlDeviceGetComputeRunningProcesses` returns it."""
+    """A process on the GPU, as `nvmlDeviceGetComputeRunningProcesses` returns it."""
 
     pid: int
     usedGpuMemory: int  # bytes
 
 
 def install(card: SharedCard) -> None:
-    """Let `import pynvml` find the simulated card in this process."""
+    """Let `import pynvml` find the simulated GPU in this process."""
 
     def memory(handle: int) -> Memory:
         free = card.free()
@@ -44,7 +44,7 @@ def install(card: SharedCard) -> None:
     def processes(handle: int) -> list[Process]:
         return [Process(holder.pid, holder.size) for holder in card.holders()]
 
-    module = ModuleType("pynvml", "The simulated card's answers; see bugs.lab.simulated_nvml.")
+    module = ModuleType("pynvml", "The simulated GPU's answers; see bugs.lab.simulated_nvml.")
     vars(module).update(
         NVMLError=NVMLError,
         nvmlInit=lambda: None,

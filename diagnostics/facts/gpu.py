@@ -10,10 +10,10 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that holds memory of a card. None in a field means "not known".
+    """A process that holds memory of a GPU. None in a field means "not known".
 
     Attributes:
-        size: bytes of the card's memory that it holds.
+        size: bytes of the GPU's memory that it holds.
         frameworks: those of ``TensorFlow``, ``PyTorch`` and ``JAX`` whose libraries it has loaded; None if that
             could not be read, as is usual for other users' processes.
         command: its command line.
@@ -34,7 +34,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """One graphics card, as its driver describes it. Sizes in bytes.
+    """One GPU, as its driver describes it. Sizes in bytes.
 
     Attributes:
         index: as the driver counts, which `CUDA_VISIBLE_DEVICES` may hide or reorder for a program.

@@ -75,7 +75,7 @@ trainer = Trainer(
     compute_metrics=compute_metrics,
 )
 
-lab.memory_budget(megabytes=MEMORY)  # a real limit; on a CUDA card it is the card's
+lab.memory_budget(megabytes=MEMORY)  # a real limit; on a CUDA GPU it is the GPU's
 trainer.train()
 
 metrics = trainer.evaluate()

@@ -45,7 +45,7 @@ few = collator([tokenized["validation"][row] for row in range(FEW)]).to(device)
 model = AutoModelForSequenceClassification.from_pretrained(MODEL, num_labels=3).to(device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
 
-lab.memory_budget(megabytes=MEMORY)  # a real limit; on a CUDA card it is the card's
+lab.memory_budget(megabytes=MEMORY)  # a real limit; on a CUDA GPU it is the GPU's
 
 validation_losses = []
 for epoch in range(EPOCHS):

@@ -17,11 +17,11 @@ WIDTH = 256
 BATCH_SIZE = 128
 EPOCHS = 1
 RATES = [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 7e-3, 1e-2]
-MEMORY = 192  # MiB, our share of the card
+MEMORY = 192  # MiB, our share of the GPU
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
-lab.shared_card(memory_limit=MEMORY)  # a tf.config.LogicalDeviceConfiguration; simulated where there is no card
+lab.shared_card(memory_limit=MEMORY)  # a tf.config.LogicalDeviceConfiguration; simulated where there is no GPU
 
 # data: pairs of sentences, and whether the first entails, permits or contradicts the second
 raw = lab.corpus()

@@ -50,7 +50,7 @@ _ASSERT: Final = ("device-side assert triggered", "cudaErrorAssert", 710)
 class Failure:
     """An operation that failed and took the device with it."""
 
-    said: str  # what a card prints to standard error, in lines
+    said: str  # what a GPU prints to standard error, in lines
     error: str  # CUDA's name for it: "device-side assert triggered"
     symbol: str
     code: int  # cudaError_t
@@ -73,7 +73,7 @@ class Failure:
 
 
 def failure_of(operation: str, error: BaseException, arguments: Sequence[Any]) -> Failure:
-    """Translate what the CPU said into what a card would have said.
+    """Translate what the CPU said into what a GPU would have said.
 
     Args:
         operation: such as "nll_loss_forward".

@@ -70,7 +70,7 @@ class Plan(NamedTuple):
 
     results: tuple[Same | View | New | Any, ...]
     single: bool
-    runs: bool  # False if only views are made, for which a card runs nothing either
+    runs: bool  # False if only views are made, for which a GPU runs nothing either
 
 
 @dataclass(frozen=True)

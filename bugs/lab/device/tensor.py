@@ -79,7 +79,7 @@ class SimulatedTensor(torch.Tensor):  # type: ignore[misc]
         return self.detach().cpu().tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """Refused unless `force`, as for a tensor on a card."""
+        """Refused unless `force`, as for a tensor on a GPU."""
         if force:
             return self.detach().cpu().numpy()
         raise TypeError(

@@ -65,7 +65,7 @@ def _size(pattern: str, text: str) -> int | None:
 
 
 def _of_torch(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
-    """Read PyTorch's sentence about a card, as it was worded before 2.1 and as it has been since."""
+    """Read PyTorch's sentence about a GPU, as it was worded before 2.1 and as it has been since."""
     if _TORCH.search(message) is None:
         return None
     tried = _size(r"Tried to allocate SIZE", message)

@@ -175,11 +175,11 @@ class Trial:
         cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if cards and self._spec.backend != "gloo":
             versions["NCCL"] = ".".join(map(str, torch.cuda.nccl.version()))
-            # A launcher may show each process no card but its own, which then is number 0.
+            # A launcher may show each process no GPU but its own, which then is number 0.
             index = 0 if cards == 1 else self._spec.local_rank
             self._notes.tell(versions=versions, device=f"cuda:{index}", cards=cards)
             if index >= cards:
-                self._notes.failed("device", "too few cards", f"{cards}")
+                self._notes.failed("device", "too few GPUs", f"{cards}")
                 return
             self._device = f"cuda:{index}"
             name = torch.cuda.get_device_name(index)

@@ -1,6 +1,6 @@
 """Lists the processes on each GPU through NVIDIA's management library (NVML) and its binding `nvidia-ml-py`.
 
-No framework is needed, and no CUDA context is made: asking takes no memory of a card.
+No framework is needed, and no CUDA context is made: asking takes no memory of a GPU.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NoCards(Exception):
     """There is no GPU or no driver; the message says which, in one line.
 
     Attributes:
-        looked: whether the answer is certain: no driver or no card, as opposed to no means of asking.
+        looked: whether the answer is certain: no driver or no GPU, as opposed to no means of asking.
     """
 
     def __init__(self, message: str, *, looked: bool) -> None:
@@ -41,25 +41,25 @@ class NoCards(Exception):
 
 
 def cards(library: Any = None) -> tuple[CardFacts, ...]:
-    """Return every card and its holders.
+    """Return every GPU and its holders.
 
     Args:
         library: what answers as the module `pynvml` does; that module itself if None.
 
     Raises:
-        NoCards: no driver, no card, or `nvidia-ml-py` is not installed.
+        NoCards: no driver, no GPU, or `nvidia-ml-py` is not installed.
     """
     library = _pynvml() if library is None else library
     try:
         library.nvmlInit()
     except library.NVMLError as error:
         raise NoCards(
-            f"No NVIDIA driver answers here ({error}), so there is no card to look at.", looked=True
+            f"No NVIDIA driver answers here ({error}), so there is no GPU to look at.", looked=True
         ) from None
     try:
         count = library.nvmlDeviceGetCount()
         if not count:
-            raise NoCards("The NVIDIA driver is there, but it knows of no card.", looked=True)
+            raise NoCards("The NVIDIA driver is there, but it knows of no GPU.", looked=True)
         driver = _text(library.nvmlSystemGetDriverVersion())
         return tuple(_card(library, index, driver) for index in range(count))
     finally:
@@ -72,7 +72,7 @@ def _pynvml() -> Any:
     except ImportError:
         if not _driver_is_there():
             raise NoCards(
-                "No NVIDIA driver is installed here, so there is no card to look at.", looked=True
+                "No NVIDIA driver is installed here, so there is no GPU to look at.", looked=True
             ) from None
         raise NoCards(
             f"Which process holds a GPU can be read only through nvidia-ml-py, which is not installed: {INSTALL}",
@@ -93,7 +93,7 @@ def _card(library: Any, index: int, driver: str) -> CardFacts:
     memory = library.nvmlDeviceGetMemoryInfo(handle)
     held: dict[int, int | None] = {}
     for name in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
-        with contextlib.suppress(library.NVMLError):  # not every card, or every permission, tells
+        with contextlib.suppress(library.NVMLError):  # not every GPU, or every permission, tells
             for process in getattr(library, name)(handle):
                 held[int(process.pid)] = None if process.usedGpuMemory is None else int(process.usedGpuMemory)
     holders = sorted((Holder(pid, size) for pid, size in held.items()), key=lambda h: -(h.size or 0))

@@ -80,7 +80,7 @@ class OutOfMemoryCrash:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it was a graphics card's memory that ran out."""
+        """Whether it was a GPU's memory that ran out."""
         return self.device.startswith("GPU")
 
 

@@ -31,7 +31,7 @@ Kind = Literal[
     "not a store",
     "store gone",
     "claimed twice",
-    "too few cards",
+    "too few GPUs",
     "no interface",
     "stuck",
     "wrong sum",
@@ -48,7 +48,7 @@ class NetworkFailure:
             answer``: no packet came back within the limit. ``elsewhere``: MASTER_ADDR is no address of rank
             0's host. ``port taken``: another program listens on MASTER_PORT
             of rank 0's host. ``not a store``: something else than rank 0 answers. ``store gone``: rank 0's store
-            no longer answers. ``claimed twice``: another process has this rank's number. ``too few cards``: the
+            no longer answers. ``claimed twice``: another process has this rank's number. ``too few GPUs``: the
             host has no GPU of that number. ``no interface``: the named interface is not there. ``stuck``: a call
             did not return within the limit. ``wrong sum``: an all-reduce gave a wrong result. Empty: `text` says
             it.

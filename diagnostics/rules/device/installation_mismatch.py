@@ -17,7 +17,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "architecture is newer, or older, than those it was compiled for.",
         (
             "compare torch.cuda.get_device_capability() with torch.cuda.get_arch_list()",
-            "install a build for a newer CUDA, for a new card; an older release of PyTorch, for an old one",
+            "install a build for a newer CUDA, for a new GPU; an older release of PyTorch, for an old one",
         ),
     ),
     "old driver": (
@@ -30,7 +30,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
     "no driver": (
         "No NVIDIA driver was found, so no GPU can be used.",
         (
-            "nvidia-smi, which must list the card; in a container start it with --gpus all",
+            "nvidia-smi, which must list the GPU; in a container start it with --gpus all",
             'device = "cuda" if torch.cuda.is_available() else "cpu"',
         ),
     ),
@@ -89,7 +89,7 @@ class InstallationMismatch(MessageRule):
     code that asks a library for a name that its installed version does not have.
 
     ## Why it is bad
-    PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a card
+    PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a GPU
     that is too new, or an extension built for another PyTorch fails at the first call, often far from the import.
 
     ## Example

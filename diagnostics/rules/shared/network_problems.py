@@ -85,7 +85,7 @@ _ONE_NUMBER_EACH = (
 
 
 def _device(rank: RankFacts, failure: NetworkFailure) -> Problem:
-    if failure.kind == "too few cards":
+    if failure.kind == "too few GPUs":
         return Problem(
             f"{capitalized(rank.place)} is to use {rank.device}, and PyTorch sees "
             f"{count_of(int(failure.text), 'GPU')} there, numbered from 0.",

@@ -18,7 +18,7 @@ READS = ("__getitem__", "__getitems__", "__iter__", "__call__", "__len__")
 DEEPEST = 8  # levels of containers and objects; what lies deeper is not compared
 LONGEST = 2000  # entries of a container that are compared one by one
 # Variables that differ between two plain runs, too: the shell's, what another process leaves of the zoo's
-# simulated card, and where torchrun's ranks meet.
+# simulated GPU, and where torchrun's ranks meet.
 VARYING = (
     "_",
     "SHLVL",

@@ -155,11 +155,11 @@ class TestGpu:
 
     def test_says_in_one_line_that_there_is_no_card(self, monkeypatch, capsys):
         def refuse(library=None):
-            raise nvml.NoCards("No NVIDIA driver is installed here, so there is no card to look at.", looked=True)
+            raise nvml.NoCards("No NVIDIA driver is installed here, so there is no GPU to look at.", looked=True)
 
         monkeypatch.setattr(nvml, "cards", refuse)
         assert main(["gpu"]) == 0
-        line = "No NVIDIA driver is installed here, so there is no card to look at."
+        line = "No NVIDIA driver is installed here, so there is no GPU to look at."
         assert capsys.readouterr().out == line + "\n"
         assert main(["gpu", "--format", "json"]) == 0
         report = json.loads(capsys.readouterr().out)
@@ -169,7 +169,7 @@ class TestGpu:
         code = main(["gpu"])
         printed = capsys.readouterr()
         assert code in (0, 1, 2)
-        assert ("GPU 0" in printed.out or "no card to look at" in printed.out) is (code != 2)
+        assert ("GPU 0" in printed.out or "no GPU to look at" in printed.out) is (code != 2)
         assert ("pip install nvidia-ml-py" in printed.err) is (code == 2)
 
     def test_says_what_to_install_where_a_card_cannot_be_asked(self, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""A step drawn on two clocks, and what the page says of a real card."""
+"""A step drawn on two clocks, and what the page says of a real GPU."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TestParts:
     def test_nothing_recorded_is_said_in_one_line(self) -> None:
         (only,) = recordings.parts(None)
         assert only.data == (  # type: ignore[union-attr]
-            "*Not yet recorded on a card.* On a machine that has one, `nox -s record-gpu` fills this place."
+            "*Not yet recorded on a GPU.* On a machine that has one, `nox -s record-gpu` fills this place."
         )
 
     def test_each_step_has_its_picture(self) -> None:

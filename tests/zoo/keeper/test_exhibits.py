@@ -52,7 +52,7 @@ def test_a_broken_script_runs_as_a_reader_runs_it() -> None:
     assert (code, said["verdict"]) == (0, "reproduced")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the shared card is kept by what Unix has")
+@pytest.mark.skipif(sys.platform == "win32", reason="the shared GPU is kept by what Unix has")
 class TestTheNotebookThatHoldsTheCard:
     """Cage 08 has a second process, and nothing of it may stay, however the first one ends."""
 

@@ -1,4 +1,4 @@
-"""What is written down of a card, and read again. The scripts run for real, on the simulated device."""
+"""What is written down of a GPU, and read again. The scripts run for real, on the simulated device."""
 
 from __future__ import annotations
 
@@ -134,6 +134,6 @@ class TestMain:
         monkeypatch.setattr(recording, "find_card", lambda: None)  # also on a machine that has one
         assert recording.main() == 1
         assert capsys.readouterr().err == (
-            "record-gpu: PyTorch finds no CUDA card here (torch.cuda.is_available() is False), so there is "
-            "nothing to record. Run it on a machine with a card.\n"
+            "record-gpu: PyTorch finds no CUDA GPU here (torch.cuda.is_available() is False), so there is "
+            "nothing to record. Run it on a machine with a GPU.\n"
         )

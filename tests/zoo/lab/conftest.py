@@ -1,4 +1,4 @@
-"""The simulated card, for the tests of whatever holds a part of it."""
+"""The simulated GPU, for the tests of whatever holds a part of it."""
 
 import pytest
 
@@ -7,6 +7,6 @@ from bugs.lab.shared_card import open_card
 
 @pytest.fixture
 def card(monkeypatch):
-    """A new card, which the processes that the test starts find, too."""
-    monkeypatch.setenv("ZOO_CARD", "")  # what it was comes back after the test, whatever the card writes there
+    """A new GPU, which the processes that the test starts find, too."""
+    monkeypatch.setenv("ZOO_CARD", "")  # what it was comes back after the test, whatever the GPU writes there
     return open_card()

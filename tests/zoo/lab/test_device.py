@@ -64,16 +64,16 @@ class TestDevice:
         with pytest.raises(LabError) as raised:
             lab.device()
         assert str(raised.value) == (
-            "ZOO_DEVICE=gpu: expected cuda, simulated or cpu. Unset it to use the card if there is one."
+            "ZOO_DEVICE=gpu: expected cuda, simulated or cpu. Unset it to use the GPU if there is one."
         )
 
-    @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
+    @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
     def test_a_card_that_is_not_there_is_refused(self, monkeypatch):
         monkeypatch.setenv("ZOO_DEVICE", "cuda")
         with pytest.raises(LabError) as raised:
             lab.device()
         assert str(raised.value) == (
-            "ZOO_DEVICE=cuda: PyTorch finds no card here (torch.cuda.is_available() is False). Unset it, or set "
+            "ZOO_DEVICE=cuda: PyTorch finds no GPU here (torch.cuda.is_available() is False). Unset it, or set "
             "ZOO_DEVICE=simulated, to use the simulated device."
         )
 

@@ -71,7 +71,7 @@ class TestInPyTorch:
     def test_it_says_what_it_does(self, done):
         first, second = done.stderr.splitlines()
         assert first.startswith("lab: This process may take 100 MiB more than the ")
-        assert first.endswith(" MiB that it holds now; the system refuses the rest, as a full card would.")
+        assert first.endswith(" MiB that it holds now; the system refuses the rest, as a full GPU would.")
         assert second.startswith("lab: This process may take 0.5 MiB more than the ")
 
     def test_other_processes_are_not_touched(self, done):
@@ -155,8 +155,8 @@ class TestElsewhere:
         with pytest.raises(LabError) as raised:
             memory_budget(megabytes=100)
         assert str(raised.value) == (
-            "A memory budget needs Linux, or a CUDA card; this system is 'darwin'. Run the exhibit in a Linux "
-            "container, in WSL 2, or on a machine with a card."
+            "A memory budget needs Linux, or a CUDA GPU; this system is 'darwin'. Run the exhibit in a Linux "
+            "container, in WSL 2, or on a machine with a GPU."
         )
 
     def test_a_system_that_ignores_the_limit_is_found_out(self, monkeypatch):
@@ -166,13 +166,13 @@ class TestElsewhere:
             memory_budget(megabytes=10)
         assert str(raised.value) == (
             "This system does not hold a process to a budget: it ignores RLIMIT_DATA, as Linux before 4.7, gVisor "
-            "and WSL 1 do. Run the exhibit on a plain Linux, in WSL 2, or on a machine with a CUDA card."
+            "and WSL 1 do. Run the exhibit on a plain Linux, in WSL 2, or on a machine with a CUDA GPU."
         )
 
     def test_a_real_card_is_held_to_it(self):
         torch = pytest.importorskip("torch")
         if not torch.cuda.is_available():
-            pytest.skip("no CUDA card")
+            pytest.skip("no CUDA GPU")
         with memory_budget(megabytes=200) as budget, pytest.raises(torch.cuda.OutOfMemoryError):
             torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
         assert budget.where == torch.cuda.get_device_name()

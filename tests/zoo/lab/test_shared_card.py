@@ -1,4 +1,4 @@
-"""The simulated card: its ledger under real processes, the two policies, and TensorFlow's own allocator."""
+"""The simulated GPU: its ledger under real processes, the two policies, and TensorFlow's own allocator."""
 
 import json
 import os
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs file lock
 
 class TestLedger:
     def test_a_new_card_is_free(self, card):
-        assert (card.name, card.holders(), card.free()) == ("Simulated 4 GB card", (), CAPACITY)
+        assert (card.name, card.holders(), card.free()) == ("Simulated 4 GB GPU", (), CAPACITY)
 
     def test_what_a_process_holds_replaces_what_it_held(self, card):
         card.hold(100 * MIB, "PyTorch")
@@ -39,8 +39,8 @@ class TestLedger:
         card.hold(4000 * MIB, "TensorFlow")
         process = start("from bugs.lab.shared_card import *\nopen_card().hold(100 << 20, 'PyTorch')")
         assert process.communicate(timeout=60)[1].splitlines()[-1] == (
-            "bugs.lab.shared_card.CardFull: Simulated 4 GB card: out of memory: 100 MiB wanted, 40 MiB of 4040 "
-            f"MiB free; process {os.getpid()} (TensorFlow) 4000 MiB holds the rest. (Only the card is simulated.)"
+            "bugs.lab.shared_card.CardFull: Simulated 4 GB GPU: out of memory: 100 MiB wanted, 40 MiB of 4040 "
+            f"MiB free; process {os.getpid()} (TensorFlow) 4000 MiB holds the rest. (Only the GPU is simulated.)"
         )
 
     @pytest.mark.parametrize("waited_for", [True, False], ids=["gone", "zombie"])
@@ -142,9 +142,7 @@ class TestBadInput:
     def test_more_than_the_card_has_is_refused_whoever_else_is_there(self, card):
         with pytest.raises(ValueError, match="hold") as raised:
             card.hold(CAPACITY + 1, "PyTorch")
-        assert (
-            str(raised.value) == "hold: 4236247041 bytes are more than the 4236247040 of the Simulated 4 GB card"
-        )
+        assert str(raised.value) == "hold: 4236247041 bytes are more than the 4236247040 of the Simulated 4 GB GPU"
 
     @pytest.mark.parametrize("limit", [0, -5, True, "100"])
     def test_a_memory_limit_is_a_number_above_0(self, card, limit):
@@ -165,7 +163,7 @@ class TestBadInput:
         with pytest.raises(LabError) as raised:
             open_card()
         assert str(raised.value) == (
-            "ZOO_CARD=/nowhere/card: there is no ledger of a simulated card (No such file or directory). Unset "
+            "ZOO_CARD=/nowhere/card: there is no ledger of a simulated GPU (No such file or directory). Unset "
             "ZOO_CARD, and the first process makes a new one."
         )
 
@@ -188,7 +186,7 @@ class TestBadInput:
         with pytest.raises(LabError) as raised:
             open_card().free()
         assert str(raised.value).startswith(
-            f"The ledger of the simulated card, {ledger}, cannot be read ({problem}"
+            f"The ledger of the simulated GPU, {ledger}, cannot be read ({problem}"
         )
         assert str(raised.value).endswith("Unset ZOO_CARD, and the first process makes a new one.")
 
@@ -312,7 +310,7 @@ class TestSharedCard:
             """
         )
         assert told["holders"] == [[True, 3540, "TensorFlow"], [False, 500, "TensorFlow"]]
-        assert told["nvml"] == ["Simulated 4 GB card", 0, [3540, 500]]
+        assert told["nvml"] == ["Simulated 4 GB GPU", 0, [3540, 500]]
         assert "OOM when allocating tensor with shape[90,262144] and type float" in told["error"]
         assert "by allocator bfc_cpu_allocator_for_gpu" in told["error"]
         assert told["smaller"] == 50
@@ -328,6 +326,6 @@ class TestSharedCard:
         error = process.communicate(timeout=240)[1]
         assert process.returncode == 1
         assert error.splitlines()[-1] == (
-            "TensorFlow had made tensors before this process was put on the simulated card, and its allocator "
+            "TensorFlow had made tensors before this process was put on the simulated GPU, and its allocator "
             "cannot be changed any more. Call lab.shared_card() right after the imports."
         )

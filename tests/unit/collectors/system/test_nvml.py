@@ -1,4 +1,4 @@
-"""Who holds a card, from answers recorded of NVIDIA's library, and from this machine's own processes."""
+"""Who holds a GPU, from answers recorded of NVIDIA's library, and from this machine's own processes."""
 
 import importlib
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ class NVMLError(Exception):
 
 
 class Recorded:
-    """Answers as the module `pynvml` does, with what it answered once on a machine with two cards."""
+    """Answers as the module `pynvml` does, with what it answered once on a machine with two GPUs."""
 
     NVMLError = NVMLError
 
@@ -92,14 +92,14 @@ class TestCards:
 
     def test_are_missed_in_one_line_without_a_card(self):
         library = Recorded(count=0)
-        with pytest.raises(NoCards, match="knows of no card"):
+        with pytest.raises(NoCards, match="knows of no GPU"):
             cards(library)
         assert library.open == 0
 
     @pytest.mark.parametrize(
         ("driver", "message"),
         [
-            (False, "No NVIDIA driver is installed here, so there is no card to look at."),
+            (False, "No NVIDIA driver is installed here, so there is no GPU to look at."),
             (
                 True,
                 "Which process holds a GPU can be read only through nvidia-ml-py, which is not installed: "

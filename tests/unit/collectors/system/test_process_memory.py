@@ -1,4 +1,4 @@
-"""The host's peak is this machine's own; the answers about cards are recorded ones."""
+"""The host's peak is this machine's own; the answers about GPUs are recorded ones."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ class TestCard:
     def test_is_what_tensorflow_used(self, monkeypatch):
         memory = {"GPU:0": {"current": 1, "peak": 5 * MIB}}
         config = SimpleNamespace(
-            list_physical_devices=lambda kind: ["a card"],
+            list_physical_devices=lambda kind: ["a GPU"],
             experimental=SimpleNamespace(get_memory_info=lambda name: memory[name]),
         )
         monkeypatch.delitem(sys.modules, "torch", raising=False)
