@@ -22,6 +22,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,7 @@ JUDGED = "judged, and below its threshold"
 NOT_FIRST = "named, behind another finding"
 LIMIT_S = 300  # of one program
 ENDS_S = 40  # for a launcher that is told to end, which gives its processes 30 seconds
+SLOWEST = 20  # that are printed: shorten them first
 STALL_S = 20  # a collective of a program that hangs gives up after 40 seconds
 
 
@@ -62,12 +64,14 @@ class Outcome:
         findings: rule and severity, in the order of the report, consequences after their cause.
         failure: why there is no report; empty if there is one.
         not_judged: by rule, what it would have needed.
+        seconds: until the report was there.
     """
 
     program: Program
     findings: tuple[tuple[str, str], ...] = ()
     failure: str = ""
     not_judged: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
 
     @property
     def is_named(self) -> bool:
@@ -137,15 +141,17 @@ def _ranks(path: Path) -> int:
 def run(program: Program) -> Outcome:
     """Run one program under `diagnose run`, in a folder of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         try:
             report, errors = (_report if program.ranks == 1 else _joined_report)(program, folder, environment)
         except subprocess.TimeoutExpired:
             return Outcome(program, failure=f"not over after {LIMIT_S} seconds")
+    took = time.monotonic() - started
     if not report:
-        return Outcome(program, failure=errors.strip().rpartition("\n")[2])
+        return Outcome(program, failure=errors.strip().rpartition("\n")[2], seconds=took)
     said = json.loads(report)
-    return Outcome(program, tuple(_flat(said["findings"])), "; ".join(said["faults"]), said["reasons"])
+    return Outcome(program, tuple(_flat(said["findings"])), "; ".join(said["faults"]), said["reasons"], took)
 
 
 def _report(program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
@@ -231,6 +237,10 @@ def show(outcomes: list[Outcome]) -> None:
         console.print(f"{len(alarmed)} of {len(healthy)} healthy programs alarmed")
         for outcome in alarmed:
             console.print(f"  alarm {outcome.program.path.stem}: {', '.join(outcome.alarms)}", soft_wrap=True)
+    slowest = sorted(outcomes, key=lambda outcome: -outcome.seconds)[:SLOWEST]
+    console.print(
+        "slowest:", ", ".join(f"{o.program.path.stem} {o.seconds:.0f} s" for o in slowest), soft_wrap=True
+    )
     for outcome in outcomes:
         if outcome.failure:
             console.print(f"  failed {outcome.program.path.stem}: {outcome.failure}", soft_wrap=True)
