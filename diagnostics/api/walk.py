@@ -103,7 +103,7 @@ class Walk:
         self._findings += found
 
     def _report(self) -> Report:
-        from diagnostics.facts.data import DatasetFacts
+        from diagnostics.facts.data import DatasetFacts, DatasetLength
         from diagnostics.facts.loss import TripletMargin
         from diagnostics.facts.pipeline import LossFacts, LossInputFacts, ModelFacts, OptimizerFacts, OutputFacts
         from diagnostics.facts.trials import TrialFacts
@@ -118,6 +118,7 @@ class Walk:
             crash=self._crash,
             facts=self.evaluator.known(
                 DatasetFacts,
+                DatasetLength,
                 OutputFacts,
                 LossFacts,
                 LossInputFacts,

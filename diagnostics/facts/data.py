@@ -53,6 +53,21 @@ class DatasetFacts:
 
 
 @dataclass(frozen=True)
+class DatasetLength:
+    """How long a dataset is whose rows were not read: its code could be noticed.
+
+    Attributes:
+        rows: its length.
+        batch_size: rows that a batch is made of.
+    """
+
+    described: ClassVar[str] = "the length of the dataset"
+
+    rows: int
+    batch_size: int
+
+
+@dataclass(frozen=True)
 class SplitFacts:
     """Training and evaluation rows, compared with each other.
 

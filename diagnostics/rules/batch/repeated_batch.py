@@ -10,7 +10,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import DrawnRows, Verdicts
-from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.data import DatasetFacts, DatasetLength
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.training import StepHistory
 
@@ -150,7 +150,7 @@ class RepeatedBatch(Rule):
             if not _left_over(dataset, size):
                 return None
             return self._of_the_dataset(
-                f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", dataset, size
+                f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", dataset.size, size
             )
         if drawn is None or drawn.rows < MANY_ROWS or dataset.distinct_rows is None:
             raise NotApplicable(f"needs {MANY_ROWS} rows of the batches")
@@ -158,20 +158,37 @@ class RepeatedBatch(Rule):
             return None
         return self._of_the_dataset(
             f"Of {drawn.rows:,} rows looked at, in {drawn.steps} batches, only {drawn.distinct:,} differ",
-            dataset,
+            dataset.size,
             drawn.distinct,
         )
 
-    def _of_the_dataset(self, seen: str, dataset: DatasetFacts, distinct: int) -> Finding:
+    @check
+    def from_length(self, steps: StepHistory, length: DatasetLength, verdicts: Verdicts) -> Finding | None:
+        """Compare a batch that every step used with the length of a dataset whose rows were not read.
+
+        A data set that gives whole batches, as of all points of an image, has a length that says nothing.
+        """
+        prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
+        if size != length.batch_size:
+            raise NotApplicable("needs batches of as many rows as the DataLoader puts together")
+        if not verdicts.complete or not verdicts.alone or (steps.passes > 1).any():
+            raise NotApplicable("needs a run of steps of one pass each that was not cut off")
+        if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
+            return None
+        return self._of_the_dataset(
+            f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", length.rows, size
+        )
+
+    def _of_the_dataset(self, seen: str, rows: int | None, distinct: int) -> Finding:
         return self.found(
-            f"{seen}. The dataset has {dataset.size:,} rows: the model learns nothing about the others. Unless "
+            f"{seen}. The dataset has {rows:,} rows: the model learns nothing about the others. Unless "
             "this tests whether the model can memorise a batch, the loop or the sampler does not go through the "
             "data.",
             fix=(
                 "for batch in loader: ...  # not next(iter(loader)), which always returns the first batch",
                 "let the sampler yield every index: RandomSampler(dataset)",
             ),
-            evidence={"size": dataset.size, "distinct_rows_drawn": distinct},
+            evidence={"size": rows, "distinct_rows_drawn": distinct},
         )
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import weakref
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, WeightedRandomSampler
 
+from diagnostics.collectors.isolation.harmless_code import Reading
 from diagnostics.collectors.pytorch.activations import last_activation, output_facts
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, private, sample_rows
@@ -28,7 +30,7 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.data import DatasetFacts, DatasetLength
 from diagnostics.facts.loss import BootstrappedTarget, FlattenedPair
 from diagnostics.facts.pipeline import (
     BatchFacts,
@@ -171,6 +173,9 @@ class FirstStepPipeline(Pipeline):
             raise CannotJudge("the DataLoader of this batch is not known")
         shuffled = is_shuffled(loader)
         if not is_plain(loader.dataset):
+            size = loader.batch_size
+            if size is not None and size > 1 and (length := _length(loader.dataset)) is not None:
+                yield DatasetLength(length, size)
             raise CannotJudge("reading rows now could change what the training reads")
         try:
             with random_states_kept(loader):
@@ -336,6 +341,18 @@ def is_plain(dataset: Any) -> bool:
     if type(dataset).__module__ == "datasets.arrow_dataset":
         return bool(dataset.format["type"] != "custom")
     return type(dataset) in (list, tuple, Tensor, np.ndarray, TensorDataset)
+
+
+def _length(dataset: Any) -> int | None:
+    """Return the length of a dataset; None where asking for it could be noticed."""
+    ask = getattr(type(dataset), "__len__", None)
+    if not isinstance(ask, FunctionType) or Reading().objection(ask.__get__(dataset), "its length") is not None:
+        return None
+    try:
+        length = ask(dataset)
+    except Exception:  # of a code that was only read
+        return None
+    return length if type(length) is int else None
 
 
 def _first_rows(prediction: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import DrawnRows, Verdicts
-from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.data import DatasetFacts, DatasetLength
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
 from tests.support.courses import history, judge
@@ -146,3 +146,26 @@ class TestBesideTheDataset:
     def test_needs_a_run_that_was_not_cut_off(self):
         with pytest.raises(NotApplicable, match="not cut off"):
             self.course(rows(512, 512, 2000), verdicts=Verdicts(frozenset(), frozenset(), complete=False))
+
+
+class TestFromLength:
+    """Of a dataset whose rows were not read, because its code could be noticed."""
+
+    def judged(self, length, batch_size=32, prints=7):
+        run = history([1.0] * 60, prints=np.full(60, prints, np.uint64) if np.ndim(prints) == 0 else prints)
+        return judge(RULE.from_length, run, DatasetLength(length, batch_size), Verdicts(frozenset(), frozenset()))
+
+    def test_warns_where_an_iterator_is_made_in_each_step(self):
+        finding = self.judged(1600)
+        assert finding.severity == "warning"
+        assert finding.message.startswith(
+            "All 60 steps used the same batch of 32 examples. The dataset has 1,600 rows:"
+        )
+
+    def test_silent_on_a_dataset_of_a_few_batches_and_on_batches_that_differ(self):
+        assert self.judged(127) is None
+        assert self.judged(1600, prints=np.arange(1, 61, dtype=np.uint64)) is None
+
+    def test_a_dataset_that_gives_whole_batches_is_not_judged(self):
+        with pytest.raises(NotApplicable, match="as many rows as the DataLoader puts together"):
+            self.judged(1000, batch_size=2)
