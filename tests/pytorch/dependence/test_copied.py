@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import nn
 
@@ -34,6 +36,20 @@ def test_a_language_model_whose_targets_are_not_shifted_copies_them():
     target = tokens()
     facts = measured(lambda x, embed: embed(x), identity(20), inputs=(target,), target=target.reshape(-1))
     assert (facts.copy.share, facts.copy.source) == (1.0, None)
+
+
+def test_targets_that_a_model_is_given_for_its_loss_are_no_input():
+    """As in the style of `logits, loss = model(x, targets)`."""
+    target = tokens()
+    model = Lambda(lambda x, _, embed: embed(x), identity(20))
+    asked = subject(model, target, target.clone(), target=target.reshape(-1), predicts_tokens=True)
+    named = dict(zip(("x", "targets"), asked.inputs.values(), strict=True))
+    call = asked.call
+    asked = replace(
+        asked, inputs=named, call=lambda m, given: call(m, dict(zip("01", given.values(), strict=True)))
+    )
+    copied = measure(asked).copy
+    assert (copied.input, copied.share, copied.source) == ("x", 1.0, None)
 
 
 def test_an_autoencoder_is_not_judged():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.facts.dependence import CopyFacts
 
 from .examples import Unclear
@@ -34,7 +35,11 @@ def compare_copy(subject: Subject) -> CopyFacts:
     other = kinds[torch.randint(len(kinds), (rows, length), generator=generator)]
     answers = _answers(subject, {**inputs, name: other}, rows, length)
     share = float((answers.argmax(-1) == other).float().mean())
-    sources = [given for given, t in inputs.items() if given != name and _are_tokens(t)]
+    sources = [
+        given
+        for given, t in inputs.items()
+        if given != name and _are_tokens(t) and not (given in LABEL_NAMES and _equals(t, tokens[:rows]))
+    ]
     if any(_is_later(subject.inputs[given], tokens) for given in sources):
         raise Unclear("another input holds the targets one position later, as a decoder is taught")
     if not sources:
@@ -60,9 +65,15 @@ def _same(subject: Subject) -> str:
         counted = torch.ones_like(wanted, dtype=torch.bool) if ignored is None else wanted != ignored
         if int(counted.sum()) >= LEAST_COMPARED and bool((wanted == tensor)[counted].all()):
             found.append(name)
+    if len(found) > 1:  # a model that computes its own loss is given the targets as well
+        found = [name for name in found if name not in LABEL_NAMES]
     if len(found) != 1:
         raise Unclear("the targets are not the tokens of one of the inputs")
     return found[0]
+
+
+def _equals(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and bool((one == other).all())
 
 
 def _is_later(other: Tensor, tokens: Tensor) -> bool:
