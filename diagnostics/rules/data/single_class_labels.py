@@ -18,6 +18,8 @@ MIN_ROWS = 20
 NEXT_TO_NOTHING = 0.02
 # Integers of a regression. A minimum and a maximum scaled to 0 and 1 leave one 1 when the fractions are cut off.
 ROUNDED_ROWS = 100
+# Mean squared deviation of targets that are equal, for what float32 rounds where they come out of a gradient.
+SAME = 1e-12
 
 
 class SingleClassLabels(MessageRule):
@@ -26,9 +28,9 @@ class SingleClassLabels(MessageRule):
     ## What it does
     Compares the labels of the rows that were read with each other. It is an error if the whole dataset was read,
     and a warning if only some rows were: a sample of the whole dataset, or the first ones. Labels of a binary
-    cross entropy are read off the gradients of the steps sampled in a watched run, whatever their type. Under a
-    squared or absolute error it looks for integers that are all 0, but for one 1: what a cast leaves of numbers
-    from 0 to 1.
+    cross entropy, or of a squared error with one output, are read off the gradients of the steps sampled in a
+    watched run, whatever their type. Under a squared or absolute error it looks for integers that are all 0, but
+    for one 1: what a cast leaves of numbers from 0 to 1.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
@@ -47,7 +49,8 @@ class SingleClassLabels(MessageRule):
 
     ## Thresholds
     At least 20 rows (our choice): with two equally common classes, that many rows have the same label by chance
-    once in 500,000 times. Of targets that were cast to integers at least 100 rows.
+    once in 500,000 times. Of targets under a squared error at least 100 rows; they are equal if they deviate from
+    their mean by a millionth, or by a millionth of it: float32 rounds what is read off a gradient.
 
     ## Known problems
     With a single output, a sigmoid, the first rows are a note: adversarial training fits a model to one label at a
@@ -63,7 +66,7 @@ class SingleClassLabels(MessageRule):
     """
 
     severity = "error"
-    causes = ("constant-predictions", "class-imbalance", "unused-classes")
+    causes = ("constant-predictions", "class-imbalance", "unused-classes", "not-learning")
 
     @check
     def from_dataset(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
@@ -103,10 +106,12 @@ class SingleClassLabels(MessageRule):
     @check
     def from_targets(self, targets: TargetHistory, verdicts: Verdicts) -> Finding | None:
         """Look at the labels that a binary cross entropy was given in the steps sampled."""
-        if targets.kind != "binary_cross_entropy" or targets.outputs != 1:
-            raise NotApplicable("needs a binary cross entropy with one output")
+        if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
+            raise NotApplicable("needs a binary cross entropy, or a squared error, with one output")
         if not verdicts.alone:
             raise NotApplicable("needs a model that is not trained in turn with another")
+        if targets.kind == "mean_squared_error":
+            return self._only_number(targets)
         if targets.only_target not in (0.0, 1.0):
             return None
         return self.found(
@@ -119,6 +124,26 @@ class SingleClassLabels(MessageRule):
             ),
             evidence={"label": targets.only_target, "examples": targets.examples},
             severity="warning" if targets.only_target == 0 else "note",
+        )
+
+    def _only_number(self, targets: TargetHistory) -> Finding | None:
+        """Look for a regression whose targets are one and the same number."""
+        value = targets.only_target
+        if value is None or targets.examples < ROUNDED_ROWS:
+            return None
+        if targets.constant_losses.max() > SAME * max(1.0, value**2):
+            return None  # small numbers that differ, such as returns by the minute
+        return self.found(
+            f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
+            f"{value:.4g}. From one number the model can only learn a constant answer, and its loss "
+            "falls to almost 0. A cast to integers does that to numbers between 0 and 1, and so does a column "
+            "that is not the one to be predicted.",
+            fix=(
+                "targets.float()  # from the start: not .long() or .int(), which cut off the fractions",
+                "print ten targets as the model gets them",
+            ),
+            evidence={"target": value, "examples": targets.examples},
+            severity="warning",
         )
 
     @check

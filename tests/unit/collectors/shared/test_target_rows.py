@@ -27,6 +27,7 @@ class TestOnlyTarget:
     def test_is_the_value_of_all_rows(self):
         assert only_target(np.zeros((40, 1))) == 0
         assert only_target(np.ones((40, 1))) == 1
+        assert only_target(np.full((40, 1), -2.5)) == -2.5
 
     def test_is_not_known_of_several(self):
         assert only_target(RNG.integers(2, size=(40, 1))) is None

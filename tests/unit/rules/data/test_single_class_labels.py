@@ -85,9 +85,10 @@ class TestFromDataset:
             RULE.from_dataset(rows, OutputFacts((8, 1), num_classes))
 
 
-def binary(only_target, kind="binary_cross_entropy", outputs=1, alone=True):
+def binary(only_target, kind="binary_cross_entropy", outputs=1, alone=True, deviation=0.0):
     steps = np.arange(0, 200, 20)
-    targets = TargetHistory(kind, steps, steps * 0.0, steps * 0.0, 640, outputs, only_target=only_target)
+    of_constant = np.full(steps.shape, deviation)
+    targets = TargetHistory(kind, steps, steps * 0.0, of_constant, 640, outputs, only_target=only_target)
     return RULE.from_targets(targets, Verdicts(frozenset(), frozenset(), alone=alone))
 
 
@@ -111,7 +112,24 @@ class TestFromTargets:
         with pytest.raises(NotApplicable, match="not trained in turn"):
             binary(0.0, alone=False)
         with pytest.raises(NotApplicable, match="needs a binary cross entropy"):
-            binary(0.0, kind="mean_squared_error")
+            binary(0.0, outputs=2)
+        with pytest.raises(NotApplicable, match="or a squared error"):
+            binary(0.0, kind="cross_entropy")
+
+    def test_tells_of_a_regression_to_one_number(self):
+        finding = binary(0.0, kind="mean_squared_error")
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "All targets of the 640 examples in 10 sampled steps are 0. From one number the model can only learn "
+            "a constant answer, and its loss falls to almost 0. A cast to integers does that to numbers between 0 "
+            "and 1, and so does a column that is not the one to be predicted."
+        )
+        assert "are -2.5." in binary(-2.5, kind="mean_squared_error").message
+
+    def test_silent_on_numbers_that_differ_by_little(self):
+        """Returns by the minute, which are 0 to three digits."""
+        assert binary(0.0, kind="mean_squared_error", deviation=3e-4**2) is None
+        assert binary(None, kind="mean_squared_error") is None
 
 
 class TestFromScaledTargets:
