@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import Verdicts
 from diagnostics.facts.layers import INPUT_OF, ActivationFacts, ActivityFacts, LayerActivity, LayerFacts
-from diagnostics.facts.pipeline import BatchFacts, ModelFacts
-from diagnostics.facts.training import LossHistory
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory
 from diagnostics.rules.shared.loss_curve import has_fallen
+from diagnostics.text.join import listed
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
 DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in our measurements
@@ -16,6 +20,7 @@ MIN_UNITS = 32  # with 16 units, 15 are dead by chance once in 4,000 layers, and
 MIN_EXAMPLES_IN_ALL = 64  # of the sampled batches of a run, for a layer that is zero as a whole
 MIN_EXAMPLES = 8  # a unit that is zero for fewer examples may respond to others
 LAYERS_NAMED = 5
+MISSED = 20  # examples of a class that is never answered, in the second half of the run
 LASTING = 3  # the latest sampled batches, in all of which the units must be dead
 
 
@@ -26,7 +31,8 @@ class DeadUnits(Rule):
     Checks the output of each layer that ends in a ReLU or a ReLU6, for one batch. A unit (a channel, in a
     convolution) counts as dead if it is zero for every example and every position. In a watched run of PyTorch, it
     must be dead in the last 3 sampled batches; there the input of a layer counts, too, if it comes straight from a
-    ReLU that is no module, such as `torch.relu`.
+    ReLU that is no module, such as `torch.relu`. Where a ReLU makes the scores that a cross entropy takes for
+    logits, it looks for classes that are never answered: their unit is dead.
 
     ## Why it is bad
     Where a ReLU outputs zero its gradient is zero too. A unit that is zero for every example gets no gradient, so
@@ -70,7 +76,8 @@ class DeadUnits(Rule):
     layer, and deep in the network a unit is active for all of them or for none. Layers of 16 units reached 94% by
     chance, hence the minimum of 32 units. In a watched run, a loss that falls makes it a note; and a layer of any
     size counts if all of its units were zero in at least the last 3 sampled batches, of 64 examples together: such
-    a layer passes nothing on.
+    a layer passes nothing on. A class behind a ReLU has at least 20 examples in the second half of the run, and is
+    the answer to none.
 
     ## Known problems
     A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its units
@@ -179,6 +186,38 @@ class DeadUnits(Rule):
             },
             severity="note" if pretrained or has_fallen(losses) else None,
             step=int(first.steps[since]),
+        )
+
+    @check
+    def from_answers(
+        self,
+        answers: PredictionFacts,
+        steps: StepHistory,
+        outputs: OutputFacts,
+        loss: LossFacts,
+        verdicts: Verdicts,
+    ) -> Finding | None:
+        """Look for classes that a ReLU before the loss has cut off, when the run is over."""
+        if not verdicts.complete:
+            raise NotApplicable("needs a run that was not cut off")
+        if outputs.last_activation != "relu" or loss.kind != "cross_entropy" or loss.reads != "logits":
+            raise NotApplicable("needs a cross entropy of scores that come out of a ReLU")
+        late = answers.steps >= steps.total_steps / 2
+        given, labels = answers.answers[late].sum(axis=0), answers.labels[late].sum(axis=0)
+        missed = np.flatnonzero((given == 0) & (labels >= MISSED))
+        if not missed.size:
+            return None
+        classes = listed([str(number) for number in missed], most=LAYERS_NAMED)
+        one = missed.size == 1
+        return self.found(
+            f"The scores that cross_entropy takes for logits come out of a ReLU, and class{'' if one else 'es'} "
+            f"{classes} {'is' if one else 'are'} never the answer in the second half of the run, to "
+            f"{int(labels[missed].sum()):,} examples sampled of {'it' if one else 'them'}. A score of 0 is the "
+            "lowest that a ReLU gives, and has no gradient: a class whose score is 0 for every example is not "
+            "learned any more, and none can be ruled out by a negative score.",
+            fix="leave out the ReLU after the last layer: cross_entropy takes any numbers",
+            evidence={"classes": missed.tolist(), "examples": int(labels[missed].sum())},
+            step=int(answers.steps[late][0]),
         )
 
 

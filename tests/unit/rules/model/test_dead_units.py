@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
 from diagnostics.facts.layers import ActivationFacts, ActivityFacts, LayerActivity, LayerFacts
-from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.rules.model.dead_units import DeadUnits
-from tests.support.courses import judge
+from tests.support.courses import answers, history, judge
 
 RULE = DeadUnits()
 BATCH = BatchFacts(32, {"0": np.zeros((32, 64))})
@@ -115,3 +116,37 @@ class TestWhileTraining:
         with pytest.raises(NotApplicable):
             judge(RULE.from_activity, activity([3, *[4] * 15], units=4, examples=4))
         assert judge(RULE.from_activity, activity([3, *[4] * 16], units=4, examples=4)) is not None
+
+
+class TestFromAnswers:
+    """Of a ReLU between the last layer and a cross entropy."""
+
+    def judged(self, given, activation="relu", labels=(16, 16, 32), complete=True):
+        return judge(
+            RULE.from_answers,
+            history([1.0] * 100),
+            answers([1.0] * 5, labels, given=given),
+            OutputFacts((32, 3), 3, last_activation=activation),
+            LossFacts(1.1, "cross_entropy", reads="logits"),
+            Verdicts(frozenset(), frozenset(), complete=complete),
+        )
+
+    def test_names_the_classes_that_are_never_answered(self):
+        finding = self.judged((32, 0, 32))
+        assert (finding.rule, finding.severity) == ("dead-units", "warning")
+        assert finding.message.startswith(
+            "The scores that cross_entropy takes for logits come out of a ReLU, and class 1 is never the answer "
+            "in the second half of the run, to "
+        )
+        assert finding.fix.startswith("leave out the ReLU")
+        assert "classes 0 and 1 are never" in self.judged((0, 0, 64)).message
+
+    def test_silent_where_every_class_is_answered_or_the_missed_one_is_rare(self):
+        assert self.judged((31, 1, 32)) is None
+        assert self.judged((32, 0, 32), labels=(31, 1, 32)) is None
+
+    def test_needs_a_relu_and_a_run_to_its_end(self):
+        with pytest.raises(NotApplicable, match="that come out of a ReLU"):
+            self.judged((32, 0, 32), activation="linear")
+        with pytest.raises(NotApplicable, match="cut off"):
+            self.judged((32, 0, 32), complete=False)
