@@ -27,6 +27,9 @@ from .layers import (
 from .nonfinite import FrameFacts, OriginFacts
 from .written import SettingFacts
 
+OF_RECURRENT = " layer "
+"""In the name of a layer: between a recurrent module and the number of its layer. No path has a space."""
+
 
 @dataclass(frozen=True)
 class StepHistory:
@@ -85,7 +88,8 @@ class LossHistory:
 class GradientHistory:
     """The gradients that the optimizer stepped on: of the k kept steps in which they could be measured.
 
-    A layer is a module that holds trainable parameters of its own.
+    A layer is a module that holds trainable parameters of its own; of a recurrent module, each of its layers and
+    directions is one.
 
     Attributes:
         layers: names, in the order in which the model defines them, which is mostly the order of execution.

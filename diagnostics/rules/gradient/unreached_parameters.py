@@ -9,7 +9,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.pipeline import GradientFacts
-from diagnostics.facts.training import GradientHistory, StepHistory, UpdateHistory
+from diagnostics.facts.training import OF_RECURRENT, GradientHistory, StepHistory, UpdateHistory
 from diagnostics.text.names import describe_parameters
 
 # Of all trainable scalars. BERT's pooler, unused in many healthy models, is 0.5 % of BERT-base; a mask embedding
@@ -34,7 +34,8 @@ class UnreachedParameters(Rule):
     A gradient of zero counts as a gradient.
 
     In a watched run: lists the layers of an optimizer whose gradient was exactly 0 in every known step and whose
-    weights have not changed, while other layers learned.
+    weights have not changed, while other layers learned. Of a recurrent module each layer and direction counts by
+    itself.
 
     ## Why it is bad
     They keep their initial values while the rest learns around them. Often a `.detach()`, a layer missing from
@@ -153,13 +154,25 @@ class UnreachedParameters(Rule):
         none = [name for name, of in zip(gradients.layers, silent & ~gradients.reached, strict=True) if of]
         one = len(zero) == 1
         also = f" No path leads from the loss to {_listed(none)}." if none else ""
+        recurrent = all(OF_RECURRENT in name for name in zero)
+        why = (
+            "Nothing that it gives is used: the output or state that the model goes on with is of another layer "
+            "or direction"
+            if recurrent
+            else "Something on it multiplies by 0: units that are dead or saturated, weights that are all 0, a "
+            "softmax over one number, or a factor of 0"
+        )
         return self.found(
             f"{len(zero)} of the {count} layers that the optimizer holds got gradients of exactly 0 in all of the "
             f"{len(gradients.steps):,} known steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have not "
             "changed since the first sample, while the other layers learned. A path leads from the loss to "
-            f"{'it' if one else 'them'}, and something on it multiplies by 0: units that are dead or saturated, "
-            f"weights that are all 0, or a factor of 0.{also}",
+            f"{'it' if one else 'them'}. {why}.{also}",
             fix=(
+                "h_n[-1]  # of a stack: the last layer's state, where h_n[0] is the first layer's",
+                "torch.cat([h_n[-2], h_n[-1]], dim=1)  # of two directions: both of the last layer",
+            )
+            if recurrent
+            else (
                 "look at what follows these layers: a ReLU whose inputs are negative, a layer of zeros, a mask",
                 "a smaller learning rate, if these units died in training; LeakyReLU or GELU",
             ),

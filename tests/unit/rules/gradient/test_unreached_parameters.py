@@ -114,10 +114,24 @@ class TestFiresWhileTraining:
         assert finding.message == (
             "2 of the 4 layers that the optimizer holds got gradients of exactly 0 in all of the 60 known steps: "
             "stem and body. Their weights have not changed since the first sample, while the other layers "
-            "learned. A path leads from the loss to them, and something on it multiplies by 0: units that are "
-            "dead or saturated, weights that are all 0, or a factor of 0. No path leads from the loss to spare."
+            "learned. A path leads from the loss to them. Something on it multiplies by 0: units that are "
+            "dead or saturated, weights that are all 0, a softmax over one number, or a factor of 0. No path "
+            "leads from the loss to spare."
         )
         assert finding.evidence["without_a_path"] == ["spare"]
+
+    def test_on_the_upper_layer_of_a_stack_whose_first_state_is_read(self):
+        layers = ["embedding", "lstm layer 1", "lstm layer 2", "fc"]
+        reached = np.ones(4, bool)
+        finding = judge(UnreachedParameters().from_history, history(layers[2:3], layers, reached=reached))
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "1 of the 4 layers that the optimizer holds got gradients of exactly 0 in all of the 60 known steps: "
+            "lstm layer 2. Its weights have not changed since the first sample, while the other layers learned. A "
+            "path leads from the loss to it. Nothing that it gives is used: the output or state that the model "
+            "goes on with is of another layer or direction."
+        )
+        assert finding.fix.startswith("h_n[-1]")
 
 
 class TestSilentWhileTraining:

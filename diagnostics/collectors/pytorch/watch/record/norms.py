@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -11,8 +12,10 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.facts.array import Array
+from diagnostics.facts.training import OF_RECURRENT
 
 Item = TypeVar("Item")
+RECURRENT = re.compile(r"_l(\d+)(_reverse)?$")  # weight_ih_l0, bias_hh_l1_reverse
 
 
 class Layers:
@@ -22,13 +25,15 @@ class Layers:
 
     Attributes:
         parameters: by name.
-        names: of the layers: the modules that own a parameter, in order.
+        names: of the layers: the modules that own a parameter, in order. Of a recurrent module each of its layers
+            and directions is one.
         of_parameter: integers (parameters,), the number of its layer for each.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        owners = [name.rpartition(".")[0] or type(model).__name__ for name in self.parameters]
+        stacks = {path for path, module in model.named_modules() if _has_parts(module)}
+        owners = [_owner(name, stacks, type(model).__name__) for name in self.parameters]
         self.names = tuple(dict.fromkeys(owners))
         self.of_parameter = np.array([self.names.index(owner) for owner in owners], dtype=np.int64)
         self._numbers = {id(p): number for number, p in enumerate(self.parameters.values())}
@@ -85,6 +90,25 @@ class Layers:
     def sizes(self) -> Array:
         """Return integers (parameters,): the scalars in each."""
         return np.array([local(p).numel() for p in self.parameters.values()])
+
+
+def _owner(name: str, stacks: set[str], whole: str) -> str:
+    """Return the layer of a parameter: ``encoder.linear``, ``encoder.lstm layer 2, backward``.
+
+    Args:
+        name: of the parameter.
+        stacks: the paths of recurrent modules with several parts.
+        whole: the name of the model itself.
+    """
+    owner, _, own = name.rpartition(".")
+    found = RECURRENT.search(own) if owner in stacks else None
+    if found is None:
+        return owner or whole
+    return f"{owner or whole}{OF_RECURRENT}{int(found[1]) + 1}{', backward' if found[2] else ''}"
+
+
+def _has_parts(module: nn.Module) -> bool:
+    return isinstance(module, nn.RNNBase) and (module.num_layers > 1 or module.bidirectional)
 
 
 def taken(pending: list[Item]) -> list[Item]:
