@@ -275,6 +275,7 @@ class DependenceFacts:
         random_state: of a recurrent layer; None if there is none.
         first_step_of: steps in a sequence of which the first alone changes the answer; None if that is not so, or
             not known.
+        last_step_of: the same of the last step.
     """
 
     described: ClassVar[str] = "what the answers depend on"
@@ -303,3 +304,4 @@ class DependenceFacts:
     order: OrderFacts | None = None
     random_state: RandomStateFacts | None = None
     first_step_of: int | None = None
+    last_step_of: int | None = None

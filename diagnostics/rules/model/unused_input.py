@@ -38,7 +38,7 @@ class UnusedInput(Rule):
     None: not one bit may change, and at least one other input must matter. An input of which the first example
     alone is used must change no bit either, where that of all others is replaced. Of a recurrent net that reads
     forward, and gives one answer for a sequence of 4 steps or more, the same is tried with all steps but the
-    first.
+    first, and with all but the last.
 
     ## Known problems
     An input that a model takes and leaves out on purpose, as in an ablation, is reported; ignore the rule there.
@@ -78,10 +78,10 @@ class UnusedInput(Rule):
 
     @check
     def from_steps(self, dependence: DependenceFacts) -> Finding | None:
-        """Look for a model that reads a sequence and answers by its first step."""
+        """Look for a model that reads a sequence and answers by its first step, or by its last."""
         steps = dependence.first_step_of
         if steps is None:
-            return None
+            return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(
             f"The model reads sequences of {steps} steps with a layer that goes forward, and its answers depend "
             "on the first step alone: replacing all later ones changes no bit of any answer. The output at the "
@@ -89,6 +89,18 @@ class UnusedInput(Rule):
             fix=(
                 "out[:, -1] with batch_first=True, out[-1] without, or the layer's last hidden state: h[-1]",
                 "of padded sequences the output at the last step of each: pack_padded_sequence, and h[-1]",
+            ),
+            evidence={"steps": steps},
+        )
+
+    def _of_last(self, steps: int) -> Finding:
+        return self.found(
+            f"The model reads sequences of {steps} steps, and its answers depend on the last step alone: "
+            "replacing all earlier ones changes no bit of any answer. A hidden state that is made anew at each "
+            "step, or left out of the call, forgets the steps before.",
+            fix=(
+                "h = cell(x[:, t], h)  # with h set to zeros once, before the loop",
+                "out, state = rnn(x[:, t : t + 1], state)",
             ),
             evidence={"steps": steps},
         )

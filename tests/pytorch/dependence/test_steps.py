@@ -55,3 +55,37 @@ def test_the_first_word_alone_is_seen():
 )
 def test_nothing_where_later_steps_are_used(function, rnn):
     assert first_step_of(function, rnn) is None
+
+
+class Cells(nn.Module):
+    def __init__(self, remembers):
+        super().__init__()
+        self.cell, self.head, self.remembers = nn.GRUCell(6, 8), nn.Linear(8, 3), remembers
+
+    def forward(self, x):
+        h = None
+        for t in range(x.size(1)):
+            h = self.cell(x[:, t], h if self.remembers else None)
+        return self.head(h)
+
+
+def called_step_by_step(x, rnn, head):
+    for t in range(x.size(1)):
+        out, _ = rnn(x[:, t : t + 1])
+    return head(out[:, -1])
+
+
+def test_a_state_that_is_made_anew_leaves_the_last_step_alone():
+    torch.manual_seed(0)
+    facts = measure(subject(Cells(False), SERIES, target=TARGET))
+    assert (facts.first_step_of, facts.last_step_of) == (None, 9)
+    stepwise = Lambda(called_step_by_step, nn.LSTM(6, 8, batch_first=True), nn.Linear(8, 3))
+    assert measure(subject(stepwise, SERIES, target=TARGET)).last_step_of == 9
+
+
+def test_a_state_that_is_handed_on_is_none():
+    torch.manual_seed(0)
+    facts = measure(subject(Cells(True), SERIES, target=TARGET))
+    assert (facts.first_step_of, facts.last_step_of) == (None, None)
+    whole = Lambda(lambda x, rnn, head: head(rnn(x)[0][:, -1]), nn.LSTM(6, 8, batch_first=True), nn.Linear(8, 3))
+    assert measure(subject(whole, SERIES, target=TARGET)).last_step_of is None

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .examples import Axis, Unclear, counts_examples, cut, replaced
 from .subject import Inputs, Subject, largest_change
@@ -58,18 +58,19 @@ def compare_inputs(subject: Subject, axis: Axis) -> tuple[dict[str, float], tupl
     return changes, tuple(of_first)
 
 
-def compare_steps(subject: Subject, axis: Axis) -> int | None:
-    """Replace all steps of a sequence but the first, of a model with recurrent layers that read forward only.
+def compare_steps(subject: Subject, axis: Axis) -> tuple[int | None, int | None]:
+    """Replace all steps of a sequence but one, of a model with recurrent layers that read forward only.
 
     Returns:
-        The number of steps, where those after the first change no answer; None where they do.
+        The number of steps, where those after the first change no answer, None where they do; and the same of
+        those before the last, which a hidden state that is made anew at each step never reaches.
 
     Raises:
         Unclear: this cannot be tested.
         OutOfTime: the time is over.
     """
-    layers = [module for module in subject.model.modules() if isinstance(module, nn.RNNBase)]
-    if not layers or any(layer.bidirectional for layer in layers):
+    layers = [m for m in subject.model.modules() if isinstance(m, nn.RNNBase | nn.RNNCellBase)]
+    if not layers or any(isinstance(layer, nn.RNNBase) and layer.bidirectional for layer in layers):
         raise Unclear("needs recurrent layers that read forward only")
     time = 1 - axis.of_inputs
     first = cut(subject.inputs, axis, torch.arange(axis.sizes[0]), axis.whole)
@@ -85,17 +86,23 @@ def compare_steps(subject: Subject, axis: Axis) -> int | None:
         raise Unclear("needs one answer for a sequence")
     (name,), (steps,) = named, length
     others = cut(subject.inputs, axis, replaced(axis), axis.whole)[name]
-    later, begun = first[name].clone(), others.clone()
-    later.narrow(time, 1, steps - 1).copy_(others.narrow(time, 1, steps - 1))
-    begun.narrow(time, 1, steps - 1).copy_(first[name].narrow(time, 1, steps - 1))
-    if any(torch.equal(one, first[name]) for one in (later, begun)):
-        raise Unclear("needs sequences that differ")
+    alone = [_only(subject, first, name, others, time, step) for step in (0, steps - 1)]
+    return steps if alone[0] else None, steps if alone[1] else None
+
+
+def _only(subject: Subject, first: Inputs, name: str, others: Tensor, time: int, step: int) -> bool:
+    """Whether the answers depend on one step of a sequence, and on no other; False where that cannot be seen."""
+    without, within = others.clone(), first[name].clone()
+    without.select(time, step).copy_(first[name].select(time, step))
+    within.select(time, step).copy_(others.select(time, step))
+    if any(torch.equal(one, first[name]) for one in (without, within)):  # such as a last step that is padding
+        return False
     before = subject.ask(first)
-    if largest_change(before, subject.ask({name: begun})) == 0 or largest_change(
-        before, subject.ask({name: later})
+    if largest_change(before, subject.ask({name: within})) == 0 or largest_change(
+        before, subject.ask({name: without})
     ):
-        return None
-    return None if _change_at_all(subject, first, {name: later}) else int(steps)
+        return False
+    return not _change_at_all(subject, first, {name: without})
 
 
 def _change_at_all(subject: Subject, first: Inputs, other: Inputs) -> float:

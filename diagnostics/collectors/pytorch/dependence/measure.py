@@ -62,8 +62,10 @@ def measure(subject: Subject) -> DependenceFacts:
             facts = _part(why_not, "examples", compare_examples, subject, found) or facts
             inputs, of_first = _part(why_not, "inputs", compare_inputs, subject, found[0]) or ({}, ())
             linear = _part(why_not, "linear", find_linear, subject, found[0])
-            steps = _part(why_not, "steps", compare_steps, subject, found[0]) if len(found) == 1 else None
-            facts = replace(facts, inputs=inputs, of_first=of_first, linear=linear, first_step_of=steps)
+            of_steps = _part(why_not, "steps", compare_steps, subject, found[0]) if len(found) == 1 else None
+            begin, end = of_steps or (None, None)
+            facts = replace(facts, inputs=inputs, of_first=of_first, linear=linear)
+            facts = replace(facts, first_step_of=begin, last_step_of=end)
         future = _part(why_not, "future", compare_future, subject)
         padding = _part(why_not, "padding", compare_padding, subject)
         order = _part(why_not, "order", compare_order, subject)
