@@ -315,5 +315,14 @@ class BaselineFacts:
     notes: tuple[str, ...] = ()
 
 
-DataFact = DatasetFacts | SplitFacts | WorkerFacts | RowOrder | RereadFacts | ShuffledSplit | ShuffledPredictions
+DataFact = (
+    DatasetFacts
+    | DatasetLength
+    | SplitFacts
+    | WorkerFacts
+    | RowOrder
+    | RereadFacts
+    | ShuffledSplit
+    | ShuffledPredictions
+)
 """What a stage of a pipeline may yield of its data."""

@@ -192,6 +192,21 @@ class SelfPairs:
     others: float
 
 
+@dataclass(frozen=True)
+class CosineScores:
+    """Scores of a cross entropy that are cosines, of vectors of length 1, times a constant.
+
+    Attributes:
+        classes: scores that are compared with each other.
+        factor: that multiplies the cosines.
+    """
+
+    described: ClassVar[str] = "scores that are cosines times a constant"
+
+    classes: int
+    factor: float
+
+
 LossArguments = (
     SignedTargets
     | AlignedScores
@@ -202,5 +217,6 @@ LossArguments = (
     | FlattenedPair
     | BootstrappedTarget
     | SelfPairs
+    | CosineScores
 )
 """What a call of a loss shows."""

@@ -11,6 +11,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.loss import CosineScores
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
@@ -23,6 +24,7 @@ STEPS = 400  # of a watched run; many healthy ones take some hundred steps to le
 SAME = 1e-4  # of the loss: the range of the last third; those of other rows differ by percents
 FEWEST = 30  # losses in that third
 DISTINCT = 0.5  # of the rows read; a few rows over and over may well make equal batches
+LITTLE = 0.9  # of the loss of equal scores: as low as it can fall, of cosines that a small constant multiplies
 MOVED = 1.0  # of the norm of the weights: the sum of all updates, if they had one direction
 
 
@@ -34,7 +36,8 @@ class LossPlateau(Rule):
     loss that of a constant prediction, without a trend? And did another rate get well below it? In a watched run
     it compares the cross entropy of the predictions at the sampled steps with the entropy of their labels. Of any
     loss it asks whether it is one and the same number in the end, though each batch holds other rows: then the
-    answers have collapsed, as those of a triplet loss at its margin, and no gradient is left.
+    answers have collapsed, as those of a triplet loss at its margin, and no gradient is left. Where the scores of
+    a cross entropy are cosines times a constant, it computes how low the loss can fall at all.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned the class frequencies, and nothing else. The first
@@ -67,7 +70,8 @@ class LossPlateau(Rule):
     and the rate has stopped rising. If updates are larger than 1%, `learning-rate-too-high` reports it instead.
 
     One and the same: at least 30 losses in the last third of the run, above 0, within a ten-thousandth of each
-    other, of a dataset that is larger than a batch and whose rows differ; and no other rule says why.
+    other, of a dataset that is larger than a batch and whose rows differ; and no other rule says why. Scores that
+    are cosines: the lowest loss is at least 90% of that of equal scores.
 
     ## Known problems
     Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past
@@ -82,6 +86,24 @@ class LossPlateau(Rule):
 
     severity = "warning"
     causes = ("constant-predictions", "cannot-overfit-one-batch", "not-learning")
+
+    @check
+    def from_cosines(self, scores: CosineScores) -> Finding | None:
+        """Compute how low a cross entropy can fall whose scores cannot lie far apart."""
+        if scores.classes < 2:
+            raise NotApplicable("needs several scores to compare")
+        chance = math.log(scores.classes)
+        lowest = math.log1p((scores.classes - 1) * math.exp(-2 * scores.factor))
+        if lowest < LITTLE * chance:
+            return None
+        return self.found(
+            f"The scores of the cross entropy are cosines times {scores.factor:.3g}: they lie within "
+            f"{2 * scores.factor:.3g} of each other. Over {scores.classes:,} scores the loss is {chance:.4g} if "
+            f"all are equal, and cannot fall below {lowest:.4g}, whatever the weights: the softmax stays next to "
+            "uniform, and there is next to nothing to learn from.",
+            fix=("similarity / temperature  # 0.07 to 0.5, a division", "similarity * scale  # 10 to 64"),
+            evidence={"factor": scores.factor, "classes": scores.classes, "lowest": lowest, "chance": chance},
+        )
 
     @check
     def from_trial(

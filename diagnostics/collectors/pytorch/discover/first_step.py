@@ -20,6 +20,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tens
 
 from .batch_source import BatchSource, RememberedLoader
 from .bootstrapped import bootstrapped_target
+from .bounded_scores import cosine_scores
 from .first_step_pipeline import FirstPass
 from .graph_shapes import (
     chosen_against_row,
@@ -173,6 +174,7 @@ class FirstStepRecorder:
                 seen.terms = _divergences(heard) if call is trained[-1] else ()
                 seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None
                 seen.views = scrambled_views(nodes) if call is trained[-1] else ()
+                seen.cosines = cosine_scores(nodes) if call is trained[-1] else None
                 seen.other = other if call is trained[-1] else None
                 if seen.loader is not None:
                     self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED

@@ -31,7 +31,7 @@ from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageF
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts, DatasetLength
-from diagnostics.facts.loss import BootstrappedTarget, FlattenedPair
+from diagnostics.facts.loss import BootstrappedTarget, CosineScores, FlattenedPair
 from diagnostics.facts.pipeline import (
     BatchFacts,
     DivergenceTerm,
@@ -75,6 +75,7 @@ class FirstPass:
         bootstrapped: a target that the same weights compute, and that is differentiated; None if there is none.
         terms: KL divergences beside other terms of the loss.
         overlap: of outputs that may be negative, in the loss; None if there is none.
+        cosines: scores of a cross entropy in the loss that are cosines; None if there are none.
         views: in the graph of the loss, that scramble axes.
         other: a loss that is of none of the common kinds; None if there is none.
         flattened: the shapes of scores and labels that were flattened for the loss; None if they were not.
@@ -101,6 +102,7 @@ class FirstPass:
     chosen: TracedDifference | None = None
     bootstrapped: BootstrappedTarget | None = None
     terms: tuple[LossCall, ...] = ()
+    cosines: CosineScores | None = None
     overlap: RawOverlap | None = None
     views: tuple[ScrambledView, ...] = ()
     other: OtherCall | None = None
@@ -230,6 +232,8 @@ class FirstStepPipeline(Pipeline):
             yield seen.bootstrapped
         if seen.overlap is not None:
             yield seen.overlap
+        if seen.cosines is not None:
+            yield seen.cosines
         if seen.loss is None:
             raise CannotJudge("no loss was computed")
         yield LossFacts(

@@ -6,6 +6,7 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.loss import CosineScores
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
@@ -160,3 +161,19 @@ class TestOneAndTheSame:
     def test_needs_batches_of_different_rows(self, dataset):
         with pytest.raises(NotApplicable):
             self.judge(0.2, dataset)
+
+
+class TestFromCosines:
+    def test_tells_of_a_temperature_that_multiplies(self):
+        finding = LossPlateau().from_cosines(CosineScores(64, 0.07))
+        assert (finding.rule, finding.severity) == ("loss-plateau", "warning")
+        assert finding.message == (
+            "The scores of the cross entropy are cosines times 0.07: they lie within 0.14 of each other. Over 64 "
+            "scores the loss is 4.159 if all are equal, and cannot fall below 4.021, whatever the weights: the "
+            "softmax stays next to uniform, and there is next to nothing to learn from."
+        )
+        assert finding.fix.startswith("similarity / temperature")
+
+    @pytest.mark.parametrize(("classes", "factor"), [(64, 1 / 0.07), (64, 1 / 0.5), (512, 1.0), (65536, 1.0)])
+    def test_silent_on_temperatures_that_divide_and_on_plain_cosines(self, classes, factor):
+        assert LossPlateau().from_cosines(CosineScores(classes, factor)) is None
