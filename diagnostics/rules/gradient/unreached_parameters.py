@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
@@ -18,6 +20,7 @@ WORTH_A_WARNING = 0.01
 STEPS = 50  # with a gradient: a head or an expert that only some batches use has been used by then
 COMPARED = 3  # steps whose weights were compared
 MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an unused pooler is 1 of BERT-base's 76
+POOLER = "pooler"
 NAMED = 5  # layers named in the message; the evidence holds them all
 ADAPTERS = (
     "with gradient checkpointing, call model.enable_input_require_grads(), else the frozen embedding breaks the "
@@ -59,7 +62,8 @@ class UnreachedParameters(Rule):
     Before training, a warning if the parameters without a gradient hold at least 1 % of the trainable scalars,
     else a note. In a watched run, at least 50 steps with a gradient and 3 whose weights were compared; a warning
     if these layers are at least a tenth of the optimizer's, else a note. The limits are ours: the pooler of
-    BERT-base, which many healthy models do not use, is 0.5 % of the scalars and 1 of 76 layers.
+    BERT-base, which many healthy models do not use, is 0.5 % of the scalars and 1 of 76 layers. A note as well if
+    all of them belong to the `pooler` of a model within the model, whatever its size.
 
     ## Known problems
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
@@ -109,7 +113,7 @@ class UnreachedParameters(Rule):
                 "unreached_scalars": scalars,
                 "num_trainable": gradients.num_trainable,
             },
-            severity="warning" if share >= WORTH_A_WARNING else "note",
+            severity="warning" if share >= WORTH_A_WARNING and not _are_poolers(unreached) else "note",
         )
 
     @check
@@ -143,7 +147,7 @@ class UnreachedParameters(Rule):
                 "peft": ADAPTERS,
             },
             evidence={"layers": names, "num_layers": count, "steps": known},
-            severity="warning" if len(names) >= MANY_LAYERS * count else "note",
+            severity="warning" if len(names) >= MANY_LAYERS * count and not _are_poolers(names) else "note",
             step=int(steps.steps[-1]),
         )
 
@@ -185,6 +189,14 @@ class UnreachedParameters(Rule):
             severity="warning" if len(zero) + len(none) >= MANY_LAYERS * count else "note",
             step=step,
         )
+
+
+def _are_poolers(names: Iterable[str]) -> bool:
+    """Whether all belong to the layer that sums up a text in a model of transformers, within another.
+
+    A head of one's own that averages the states of all tokens leaves it aside.
+    """
+    return all(POOLER in name.split(".")[1:] for name in names)
 
 
 def _unchanged(ratios: Array, weights: Array) -> Array:

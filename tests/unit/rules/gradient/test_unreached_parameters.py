@@ -49,6 +49,12 @@ class TestFires:
         gradients = GradientFacts(True, REACHED, {"pooler.weight": scalars}, 10_000)
         assert UnreachedParameters().from_gradients(gradients).severity == severity
 
+    def test_on_the_pooler_of_a_small_bert_as_a_note(self):
+        bert = {"bert.pooler.dense.weight": 2304, "bert.pooler.dense.bias": 48}
+        for unreached, severity in ((bert, "note"), ({**bert, "head.weight": 1}, "warning")):
+            gradients = GradientFacts(True, REACHED, unreached, 25_201)
+            assert UnreachedParameters().from_gradients(gradients).severity == severity
+
 
 def test_silent_when_every_parameter_gets_a_gradient_even_of_zero():
     gradients = GradientFacts(True, {"weight": 0.3, "bias": 0.0}, {}, 12)
