@@ -146,14 +146,16 @@ class CopyFacts:
         input: the name of that input; positional ones count from "0".
         share: of the positions whose answer is the random token that stands there.
         source: another input of tokens, which the answers are meant to be made of; None if there is none, and then
-            no answer depends on later tokens.
+            no answer depends on later tokens, or the model is to tell those that are masked.
         length: number of positions.
+        masked: whether it is one of transformers that is to tell the tokens that are masked in its input.
     """
 
     input: str
     share: float
     source: str | None
     length: int
+    masked: bool = False
 
 
 @dataclass(frozen=True)

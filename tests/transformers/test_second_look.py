@@ -7,7 +7,15 @@ import pytest
 import torch
 from datasets import Dataset
 from torch import nn
-from transformers import BertConfig, BertLMHeadModel, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertLMHeadModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    Trainer,
+    TrainingArguments,
+)
 
 from diagnostics.run.observer import ScriptObserver
 
@@ -28,14 +36,41 @@ class Towers(nn.Module):
         return {"loss": loss, "logits": logits} if loss is not None else {"logits": logits}
 
 
-def looked_at(model, rows):
+class UnshiftedTrainer(Trainer):
+    """Weighs tokens, and compares each answer with the token that was read."""
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        labels = inputs.pop("labels")
+        outputs = model(**inputs)
+        answers, wanted = self.paired(outputs.logits, labels)
+        loss = nn.CrossEntropyLoss(weight=torch.ones(30))(answers.reshape(-1, 30), wanted.reshape(-1))
+        return (loss, outputs) if return_outputs else loss
+
+    def paired(self, answers, labels):
+        return answers, labels
+
+
+class ShiftedTrainer(UnshiftedTrainer):
+    """The same, compared with the next token."""
+
+    def paired(self, answers, labels):
+        return answers[:, :-1], labels[:, 1:]
+
+
+def gpt2():
+    torch.manual_seed(0)
+    sizes = {"n_positions": 16, "n_embd": 32, "n_layer": 1, "n_head": 2}
+    return GPT2LMHeadModel(GPT2Config(vocab_size=30, **sizes))
+
+
+def looked_at(model, rows, trainer=Trainer, steps=2):
     settings = TrainingArguments(
-        output_dir=tempfile.mkdtemp(), report_to="none", max_steps=2, disable_tqdm=True, save_strategy="no",
-        per_device_train_batch_size=16, use_cpu=True,
+        output_dir=tempfile.mkdtemp(), report_to="none", max_steps=steps, disable_tqdm=True, save_strategy="no",
+        per_device_train_batch_size=16, use_cpu=True, learning_rate=1e-2,
     )  # fmt: skip
     run = ScriptObserver(looks_again=True)
     try:
-        Trainer(model, settings, train_dataset=Dataset.from_dict(rows)).train()
+        trainer(model, settings, train_dataset=Dataset.from_dict(rows)).train()
     finally:
         run.close()
     before = [p.detach().clone() for p in model.parameters()]
@@ -72,3 +107,24 @@ def test_input_that_a_models_own_code_never_uses():
     rows = {name: torch.randn(32, 4).tolist() for name in ("question", "answer")}
     found, _ = looked_at(Towers(), {**rows, "labels": [n % 2 for n in range(32)]})
     assert found["unused-input"] == "warning"
+
+
+@pytest.mark.parametrize(("trainer", "severity"), [(UnshiftedTrainer, "warning"), (ShiftedTrainer, None)])
+def test_loss_of_the_trainers_own_that_forgets_to_shift(trainer, severity):
+    rows = {"input_ids": TOKENS.tolist(), "labels": TOKENS.tolist()}
+    found, examined = looked_at(gpt2(), rows, trainer, steps=60)
+    assert found.get("labels-in-inputs") == severity
+    assert ("future-leak" in examined.judged) == (severity is None)
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_masked_model_from_which_no_token_is_hidden(hidden):
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    model = BertForMaskedLM(BertConfig(vocab_size=30, max_position_embeddings=16, **sizes))
+    inputs, labels = TOKENS.copy(), TOKENS.copy()
+    if hidden:
+        masked = np.random.default_rng(0).random(TOKENS.shape) < 0.3
+        inputs[masked], labels[~masked] = 0, -100
+    found, _ = looked_at(model, {"input_ids": inputs.tolist(), "labels": labels.tolist()}, steps=60)
+    assert found.get("labels-in-inputs") == (None if hidden else "warning")

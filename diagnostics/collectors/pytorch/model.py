@@ -40,6 +40,12 @@ def configuration(model: nn.Module) -> Any:
     return found if library is not None and isinstance(found, library.PretrainedConfig) else None
 
 
+def fills_in_tokens(model: nn.Module) -> bool:
+    """Whether a model of transformers is to tell the tokens that are masked in its input."""
+    kind = type(uncompiled(model))
+    return kind.__module__.startswith("transformers.") and kind.__name__.endswith("ForMaskedLM")
+
+
 def device_of(model: nn.Module) -> torch.device:
     """Return the device of the first parameter or buffer; the CPU for a model without any."""
     for tensor in (*model.parameters(), *model.buffers()):

@@ -103,6 +103,10 @@ class TrainerStepPipeline(FirstStepPipeline):
         """See `TrainerPipeline.replaces_loss`."""
         return self._known.replaces_loss()
 
+    def own_classes(self) -> None:
+        """See `TrainerPipeline.own_classes`: the loss of a recorded step was not heard."""
+        return None
+
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
         yield self._known.model_facts()

@@ -16,7 +16,7 @@ from diagnostics.collectors.pytorch.dependence.kept_pass import (
     on_host,
 )
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX
-from diagnostics.collectors.pytorch.model import uncompiled
+from diagnostics.collectors.pytorch.model import fills_in_tokens, uncompiled
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 
 if TYPE_CHECKING:
@@ -36,16 +36,21 @@ def keep_step(pipeline: TrainerPipeline | TrainerStepPipeline) -> KeptPass | Non
     if not isinstance(inputs, Mapping) or not can_be_kept(list(tensors((inputs, target)))):
         return None
     labels = on_host(target) if isinstance(target, Tensor) else None
-    causal = (
-        predicts_next_token(model) and not pipeline.replaces_loss() and labels is not None and labels.ndim == 2
-    )
+    ignored, tokens = None, False
+    if pipeline.replaces_loss():
+        own = pipeline.own_classes()
+        if own is not None and can_be_kept([own[0]]):
+            labels, ignored, tokens = on_host(own[0]), own[1], True
+    elif labels is not None and labels.ndim == 2 and (predicts_next_token(model) or fills_in_tokens(model)):
+        labels = labels[:, 1:] if predicts_next_token(model) else labels
+        ignored, tokens = IGNORE_INDEX, True
     return KeptPass(
         inputs=((), on_host(dict(inputs))),
-        target=labels[:, 1:] if causal and labels is not None else labels,
-        ignore_index=IGNORE_INDEX if causal else None,
+        target=labels,
+        ignore_index=ignored,
         batch_first=forwards_by_library(model),
         shuffled=None,
-        predicts_tokens=causal,
+        predicts_tokens=tokens,
     )
 
 

@@ -18,10 +18,13 @@ class OwnLoss:
 
     Attributes:
         call: the only call, if its result was the whole loss and it got probabilities; None otherwise.
+        classes: of the first pass whose whole loss was one cross entropy: its target, and the label that it leaves
+            out; None if there was none.
     """
 
     def __init__(self) -> None:
         self.call: LossCall | None = None
+        self.classes: tuple[Tensor, int | None] | None = None
 
     @contextmanager
     def heard(self) -> Iterator[LossCalls]:
@@ -38,5 +41,9 @@ class OwnLoss:
         if len(calls.heard) != 1 or not isinstance(loss, Tensor):
             return
         call = calls.heard[0]
-        if call.result is not None and call.result() is loss and call.made_by in SQUASHING:
+        if call.result is None or call.result() is not loss:
+            return
+        if call.made_by in SQUASHING:
             self.call = call
+        if call.indexed and self.classes is None:
+            self.classes = call.target, call.ignore_index

@@ -165,6 +165,10 @@ class TrainerPipeline(PyTorchPipeline):
         self._prediction, self._target = call.prediction, call.target
         return call.recognised(of_classes=True)
 
+    def own_classes(self) -> tuple[torch.Tensor, int | None] | None:
+        """Return the target of a loss of the Trainer's own that is one cross entropy, and what it leaves out."""
+        return self._own_loss.classes
+
     def _computed(self, model: nn.Module, batch: Any) -> tuple[Any, Any]:
         with (
             self._standing_in(model),

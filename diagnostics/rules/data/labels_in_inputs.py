@@ -17,6 +17,20 @@ from diagnostics.text.join import listed, not_known
 NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 COPIED = 0.9  # of random tokens, given back: a model that reads anything else cannot
+NOTHING_TO_COPY = "When it is to write by itself there is nothing to copy."
+COPY_FIX = {
+    "torch": (
+        "inputs, targets = tokens[:, :-1], tokens[:, 1:]  # predict the next token",
+        "loss_fn(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())  # the same, where the model sees all",
+        "decoder_input = torch.cat([bos, target[:, :-1]], dim=1)",
+    ),
+}
+MASKED_FIX = {
+    "torch": (
+        "DataCollatorForLanguageModeling(tokenizer, mlm=True)",
+        "labels = input_ids.clone()  # before input_ids is masked; then labels[~masked] = -100",
+    )
+}
 SHOWN = 6  # columns written out in a fix; a table of features can have hundreds
 
 
@@ -65,7 +79,8 @@ class LabelsInInputs(Rule):
     are made-up data. In sequences of measurements it must be in the last step, where a window may end too late: an
     earlier one is to be remembered, as in tests of a recurrent network's memory, unless at least 10 rows overlap,
     as windows of one series do, and neighbours in it have a correlation of 0.5 or more. A model of tokens, whose
-    targets are one of its inputs, must give back nine of ten random tokens after its training.
+    targets are one of its inputs, must give back nine of ten random tokens after its training: without an
+    encoder it must not look ahead, as an autoencoder does, or be a `ForMaskedLM` of transformers.
 
     ## Known problems
     A target with a name that is not in the list is not recognised. A model that computes its loss itself
@@ -142,14 +157,9 @@ class LabelsInInputs(Rule):
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
             "given "
-            f"random tokens there, it gives back {copy.share:.0%} of them.{source} When it is to write by itself "
-            "there is nothing to copy.",
-            fix={
-                "torch": (
-                    "inputs, targets = tokens[:, :-1], tokens[:, 1:]  # predict the next token",
-                    "decoder_input = torch.cat([bos, target[:, :-1]], dim=1)",
-                )
-            },
+            f"random tokens there, it gives back {copy.share:.0%} of them.{source} "
+            + ("No token is hidden from it." if copy.masked else NOTHING_TO_COPY),
+            fix=MASKED_FIX if copy.masked else COPY_FIX,
             evidence={"input": copy.input, "share": copy.share, "source": copy.source, "length": copy.length},
             severity="warning" if copy.source is None else "error",
         )

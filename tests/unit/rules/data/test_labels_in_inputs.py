@@ -170,6 +170,13 @@ class TestCopiedTokens:
             "When it is to write by itself there is nothing to copy."
         )
 
+    def test_of_a_masked_model_from_which_no_token_is_hidden(self):
+        copied = CopyFacts("input_ids", 0.99, None, 9, masked=True)
+        finding = RULE.from_answers(DependenceFacts(copy=copied, trained=True)).for_library("torch")
+        assert finding.severity == "warning"
+        assert finding.message.endswith("it gives back 99% of them. No token is hidden from it.")
+        assert finding.fix == "DataCollatorForLanguageModeling(tokenizer, mlm=True)"
+
     def test_silent_where_random_tokens_are_not_given_back(self):
         assert self.judge(0.5) is None
         assert self.judge(1.0, trained=False) is None
