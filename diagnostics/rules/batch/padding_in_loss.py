@@ -16,7 +16,8 @@ class PaddingInLoss(Rule):
 
     ## What it does
     In a batch with one label per token, checks the labels where the attention mask is 0. They should be the one
-    that the loss ignores (-100 by default).
+    that the loss ignores (-100 by default). A decoder of transformers has labels at positions of its own: there it
+    looks for rows that end with the pad token several times.
 
     ## Why it is bad
     The loss averages over all positions that have a label. The label at padding is always the same and is learned
@@ -44,7 +45,7 @@ class PaddingInLoss(Rule):
     ## Known problems
     A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,
     masks and sample weights do the same; where it is not known whether there are any, the rule does not judge.
-    Models with a decoder, whose labels belong to other positions than the input, are not judged either.
+    Decoders of other libraries, whose labels belong to other positions than the input, are not judged either.
 
     ## Sources
     PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
@@ -57,12 +58,12 @@ class PaddingInLoss(Rule):
     def from_loss(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
         """Count the labels at padding that are in the loss."""
         labels, ids, mask = batch.labels, batch.token_ids, batch.attention_mask
+        if any(name.startswith("decoder_") for name in (*batch.inputs, *model.input_names)):
+            return self._of_decoder(batch, loss, model)
         if labels is None or ids is None or labels.shape != ids.shape or labels.dtype.kind not in "iu":
             raise NotApplicable("needs one class label per token")
         if mask is None or mask.shape != labels.shape or not np.isin(mask, (0, 1)).all():
             raise NotApplicable("needs an attention mask of zeros and ones, one per token")
-        if any(name.startswith("decoder_") for name in (*batch.inputs, *model.input_names)):
-            raise NotApplicable("needs labels for the positions of the input, not of a decoder")
         if loss.kind != "cross_entropy":
             raise NotApplicable("needs a cross-entropy loss")
         if loss.masked is None and model.library == "keras":
@@ -94,6 +95,40 @@ class PaddingInLoss(Rule):
                 "share": round(share, 4),
                 "small_share": small,
                 "labels": carried[:5],
+                "ignore_index": batch.ignore_index,
+            },
+        )
+
+    def _of_decoder(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
+        """Count the labels of a decoder's padding: the pad token again and again, up to the end of a row."""
+        labels, pad = batch.labels, model.pad_token_id
+        if model.library != "transformers" or pad is None or loss.kind != "cross_entropy":
+            raise NotApplicable("needs a decoder of transformers, its pad token, and its own cross-entropy loss")
+        if labels is None or labels.ndim != 2 or labels.dtype.kind not in "iu" or pad == batch.ignore_index:
+            raise NotApplicable("needs one label per token")
+        counted = np.ones(labels.shape, bool) if batch.ignore_index is None else labels != batch.ignore_index
+        ends = np.cumprod(((labels == pad) | ~counted)[:, ::-1], axis=1)[:, ::-1].astype(bool)
+        ends[:, 1:] &= ends[:, :-1]  # the first may be an end of text that doubles as padding
+        ends[:, 0] = False
+        wrong = ends & counted & (labels == pad)
+        number, total = int(wrong.sum()), int(counted.sum())
+        if not number:
+            return None
+        share = number / total
+        return self.found(
+            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) are the pad token "
+            f"{pad} after the end of a text. The model learns them within a few steps, so the loss looks better "
+            "than the model is, and the real tokens have less weight.",
+            fix=(
+                "labels[labels == tokenizer.pad_token_id] = -100",
+                "DataCollatorForSeq2Seq(tokenizer, model=model), and no padding of the labels before",
+            ),
+            evidence={
+                "labels_at_padding": number,
+                "labels_in_loss": total,
+                "share": round(share, 4),
+                "small_share": share < SMALL,
+                "labels": [pad],
                 "ignore_index": batch.ignore_index,
             },
         )

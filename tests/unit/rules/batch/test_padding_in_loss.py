@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,9 @@ from diagnostics.rules.batch.padding_in_loss import PaddingInLoss
 RULE = PaddingInLoss()
 LOSS = LossFacts(1.4, "cross_entropy", 1.3)
 TAGGER = ModelFacts("DistilBertForTokenClassification", "transformers", 1000, 1000)
+TRANSLATOR = ModelFacts(
+    "T5ForConditionalGeneration", "transformers", 9, 9, ("input_ids", "decoder_input_ids"), pad_token_id=0
+)
 KERAS = ModelFacts("Functional", "keras", 1000, 1000)
 MASK = (np.arange(12) < np.array([12, 9, 6, 4])[:, None]).astype(int)  # 31 tokens, 17 pads: 3 first, 14 after
 IDS = np.where(MASK, np.arange(10, 58).reshape(4, 12), 0)
@@ -67,8 +72,29 @@ class TestFires:
     def test_on_padding_at_the_left(self):
         assert RULE.from_loss(batch(IDS % 5, MASK[:, ::-1]), LOSS, TAGGER) is not None
 
+    def test_on_labels_of_a_decoder_that_end_in_pad_tokens(self):
+        labels = np.array([[5, 6, 1, 0, 0, 0], [7, 8, 9, 4, 1, 0], [7, 1, 0, 0, -100, -100]])
+        finding = RULE.from_loss(batch(labels), LOSS, TRANSLATOR).for_library("transformers")
+        assert finding.message == (
+            "3 of the 16 labels in the loss of this batch (19%) are the pad token 0 after the end of a text. The "
+            "model learns them within a few steps, so the loss looks better than the model is, and the real "
+            "tokens have less weight."
+        )
+        assert finding.fix == "labels[labels == tokenizer.pad_token_id] = -100"
+
 
 class TestStaysSilent:
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            [[5, 6, 1, -100, -100], [7, 8, 9, 4, 1]],
+            [[5, 6, 0, -100, -100], [7, 8, 9, 4, 0]],  # the end of text is the pad token
+            [[5, 0, 0, 6, 1], [0, 0, 7, 1, -100]],  # within a text, or before it
+        ],
+    )
+    def test_on_labels_of_a_decoder_without_padding(self, labels):
+        assert RULE.from_loss(batch(np.array(labels)), LOSS, TRANSLATOR) is None
+
     def test_where_padding_is_ignored(self):
         assert RULE.from_loss(batch(np.where(MASK, IDS % 5, -100)), LOSS, TAGGER) is None
 
@@ -98,10 +124,14 @@ class TestNotApplicable:
         with pytest.raises(NotApplicable, match="needs an attention mask of zeros and ones, one per token"):
             RULE.from_loss(BatchFacts(4, {"input_ids": IDS}, IDS), LOSS, TAGGER)
 
-    def test_to_models_with_a_decoder(self):
-        translator = ModelFacts("T5", "transformers", 9, 9, input_names=("input_ids", "decoder_input_ids"))
-        with pytest.raises(NotApplicable, match="needs labels for the positions of the input, not of a decoder"):
-            RULE.from_loss(batch(IDS), LOSS, translator)
+    @pytest.mark.parametrize("changed", [{"library": "torch"}, {"pad_token_id": None}])
+    def test_to_decoders_whose_padding_is_not_known(self, changed):
+        with pytest.raises(NotApplicable, match="needs a decoder of transformers, its pad token, and its own"):
+            RULE.from_loss(batch(IDS), LOSS, dataclasses.replace(TRANSLATOR, **changed))
+
+    def test_to_a_decoder_that_classifies_texts(self):
+        with pytest.raises(NotApplicable, match="needs one label per token"):
+            RULE.from_loss(batch(np.arange(4)), LOSS, TRANSLATOR)
 
     def test_to_another_loss(self):
         with pytest.raises(NotApplicable, match="needs a cross-entropy loss"):
