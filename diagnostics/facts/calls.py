@@ -213,6 +213,7 @@ class Monitor:
         values: of the metric, by epoch; empty if it was never there.
         stopped_after: epochs after which it ended the training; None if it did not.
         restored: the epoch, counted from 1, whose weights it restored in the end; None if it did not.
+        trainer: whether these are the arguments of a Trainer, and no callback.
     """
 
     callback: str
@@ -221,6 +222,7 @@ class Monitor:
     values: tuple[float, ...] = ()
     stopped_after: int | None = None
     restored: int | None = None
+    trainer: bool = False
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,23 @@ class BackwardBest:
 
 
 @dataclass(frozen=True)
+class MonitoredMode:
+    """A callback of Lightning that looks for progress in a metric.
+
+    Attributes:
+        callback: its class: ``ModelCheckpoint``.
+        monitored: the metric: ``val_acc``.
+        waits_for_rise: whether it takes a rise for progress; a fall, if not.
+        where: the line.
+    """
+
+    callback: str
+    monitored: str
+    waits_for_rise: bool
+    where: Where
+
+
+@dataclass(frozen=True)
 class LostResult:
     """A statement that computes something and keeps it nowhere.
 
@@ -227,6 +244,7 @@ class WrittenFacts:
         backward: comparisons with the best in the wrong direction.
         lost: statements without effect.
         cut: targets of other rows than their inputs.
+        modes: callbacks of Lightning that look for progress.
     """
 
     described: ClassVar[str] = "the source of the script"
@@ -243,6 +261,7 @@ class WrittenFacts:
     backward: tuple[BackwardBest, ...] = ()
     lost: tuple[LostResult, ...] = ()
     cut: tuple[CutTargets, ...] = ()
+    modes: tuple[MonitoredMode, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from diagnostics.facts.written import (
     CutTargets,
     KeptModel,
     LostResult,
+    MonitoredMode,
     RefittedScaler,
     RemadeModel,
     SharedSetting,
@@ -35,6 +36,7 @@ from .data.shuffled_apart import shuffled_apart
 from .data.unread_splits import unread_splits
 from .kept_models import kept_models
 from .lost_results import lost_results
+from .monitored_modes import monitored_modes
 from .remade_models import remade_models
 from .truncated_answers import truncated_answers
 
@@ -65,6 +67,7 @@ def written_facts(
     backward: list[BackwardBest] = []
     lost: list[LostResult] = []
     cut: list[CutTargets] = []
+    modes: list[MonitoredMode] = []
     for file in files:
         tree = parsed(file)
         if tree is None:
@@ -84,6 +87,8 @@ def written_facts(
             refitted.append(RefittedScaler(kind, training, evaluation, Where(shown, line, function)))
         for value, best, rises, line, function in backward_best(tree):
             backward.append(BackwardBest(value, best, rises, Where(shown, line, function)))
+        for callback, monitored, rises, line, function in monitored_modes(tree):
+            modes.append(MonitoredMode(callback, monitored, rises, Where(shown, line, function)))
         for statement, name, rebound, line, function in lost_results(tree):
             lost.append(LostResult(statement, name, rebound, Where(shown, line, function)))
         for inputs, outputs, statement, line, function in cut_targets(tree):
@@ -107,6 +112,7 @@ def written_facts(
         backward=tuple(backward),
         lost=tuple(lost),
         cut=tuple(cut),
+        modes=tuple(modes),
         truncated=tuple(truncated),
         remade=tuple(remade),
     )

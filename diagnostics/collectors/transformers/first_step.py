@@ -24,6 +24,7 @@ from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Fact
 
 from .call_safety import is_overridden, objection_to_metric, objection_to_rows
+from .monitors import monitor_facts
 from .pipeline import TrainerPipeline
 from .workers import trainer_workers
 
@@ -149,6 +150,8 @@ class TrainerStepPipeline(FirstStepPipeline):
 
     def evaluation(self) -> Iterator[Fact]:
         """See `Pipeline.evaluation`."""
+        if (monitors := monitor_facts(self._trainer)) is not None:
+            yield monitors
         if (why := objection_to_metric(self._trainer)) is not None:
             raise CannotJudge(f"the metric was not called: {why}")
         with random_states_kept(self._trainer):

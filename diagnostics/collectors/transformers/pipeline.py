@@ -34,6 +34,7 @@ from diagnostics.facts.trials import MetricFacts
 from .call_safety import is_overridden
 from .duration import planned_steps
 from .metric import ask_metric
+from .monitors import monitor_facts
 from .optimizer import trial_optimizer
 from .own_loss import OwnLoss
 from .workers import trainer_workers
@@ -259,6 +260,8 @@ class TrainerPipeline(PyTorchPipeline):
 
     def evaluation(self) -> Iterator[Fact]:
         """See `Pipeline.evaluation`."""
+        if (monitors := monitor_facts(self.trainer)) is not None:
+            yield monitors
         yield self.ask_metric(self._target, self._recognised.num_classes)
 
     def ask_metric(self, target: Any, num_classes: int | None) -> MetricFacts:

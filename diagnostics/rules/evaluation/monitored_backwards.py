@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.calls import Monitor, MonitorFacts
 from diagnostics.facts.written import WrittenFacts
 
-FALLING = ("mse", "mae", "mape", "msle", "rmse", "perplexity")
+FALLING = ("mse", "mae", "mape", "msle", "rmse", "perplexity", "wer", "cer")
 RISING = ("acc", "accuracy", "auc", "precision", "recall", "f1", "f1_score", "r2_score")
 
 
@@ -17,8 +20,11 @@ class MonitoredBackwards(Rule):
 
     ## What it does
     Compares the direction in which each callback of Keras' `fit` looks for progress with what it watches: a loss
-    or an error is better when it falls, an accuracy when it rises. Under `diagnose run` it also reads the script
-    for a comparison with the best result so far, `if val_loss > best_loss: best_loss = val_loss`.
+    or an error is better when it falls, an accuracy when it rises. So it does with a `Trainer` that loads the
+    best model at its end, or stops early: `metric_for_best_model` and `greater_is_better`, which is True by
+    default for all names that do not end in `loss`. Under `diagnose run` it also reads the script for a
+    comparison with the best result so far, `if val_loss > best_loss: best_loss = val_loss`, and for Lightning's
+    `ModelCheckpoint` and `EarlyStopping`, whose `mode` is "min" by default.
 
     ## Why it is bad
     Every epoch that gets better counts as one without progress. `EarlyStopping` ends the training while it still
@@ -45,7 +51,8 @@ class MonitoredBackwards(Rule):
     is reported.
 
     ## Sources
-    Keras' documentation of `EarlyStopping` ("mode").
+    Keras' documentation of `EarlyStopping` ("mode"); that of `transformers.TrainingArguments`
+    ("greater_is_better") and of Lightning's `ModelCheckpoint` ("mode").
     """
 
     severity = "warning"
@@ -62,7 +69,12 @@ class MonitoredBackwards(Rule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Take the first comparison in the wrong direction."""
+        """Take the first comparison, or the first callback, in the wrong direction."""
+        for mode in written.modes:
+            better = _rises(mode.monitored)
+            if better is not None and better != mode.waits_for_rise:
+                monitor = Monitor(mode.callback, mode.monitored, mode.waits_for_rise)
+                return replace(self._of(monitor, better), where=mode.where)
         if not written.backward:
             return None
         one = written.backward[0]
@@ -76,7 +88,23 @@ class MonitoredBackwards(Rule):
             where=one.where,
         )
 
+    def _of_trainer(self, monitor: Monitor, rises: bool) -> Finding:
+        named = f'metric_for_best_model="{monitor.monitored}"'
+        return self.found(
+            f"The Trainer looks for its best model by {named} with greater_is_better={not rises}, so it takes "
+            f"{'a fall' if rises else 'a rise'} for progress. The checkpoint that it loads at the end as the best "
+            "is the worst, and early stopping counts epochs that are better as epochs without progress.",
+            fix=f"{monitor.callback}({named}, greater_is_better={rises})",
+            evidence={
+                "callback": monitor.callback,
+                "monitored": monitor.monitored,
+                "greater_is_better": not rises,
+            },
+        )
+
     def _of(self, monitor: Monitor, rises: bool) -> Finding:
+        if monitor.trainer:
+            return self._of_trainer(monitor, rises)
         mode, right = ("min", "max") if rises else ("max", "min")
         course = ""
         if len(monitor.values) > 1:
@@ -112,7 +140,7 @@ def _effect(monitor: Monitor) -> str:
 
 def _rises(monitored: str) -> bool | None:
     """Whether more is better; None where the name does not tell."""
-    name = monitored.lower().removeprefix("val_")
+    name = re.sub(r"\W", "_", monitored.lower()).removeprefix("val_").removeprefix("eval_")
     last = name.rpartition("_")[2]
     if "neg" in name:
         return None

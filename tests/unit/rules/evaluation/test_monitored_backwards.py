@@ -2,7 +2,7 @@ import pytest
 
 from diagnostics.facts.calls import Monitor, MonitorFacts
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import BackwardBest, WrittenFacts
+from diagnostics.facts.written import BackwardBest, MonitoredMode, WrittenFacts
 from diagnostics.rules.evaluation.monitored_backwards import MonitoredBackwards
 
 RULE = MonitoredBackwards()
@@ -62,3 +62,39 @@ def test_names_the_highest_loss_kept_as_the_best():
     )
     assert finding.fix == "if val_loss < self.best: self.best = val_loss"
     assert RULE.from_source(WrittenFacts()) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "greater", "severity"),
+    [
+        ("eval_f1", False, "warning"),
+        ("rmse", True, "warning"),
+        ("eval_loss", False, None),
+        ("accuracy", True, None),
+    ],
+)
+def test_judges_the_metric_of_a_trainer(metric, greater, severity):
+    finding = judged(metric, greater, "TrainingArguments", trainer=True)
+    assert (finding and finding.severity) == severity
+
+
+def test_names_the_arguments_of_a_trainer():
+    finding = judged("rmse", True, "TrainingArguments", trainer=True)
+    assert finding.message == (
+        'The Trainer looks for its best model by metric_for_best_model="rmse" with greater_is_better=True, so it '
+        "takes a rise for progress. The checkpoint that it loads at the end as the best is the worst, and early "
+        "stopping counts epochs that are better as epochs without progress."
+    )
+    assert finding.fix == 'TrainingArguments(metric_for_best_model="rmse", greater_is_better=False)'
+
+
+def test_names_a_checkpoint_of_lightning_with_its_line():
+    right = MonitoredMode("EarlyStopping", "val/loss", False, Where("train.py", 3, "<module>"))
+    wrong = MonitoredMode("ModelCheckpoint", "val/acc", False, Where("train.py", 4, "<module>"))
+    assert RULE.from_source(WrittenFacts(modes=(right,))) is None
+    finding = RULE.from_source(WrittenFacts(modes=(right, wrong)))
+    assert finding.message == (
+        'ModelCheckpoint watches val/acc with mode="min", so it takes a fall for progress. The epoch that it '
+        "saves as the best is the worst."
+    )
+    assert finding.where == wrong.where
