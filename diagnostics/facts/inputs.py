@@ -44,6 +44,15 @@ class InputSample:
 
 
 @dataclass(frozen=True)
+class EndToken:
+    """The token that ends a text, or any of them, by the configuration of a model of transformers."""
+
+    described: ClassVar[str] = "the end token of the model"
+
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class DrawnInputs:
     """The inputs of some batches of training, by name, as in `InputFacts`; also of a run without evaluations."""
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from diagnostics.collectors.shared.arrays import outputs_setting
 from diagnostics.collectors.shared.pipeline import StageFailed
+from diagnostics.facts.inputs import EndToken
 from diagnostics.facts.pipeline import ModelFacts
 
 _MODE_DEPENDENT = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
@@ -38,6 +39,13 @@ def configuration(model: nn.Module) -> Any:
     except Exception:  # of the user's own
         return None
     return found if library is not None and isinstance(found, library.PretrainedConfig) else None
+
+
+def end_token(model: nn.Module) -> EndToken | None:
+    """Return the token that ends a text by a model's configuration; None if it names none."""
+    named = getattr(configuration(uncompiled(model)), "eos_token_id", None)
+    tokens = tuple(one for one in (named if isinstance(named, list) else [named]) if isinstance(one, int))
+    return EndToken(tokens) if tokens else None
 
 
 def fills_in_tokens(model: nn.Module) -> bool:

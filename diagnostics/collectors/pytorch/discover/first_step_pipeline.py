@@ -21,7 +21,7 @@ from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, private, sample_rows
 from diagnostics.collectors.pytorch.idle_settings import of_loader
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
-from diagnostics.collectors.pytorch.model import describe_model, uncompiled
+from diagnostics.collectors.pytorch.model import describe_model, end_token, uncompiled
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
@@ -207,6 +207,8 @@ class FirstStepPipeline(Pipeline):
             labels_name=name,
             ignore_index=IGNORE_INDEX if seen.call is None else seen.call.ignore_index,
         )
+        if (end := end_token(self._model)) is not None:
+            yield end
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""

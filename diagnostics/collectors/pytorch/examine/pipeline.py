@@ -46,6 +46,7 @@ from diagnostics.collectors.pytorch.model import (
     check_runnable,
     describe_model,
     device_of,
+    end_token,
     several_ranks,
     uncompiled,
 )
@@ -222,6 +223,8 @@ class PyTorchPipeline(Pipeline):
             labels_name=target_name(self._batch),
             ignore_index=ignored_label(self.loss_fn),
         )
+        if (end := end_token(self.model)) is not None:
+            yield end
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""

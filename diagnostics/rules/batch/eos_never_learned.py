@@ -1,0 +1,88 @@
+"""See `EosNeverLearned`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.inputs import EndToken
+from diagnostics.facts.pipeline import BatchFacts
+
+TEXTS = 2  # that end with the token, and whose other tokens count
+LABELS = 4  # that count in each: fewer may be a verdict, which nobody lets the model end
+
+
+class EosNeverLearned(Rule):
+    """The token that ends a text is ignored in the loss.
+
+    ## What it does
+    Looks at a batch of a language model whose labels are its tokens: at the texts whose last token, as the
+    attention mask has it, is the end token of the model's configuration. Does its label count in any of them?
+
+    ## Why it is bad
+    The model never learns where a text ends. The loss is low, and every generation runs on until
+    `max_new_tokens`, repeating itself or beginning a new text. The usual cause is `tokenizer.pad_token =
+    tokenizer.eos_token` together with a collator that ignores the label of each token that is the pad token: the
+    one end of the text is among them.
+
+    ## Example
+    ```python
+    tokenizer.pad_token = tokenizer.eos_token
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)   # labels of the pad token become -100
+    ```
+
+    ## Instead
+    ```python
+    tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
+    model.resize_token_embeddings(len(tokenizer))
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)
+    ```
+
+    ## Thresholds
+    At least 2 texts of the batch end with the token and have 4 labels that count, and the token is no label
+    anywhere in the batch. Both are ours: a text of which a single word counts, as a verdict does, need not end.
+
+    ## Known problems
+    One batch is looked at. Texts that were never given an end token are not reported, and neither is a batch
+    without an attention mask, or whose mask takes the end for padding.
+
+    ## Sources
+    The documentation and the source of `transformers.DataCollatorForLanguageModeling`; public issues by people
+    whose fine-tuned models do not stop generating.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_batch(self, batch: BatchFacts, end: EndToken) -> Finding | None:
+        """Look at the labels of the last tokens."""
+        ids, labels, mask = batch.token_ids, batch.labels, batch.attention_mask
+        if ids is None or labels is None or ids.ndim != 2 or labels.shape != ids.shape:
+            raise NotApplicable("needs a label for each token")
+        if mask is None or mask.shape != ids.shape or not np.isin(mask, (0, 1)).all():
+            raise NotApplicable("needs an attention mask of zeros and ones, one per token")
+        counted = labels != (-100 if batch.ignore_index is None else batch.ignore_index)
+        if not counted.any() or (labels != ids)[counted].any():
+            raise NotApplicable("needs a language model, whose labels are its tokens")
+        rows = np.arange(len(ids))
+        last = ids.shape[1] - 1 - np.argmax(mask[:, ::-1] == 1, axis=1)
+        ended = (mask[rows, last] == 1) & np.isin(ids[rows, last], end.tokens)
+        ended &= counted.sum(axis=1) >= LABELS
+        if ended.sum() < TEXTS:
+            raise NotApplicable(f"needs {TEXTS} texts that end with the end token")
+        if np.isin(labels[counted], end.tokens).any():
+            return None
+        token, number = int(ids[rows, last][ended][0]), int(ended.sum())
+        return self.found(
+            f"{number} of the {len(ids)} texts in this batch end with the end token, {token}, and its label is "
+            "ignored in each, while their other tokens count. The model never learns to end a text: what it "
+            "generates runs on until max_new_tokens. Mostly the end token is the pad token, too, and the collator "
+            "ignores all of those.",
+            fix=(
+                'tokenizer.add_special_tokens({"pad_token": "<|pad|>"}); '
+                "model.resize_token_embeddings(len(tokenizer))",
+                "labels = input_ids.masked_fill(attention_mask == 0, -100)  # by the mask, not by the token",
+            ),
+            evidence={"texts": len(ids), "ended": number, "token": token},
+        )

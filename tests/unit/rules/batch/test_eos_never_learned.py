@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.inputs import EndToken
+from diagnostics.facts.pipeline import BatchFacts
+from diagnostics.rules.batch.eos_never_learned import EosNeverLearned
+
+CHECK = EosNeverLearned().from_batch
+END = EndToken((1,))
+LENGTHS = np.array([9, 7, 6, 8])
+MASK = (np.arange(9) < LENGTHS[:, None]).astype(int)
+IDS = np.where(MASK, np.arange(10, 46).reshape(4, 9), 1)
+IDS[np.arange(4), LENGTHS - 1] = 1  # the end, which is the pad token as well
+LABELS = np.where(IDS == 1, -100, IDS)
+
+
+def batch(labels=LABELS, mask=MASK, ids=IDS):
+    return BatchFacts(len(ids), {"input_ids": ids, "attention_mask": mask}, labels, "labels")
+
+
+def test_fires_where_the_end_is_ignored_as_if_it_were_padding():
+    finding = CHECK(batch(), END)
+    assert (finding.rule, finding.severity, finding.stage) == ("eos-never-learned", "warning", "batch")
+    assert finding.message == (
+        "4 of the 4 texts in this batch end with the end token, 1, and its label is ignored in each, while their "
+        "other tokens count. The model never learns to end a text: what it generates runs on until "
+        "max_new_tokens. Mostly the end token is the pad token, too, and the collator ignores all of those."
+    )
+    assert finding.evidence == {"texts": 4, "ended": 4, "token": 1}
+
+
+def test_fires_on_padding_at_the_left():
+    assert CHECK(batch(LABELS[:, ::-1], MASK[:, ::-1], IDS[:, ::-1].copy()), EndToken((10, 19, 28, 37))) is None
+    left = np.stack([np.roll(row, 9 - n) for row, n in zip(IDS, LENGTHS, strict=True)])
+    mask = np.stack([np.roll(row, 9 - n) for row, n in zip(MASK, LENGTHS, strict=True)])
+    assert CHECK(batch(np.where(left == 1, -100, left), mask, left), END).evidence["ended"] == 4
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2, 3], [2]])
+def test_silent_where_an_end_counts(rows):
+    labels = LABELS.copy()
+    labels[rows, LENGTHS[rows] - 1] = 1
+    assert CHECK(batch(labels), END) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "needs"),
+    [
+        (batch(np.arange(4)), "needs a label for each token"),
+        (batch(mask=None), "needs an attention mask"),
+        (batch(np.where(LABELS > 0, 3, -100)), "needs a language model"),
+        (batch(np.full_like(LABELS, -100)), "needs a language model"),
+        (batch(np.where(np.arange(9) > 4, LABELS, -100)), "needs 2 texts"),  # a verdict at the end
+        (batch(mask=np.where(IDS == 1, 0, 1)), "needs 2 texts"),  # texts that were given no end
+    ],
+)
+def test_not_applicable_where_no_end_is_to_be_learned(given, needs):
+    with pytest.raises(NotApplicable, match=needs):
+        CHECK(given, END)
