@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from .array import Array
+from .calls import MonitorFacts
 from .data import DataFact
 from .dependence import DependenceFacts
-from .inputs import EvaluationDraws, InputFacts, ScaledTwice, SwappedChannels, TargetSides
+from .inputs import EndToken, EvaluationDraws, InputFacts, ScaledTwice, SwappedChannels, TargetSides
 from .layers import LayerFacts, NeverInTraining
 from .loss import LeafFacts, LossArguments
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
@@ -128,8 +129,7 @@ class OutputFacts:
         highest: largest value; None likewise.
         sums_to_one: whether the class axis of every example is non-negative and adds up to 1, as softmax makes
             it; None where there is no class axis.
-        last_activation: the function that made the prediction, where the last layer is known: ``softmax``,
-            ``sigmoid``, ``linear``, …; None if not known.
+        last_activation: what made the prediction: ``softmax``, ``sigmoid``, ``linear``, …; None if not known.
         indexed_labels: whether the labels are indices into `num_classes` outputs.
         multiplied: whether the prediction is known to be something times one factor above 1, as cosines are.
     """
@@ -366,7 +366,7 @@ Fact = (
     | NeverInTraining
     | BatchFacts
     | SwappedChannels
-    | SwappedChannels
+    | EndToken
     | ScaledTwice
     | OutputFacts
     | LayerFacts
@@ -384,6 +384,7 @@ Fact = (
     | TrialFacts
     | SubsetTrial
     | MetricFacts
+    | MonitorFacts
     | ReproductionFacts
     | DependenceFacts
 )
