@@ -8,6 +8,7 @@ from diagnostics.collectors.pytorch.activations import is_multiplied, last_funct
 
 INPUTS = torch.randn(4, 3)
 LAYER, BATCHED = nn.Linear(3, 2), torch.randn(5, 4, 3)
+unit = nn.functional.normalize
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,11 @@ LAYER, BATCHED = nn.Linear(3, 2), torch.randn(5, 4, 3)
         (lambda: LAYER(INPUTS).tanh().view(-1), "tanh"),
         (lambda: 2 * LAYER(INPUTS).sigmoid(), None),
         (lambda: LAYER(INPUTS).clamp(0, 1), None),
+        (lambda: nn.functional.cosine_similarity(LAYER(INPUTS), LAYER(INPUTS + 1)), "cosine_similarity"),
+        (lambda: (unit(LAYER(INPUTS)) * unit(LAYER(INPUTS + 1))).sum(-1).view(-1), "cosine_similarity"),
+        (lambda: (unit(LAYER(INPUTS)) * LAYER(INPUTS + 1)).sum(-1), None),
+        (lambda: (LAYER(INPUTS) / 2 * unit(LAYER(INPUTS))).sum(-1), None),
+        (lambda: 5 * nn.functional.cosine_similarity(LAYER(INPUTS), LAYER(INPUTS + 1)), None),
         (lambda: INPUTS, None),
     ],
 )

@@ -61,6 +61,8 @@ _FUNCTIONS = {
 }
 """What a node of the graph computes, by its name without ``Backward0``."""
 
+COSINE = "cosine_similarity"
+
 _LAYOUT = frozenset(
     {"Alias", "Expand", "Permute", "Reshape", "Select", "Slice", "Squeeze", "T", "ToCopy", "Transpose"}
     | {"Unsqueeze", "UnsafeView", "View"}
@@ -75,10 +77,35 @@ def last_function(prediction: Tensor) -> str | None:
     node = prediction.grad_fn
     while node is not None:
         name = re.sub(r"Backward\d*$", "", type(node).__name__)
+        if name == "Sum" and _is_cosine(node):
+            return COSINE
         if name.rstrip("0123456789") not in _LAYOUT:
             return _FUNCTIONS.get(name)
         node = node.next_functions[0][0]
     return None
+
+
+def _is_cosine(node: Any) -> bool:
+    """Whether a sum is that of the products of two vectors, each divided by its norm."""
+    product = _past_layout(node.next_functions[0][0])
+    if product is None or not type(product).__name__.startswith("MulBackward"):
+        return False
+    return all(_is_normalised(_past_layout(side)) for side, _ in product.next_functions)
+
+
+def _is_normalised(node: Any) -> bool:
+    if node is None or not type(node).__name__.startswith("DivBackward"):
+        return False
+    divisor = node.next_functions[1][0]
+    while type(divisor).__name__.startswith(("Expand", "Clone", "Clamp", "Unsqueeze", "Maximum")):
+        divisor = divisor.next_functions[0][0]
+    return type(divisor).__name__.startswith(("LinalgVectorNorm", "Norm"))
+
+
+def _past_layout(node: Any) -> Any:
+    while node is not None and re.sub(r"Backward\d*$", "", type(node).__name__).rstrip("0123456789") in _LAYOUT:
+        node = node.next_functions[0][0]
+    return node
 
 
 def is_multiplied(prediction: Tensor) -> bool:

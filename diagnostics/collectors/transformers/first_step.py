@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor, nn
 from transformers import Trainer
 
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.pytorch.activations import COSINE
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.data import dataset_facts, sample_rows
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import (
@@ -17,8 +21,10 @@ from diagnostics.collectors.pytorch.discover.first_step_pipeline import (
     FirstPass,
     FirstStepPipeline,
 )
+from diagnostics.collectors.pytorch.discover.loss_calls import LossCall, LossCalls
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
+from diagnostics.collectors.shared.loss_match import AGREEMENT
 from diagnostics.collectors.shared.pipeline import CannotJudge
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Fact
@@ -44,15 +50,21 @@ class TrainerStepObserver:
     ) -> None:
         self._trainer, self._why, self._deliver = trainer, why, deliver
         self._batch = inputs if isinstance(inputs, Mapping) else None
-        self._calls = 0
+        self._calls, thread = 0, threading.get_ident()
         self._seen = FirstPass({}, {}, batch=self._batch)
+        self._heard: list[LossCall] = []
+        self._losses = LossCalls(lambda call: None, FaultGuard())
         compiled = hasattr(trainer.model_wrapped, "_orig_mod")  # a hook would have it compiled again
         self._hook: Any = None
+        if not compiled:
+            self._losses.open(lambda: threading.get_ident() == thread)
         if not compiled and isinstance(trainer.model, nn.Module):
             self._hook = trainer.model.register_forward_hook(self._called, with_kwargs=True)
 
     def close(self) -> None:
-        """Remove the hook."""
+        """Remove the hooks."""
+        self._heard = list(self._losses.heard)
+        self._losses.close()
         if self._hook is not None:
             self._hook.remove()
             self._hook = None
@@ -61,7 +73,15 @@ class TrainerStepObserver:
         """Record the loss, and deliver the step."""
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._seen.loss = float(loss.detach())
+            self._seen.call = self._of_cosines(self._seen.loss)
         self._deliver(TrainerStepPipeline(self._trainer, self._seen, self._why))
+
+    def _of_cosines(self, loss: float) -> LossCall | None:
+        """Return the only call of a loss in the step, if it got cosines and gave the whole loss."""
+        call = self._heard[0] if len(self._heard) == 1 else None
+        if call is None or call.made_by != COSINE or call.value is None:
+            return None
+        return call if math.isclose(float(call.value), loss, rel_tol=AGREEMENT) else None
 
     def _called(self, model: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         with contextlib.suppress(Exception):  # a fault of ours only loses facts

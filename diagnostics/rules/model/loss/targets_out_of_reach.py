@@ -20,6 +20,7 @@ RANGES: Final = {
     "hard_sigmoid": (0.0, 1.0),
     "softmax": (0.0, 1.0),
     "tanh": (-1.0, 1.0),
+    "cosine_similarity": (-1.0, 1.0),
     "relu": (0.0, math.inf),
     "softplus": (0.0, math.inf),
 }
@@ -52,8 +53,7 @@ class TargetsOutOfReach(Rule):
     for several outputs under categorical cross entropy, 1 and -1 under embedding and ranking losses, labels other
     than the blank and no more than there are frames under CTC, counts whose rate exp(output) can be under
     `PoissonNLLLoss`. A softmax over several outputs also has a fixed sum: 1; in PyTorch it goes over the second
-    axis, where the targets must be shares of the classes.
-    A Keras model with several heads is judged head by head, each with its own loss and target.
+    axis, where the targets must be shares of the classes. Heads of a Keras model are judged each with its loss.
 
     ## Why it is bad
     A sigmoid gives 0 to 1. If the targets are prices from 3 to 103, every answer saturates at 1, where its
@@ -82,9 +82,8 @@ class TargetsOutOfReach(Rule):
     blank in a target is enough, and half of the examples must have too few frames. The shares are ours.
 
     ## Known problems
-    Judged on one batch, and only where the last function is known: of a PyTorch model, from the graph of its
-    output. A loss that leaves out some targets, such as -1 for "unknown", is judged only if its value shows that
-    it did not leave them out.
+    Judged on one batch, where the last function is known: in PyTorch from the graph of the output. A loss that
+    leaves out some targets, such as -1, is judged only if its value shows that it did not.
 
     ## Sources
     The documentation of `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and of
@@ -361,9 +360,8 @@ class TargetsOutOfReach(Rule):
         )
 
     def _beyond_activation(self, targets: Array, activation: str) -> Finding | None:
-        if activation not in RANGES:
-            return None
-        least, most = RANGES[activation]
+        least, most = RANGES.get(activation, (-math.inf, math.inf))
+        step = 1 if activation == "cosine_similarity" else -1  # a cosine stays: it is what is compared
         slack = MARGIN * (most - least if math.isfinite(most) else float(np.abs(targets).max()))
         share = float(((targets < least - slack) | (targets > most + slack)).mean())
         if share < SHARE:
@@ -375,7 +373,7 @@ class TargetsOutOfReach(Rule):
             f"{highest:.4g}: {share:.0%} of them are out of reach. The answers saturate at the bound, where they "
             "get no gradient.",
             fix={
-                "torch": (f"leave out the last {activation}", "scale the targets into its range"),
+                "torch": ("scale the targets into its range", "leave out the last " + activation)[::step],
                 "keras": ("keras.layers.Dense(units)  # no activation", "scale the targets into its range"),
             },
             evidence={

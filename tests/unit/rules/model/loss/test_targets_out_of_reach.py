@@ -33,6 +33,11 @@ class TestFires:
     def test_on_other_functions_that_have_bounds(self, activation, targets):
         assert judge(targets, activation) is not None
 
+    def test_on_scores_from_0_to_5_for_a_cosine(self):
+        finding = judge([0, 1.5, 3, 4.5, 5], "cosine_similarity")
+        assert finding.fix == "scale the targets into its range"
+        assert judge([0, 0.3, 0.9, 1], "cosine_similarity") is None
+
     def test_on_labels_of_minus_one_under_binary_cross_entropy(self):
         finding = judge([-1, 1, 1, -1], "linear", "binary_cross_entropy")
         assert finding.message == (
