@@ -58,7 +58,8 @@ def _dtypes_differ(crash: Crash) -> DtypesDiffer | None:
     if found.kind == "result":
         return DtypesDiffer("target" if _within_loss(crash) else "result", got, wanted, None, _tensors(crash))
     named = _tensors(crash) if found.kind not in ("integers", "objects") else {}
-    return DtypesDiffer(found.kind, got, wanted, found.get("operation"), named)
+    library = "tensorflow" if found.message.framework in ("TensorFlow", "Keras") else "torch"
+    return DtypesDiffer(found.kind, got, wanted, found.get("operation"), named, library)
 
 
 def _within_loss(crash: Crash) -> bool:

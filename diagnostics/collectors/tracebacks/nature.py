@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .named_shapes import differing
-from .own_errors import proved
-from .topic import topic_of
+from .own.errors import proved
+from .topic import looked_for, topic_of
 
 _NETWORK = re.compile(
     r"(?:Connection|ConnectTimeout|ReadTimeout|Timeout|MaxRetry|NewConnection|Proxy|SSL|HTTP|HfHubHTTP|URL|Gateway"
@@ -90,6 +91,7 @@ _MEANINGS = {
 }
 """Of exceptions that name no more of a cause than Python's own."""
 
+_SYSTEM = ("", "OSError", "IOError", "EnvironmentError", "WindowsError")
 _SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
 """What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
 _PYTHONS_OWN = re.compile(
@@ -144,10 +146,26 @@ def nature_of(crash: CrashFacts) -> str | None:
 
     Of a message that says no kind its words tell at least a topic.
     """
+    crash = _by_number(crash)
     kind = kind_apart_from_refusals(crash) or _refusal(crash)
     more = (proved(crash) if kind else None) or differing(crash.message)
     said = " ".join(part for part in (kind or topic_of(crash), more) if part)
     return said or _by_name(crash)
+
+
+_NUMBERED = {
+    "13": "PermissionError",
+    "17": "FileExistsError",
+    "20": "NotADirectoryError",
+    "21": "IsADirectoryError",
+}
+
+
+def _by_number(crash: CrashFacts) -> CrashFacts:
+    """Call an error of the operating system by its number, where only that tells which one it is."""
+    found = re.match(r"\[Errno (?P<number>\d{1,3})\]", crash.message)
+    name = _NUMBERED.get(found["number"]) if found is not None else None
+    return crash if name is None or crash.exception not in _SYSTEM else replace(crash, exception=name)
 
 
 def _by_name(crash: CrashFacts) -> str | None:
@@ -228,7 +246,8 @@ def _refusal(crash: CrashFacts) -> str | None:
     """Say that a library's own check refused a call; None if that is not known."""
     last = crash.frames[-1] if crash.frames else None
     if last is not None and last.yours and _RAISES.search((last.code or "").strip()):
-        return f"The code refuses it by a check of its own, at {crash.where}: the message says why."
+        own = f"The code refuses it by a check of its own, at {crash.where}"
+        return f"{own}: the message says why.{looked_for(crash)}" if crash.message else f"{own}."
     if last is None or last.yours:
         library = _REFUSALS.get(crash.exception)
         return None if library is None else _refused(library, "", crash)

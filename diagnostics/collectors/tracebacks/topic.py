@@ -10,6 +10,8 @@ import re
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
+from .expectations import expectation_in
+
 MOST_READ = 2_000  # characters of a message: what it is about stands near its beginning
 MOST_ADVISED = 240  # characters of a sentence of advice
 
@@ -82,6 +84,13 @@ _TOPICS = (
         "see the library's page of that call for what this release does, or leave the option out",
     ),
     (
+        "an argument that was not given",
+        r"(?:needs?|must|should|required|ha(?:s|ve)) (?:to )?be (?:specified|provided|given|set|passed|defined)"
+        r"|\bnot (?:been )?(?:specified|provided|given|set)\b|[Pp]lease (?:specify|provide|set|give)"
+        r"|\bis required\b",
+        "pass it on the command line or set it in the configuration: python train.py --help lists the names",
+    ),
+    (
         "an argument or setting",
         r"\barguments?\b|\bparameters?\b|expected|must (?:be|have|not)|should (?:be|have)|[Ii]nvalid|[Uu]nknown"
         r"|[Uu]nrecogni[sz]ed|\bgot\b|received|not allowed|cannot be|specif(?:y|ied)|required|\bconfig",
@@ -108,6 +117,8 @@ _ADVISES = re.compile(
     r"|You (?:can|should|need|must|may|have to|might)\b"
     r"|To (?:fix|avoid|use|enable|disable|do|load|train|resolve|solve)\b)"
 )
+_IS_TOLD = re.compile(r"[Ee]xpected\b[^\n]{0,200}\b(?:got|received|found|but)\b")
+"""What came in place of something else is no advice."""
 _WITHIN = re.compile(r"[,;:] (?=(?:please|try|use|consider|make sure|you (?:should|need|must|have to|can))\b)")
 
 
@@ -122,9 +133,24 @@ def topic_of(crash: CrashFacts) -> str | None:
     if not about:
         return None
     told = f"By its words the message is about {about}; it proves no cause."
+    expectation = expectation_in(crash.message)
+    if expectation is not None:
+        told = f"It expects {expectation.wanted}, and got {expectation.got}."
+        advice = expectation.advice
     if own := advice_in(crash.message):
         return f"{told} {_raised(crash)}It says itself what to do: {'. '.join(own)}."
     return f"{told} {_raised(crash)}To begin with, {advice}."
+
+
+def looked_for(crash: CrashFacts) -> str:
+    """Say where to look first, after a sentence about a check; empty if the message tells nothing, or says it."""
+    if advice_in(crash.message):
+        return ""
+    expectation = expectation_in(crash.message)
+    if expectation is not None:
+        return f" It expects {expectation.wanted}, and got {expectation.got}: {expectation.advice}."
+    advice = subject_of(crash)[1]
+    return f" To begin with, {advice}." if advice else ""
 
 
 def subject_of(crash: CrashFacts) -> tuple[str, str]:
@@ -141,7 +167,7 @@ def advice_in(message: str) -> list[str]:
     found: list[str] = []
     for sentence in sentences:
         part = sentence if _ADVISES.match(sentence) else next(iter(_WITHIN.split(sentence, maxsplit=1)[1:]), "")
-        if 12 < len(part) <= MOST_ADVISED:
+        if 12 < len(part) <= MOST_ADVISED and not _IS_TOLD.match(part):
             found.append(part.rstrip("."))
     return found[:2]
 

@@ -22,6 +22,7 @@ class DtypesDiffer:
         wanted: the dtype that the other tensor has, or the operation takes; None if unknown.
         operation: name of the kernel, where the message names one.
         tensors: dtype by variable name, for tensors in the frame that failed.
+        library: whose wording it is: ``torch`` or ``tensorflow``.
     """
 
     kind: Literal[
@@ -31,6 +32,7 @@ class DtypesDiffer:
     wanted: str | None = None
     operation: str | None = None
     tensors: Mapping[str, str] = field(default_factory=dict)
+    library: str = "torch"
 
 
 @dataclass(frozen=True)

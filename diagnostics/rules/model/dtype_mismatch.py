@@ -21,6 +21,11 @@ _HALF = (
     "run the forward pass under torch.autocast, which casts the inputs of each operation",
     "inputs = inputs.to(model.dtype)",
 )
+_OF_TENSORFLOW = (
+    'x = tf.cast(x, tf.float32), for the one that is of the other dtype; dtype="float32" where an array is made',
+    "in code that is not yours: the releases of Keras and TensorFlow that it was written for. In another one an "
+    "argument stands in another place, and a tensor is taken for a size or an index",
+)
 _HALF_ON_CPU = (
     "use torch.bfloat16 on the CPU: model.to(torch.bfloat16)",
     "load the model in float32 on the CPU: from_pretrained(..., dtype=torch.float32)",
@@ -128,6 +133,8 @@ def _seen(symptom: DtypesDiffer) -> str:
 
 def _fix(symptom: DtypesDiffer) -> Fix:
     dtypes = {symptom.got, symptom.wanted}
+    if symptom.library == "tensorflow" and symptom.kind == "operands":
+        return _OF_TENSORFLOW
     match symptom.kind:
         case "indices":
             return (

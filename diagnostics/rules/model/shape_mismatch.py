@@ -322,6 +322,9 @@ def _indivisible(symptom: ReshapeMisfit) -> shape_fixes.Repair | None:
         f"{symptom.size} is no multiple of {fixed}, so no size of the open axis fits.",
         (
             "print the shape where it comes from: a value, a column or a row is too many or missing",
+            "of a file that is read as plain numbers (np.fromfile): its columns, its dtype (float32 or "
+            "float64) and "
+            "a header that is no number; ls -l shows whether it was written or downloaded to its end",
             "the sizes that the data has, in place of those that the code was written for",
         ),
     )

@@ -4,7 +4,7 @@ import pytest
 
 from diagnostics.api.explain import explain
 from diagnostics.collectors.tracebacks.named_shapes import differing
-from diagnostics.collectors.tracebacks.own_errors import proved
+from diagnostics.collectors.tracebacks.own.errors import proved
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 
@@ -68,7 +68,12 @@ NONE = "'NoneType' object has no attribute '{}'"
         ("NameError", "name 'xrange' is not defined", "xrange(3)", "xrange is of Python 2; Python 3 has range."),
         ("NameError", "name 'np' is not defined", "np.zeros(1)", "The import is missing, or its notebook cell"),
         ("NameError", "name 'lodaer' is not defined", "lodaer", "lodaer had no value when the line ran"),
-        ("AssertionError", "", "assert len(a) == len(b)", "The condition does not hold: len(a) == len(b). Print"),
+        (
+            "AssertionError",
+            "",
+            "assert len(a) == len(b)",
+            "The condition does not hold: len(a) == len(b). a and b",
+        ),
         (
             "TypeError",
             "'module' object is not callable",

@@ -93,6 +93,7 @@ FILES = (
     "configured",
     "files_of_weights",
     "builds",
+    "compiled",
     "kinds",
     "cut",
 )

@@ -56,6 +56,8 @@ def _shapes(crash: Crash) -> ReshapeMisfit | OperandsMisfit | None:
     message = crash.facts.message
     if found := _ARRAY.search(message):
         wanted = tuple(int(size) for size in re.findall(r"-?\d+", found["wanted"].replace("newaxis", "-1")))
+        if len(wanted) == 1 and message[found.match.end() :].startswith(")"):
+            wanted = (-1, *wanted)  # NumPy leaves an open axis out where it stands first: (6,) is one of six
         return ReshapeMisfit(wanted, int(found["size"]), library="numpy")
     if found := _ARRAYS.search(message):
         shapes = _shape(found["one"]), _shape(found["other"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from diagnostics.collectors.tracebacks.expectations import expectation_in
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
 from diagnostics.collectors.tracebacks.topic import advice_in, package_of, subject_of
 from diagnostics.facts.crash import CrashFacts, FrameFacts
@@ -132,7 +133,10 @@ def _call(crash: CrashFacts, said: str) -> KnownFailure:
     asked = f" in the call of {called}" if called and called != f"{last.function}()" else ""
     where = "" if crash.where is None else f", from {crash.where}"
     cause = f"{library} refuses what it is given{asked}{where}. {last.function} ({last.file}:{last.line}) says: "
+    expectation = expectation_in(crash.message)
     look = subject_of(crash)[1] or "compare what that line passes with what the message asks for"
+    if expectation is not None:
+        look = expectation.advice
     fixes = (
         *(_advised(crash) or (look,)),
         f"python -m pip show {library}, if the code was written for another release",

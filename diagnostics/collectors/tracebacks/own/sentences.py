@@ -148,6 +148,24 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
         "part, or a copy of a very long chain.",
     ),
     (
+        ("PermissionError",),
+        re.compile(r"(?P<path>'\w:[^'\n]{1,200}[\\/]te?mp[\\/][^'\n]{1,120}')", re.I),
+        "{path} is a temporary file. On Windows one that is still open cannot be opened a second time, also "
+        "not by an "
+        "administrator: a package that reads its configuration by way of NamedTemporaryFile needs "
+        "delete=False there, "
+        "or a release in which that is mended.",
+    ),
+    (
+        ("PermissionError",),
+        re.compile(r"Permission denied: (?P<path>'[^'\n]{1,300}')"),
+        "{path} may not be read or written by this user. A default of the author's machine (--save_dir, a "
+        "path in the "
+        "configuration) is the usual reason: pass a folder of yours. Otherwise ls -ld shows whose it is; a "
+        "folder in "
+        "place of a file, and a file that another program holds open on Windows, are refused like this, too.",
+    ),
+    (
         ("FileNotFoundError",),
         re.compile(r"No such file or directory: (?P<path>'(?![/\\]|\w:)[^'\n]{1,200}')"),
         "{path} is looked for from the folder in which the program was started: print(os.getcwd()).",

@@ -11,43 +11,20 @@ from collections.abc import Callable
 from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
-from .environments import of_environment
-from .own_names import IMPORTS, PYTHON_2, pip_name
-from .own_sentences import SENTENCES
+from .conditions import condition_of
+from .environments import arguments_of_environment, of_environment
+from .keys import key_of
+from .lines import expression_before
+from .names import IMPORTS, PYTHON_2, pip_name
+from .sentences import SENTENCES
 
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
 
-_EXPRESSION = r"(?P<held>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]]{0,60}\]|\([^()]{0,60}\))*)"
 _RETURNED_NOTHING = (
     "what made it returned nothing: a function without return, a branch that no name matched, or an optional "
     "value that was not given"
 )
-_ROWS = re.compile(r"batch|sample|example|row|item|result|input|data|feature|annot|target|info|record|entry|df\b")
-_CHECKPOINTS = re.compile(r"ckpt|checkpoint|state|weights|pretrain|snapshot|saved|resume|params")
-_PARTS = (
-    "optimizer",
-    "model",
-    "state_dict",
-    "epoch",
-    "scheduler",
-    "lr_scheduler",
-    "net",
-    "ema",
-    "best_acc",
-    "args",
-)
-_CLASSES = re.compile(r"class|label|cat(?:s|eg|id|_)|(?:2|_to_?)(?:id|ix|idx|ind)|vocab|name|tag")
 _BUILTIN = ("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "function", "method", "type")
-_MARK = re.compile(r"\ufeff|\\ufeff|\xef\xbb\xbf|\\xef\\xbb\\xbf")
-_PATH = re.compile(
-    r"[\\/](?!u[0-9a-f]{4}|x[0-9a-f]{2}|[ntr](?!\w))|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$",
-    re.I,
-)
-# A KeyError that the registries of mmcv and mmengine raise again, with the name of the class that met it.
-_REGISTRIES = re.compile(r"^(?P<quote>['\"])(?:(?P<name>[A-Z]\w{1,80}): [\"']?){1,4}(?P<key>[\w.-]{1,80})")
-_KEY = re.compile(
-    r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] |["”`])"""
-)
 
 
 def proved(crash: CrashFacts) -> str | None:
@@ -61,21 +38,15 @@ def proved(crash: CrashFacts) -> str | None:
         if crash.exception in exceptions and (found := pattern.search(message)) and (said := tell(found, line)):
             return said
     if crash.exception == "KeyError":
-        return _key(crash, message, line)
+        return key_of(crash, message, line)
     if crash.exception in ("AttributeError", "ModuleAttributeError"):
         return _attribute(crash, message, line)
     return None
 
 
-def _held(line: str, ending: str) -> str | None:
-    """Return the one expression of a line that stands before `ending`, a pattern; None if none, or several."""
-    held = {found["held"] for found in re.finditer(f"{_EXPRESSION}{ending}", line)}
-    return held.pop() if len(held) == 1 else None
-
-
 def _none(found: re.Match[str], line: str) -> str:
     name = found["name"]
-    held = _held(line, rf"\.{name}\b") or f"The object whose {name} is asked for"
+    held = expression_before(line, rf"\.{name}\b") or f"The object whose {name} is asked for"
     if name in ("backward", "item") or (held.endswith("loss") and name != "append"):
         return (
             f"{held} is None: the model, or the function that computes the loss, returned none. A model of "
@@ -88,7 +59,7 @@ def _none(found: re.Match[str], line: str) -> str:
 
 def _none_used(found: re.Match[str], line: str) -> str:
     ending = {"subscriptable": r"\[", "callable": r"\(", "iterable": r"\s*(?::|\)|$)"}.get(found["used"] or "", "")
-    held = _held(line, ending) if ending else None
+    held = expression_before(line, ending) if ending else None
     return f"{held or 'The value'} is None: {_RETURNED_NOTHING}."
 
 
@@ -104,7 +75,7 @@ def _unpacked(found: re.Match[str], line: str) -> str:
             "every row was filtered out, or a cache holds the empty list of an earlier run."
         )
     if re.search(r"\.(?:shape|size\(\))", right if equals else line):
-        held = _held(right, r"\.(?:shape|size\(\))") or "The tensor"
+        held = expression_before(right, r"\.(?:shape|size\(\))") or "The tensor"
         axes = f"{given} axes" if got else f"{given} than {wanted} axes"
         named = f" ({' '.join(names.split())})" if equals and names.count(",") == int(wanted) - 1 else ""
         return (
@@ -128,78 +99,11 @@ def _unpacked(found: re.Match[str], line: str) -> str:
     )
 
 
-def _key(crash: CrashFacts, message: str, line: str) -> str | None:
-    if within := _REGISTRIES.match(message.replace("\\", "")):
-        return (
-            f"{within['name']} looks for {within['key']!r} while it is made, and does not find it: its annotation "
-            "file, or its part of the configuration, names the field otherwise or lacks it. Print both's keys."
-        )
-    found = _KEY.match(message)
-    if found is None:
-        return None
-    text, message = found["text"], found[0].rstrip(".,;) ")
-    holder = _held(line, rf"\[\s*(?P<mark>['\"]){re.escape(text)}(?P=mark)\s*\]") if text else None
-    holder = holder or _held(line, r"\[(?!['\"])")
-    table, key = holder or "the table", message
-    if any(re.search(r"pandas[\\/]", frame.file) for frame in crash.frames):
-        return (
-            f"The DataFrame has no column or row {key}: print(df.columns). A blank or another capital in the "
-            "name, another separator (sep=), a file without a header, or an index that was not reset are usual."
-        )
-    if holder == "os.environ":
-        return f"The environment variable {text} is not set: launchers such as torchrun set those of the ranks."
-    if text is None:
-        return (
-            f"A label, id or index {key} is met that {table} was not made for: print its keys, and look whether "
-            "the data counts from 1, or has a class more than the configuration."
-        )
-    if _MARK.search(text):
-        return (
-            "The key begins with a byte order mark, which an editor on Windows writes before a file's text: read "
-            'it with open(path, encoding="utf-8-sig").'
-        )
-    if _PATH.search(text):
-        return (
-            f"The key is the name of a file: {table} was made from names that are written otherwise (folder, "
-            "extension, slashes), or lacks that file. Print a few of its keys beside it."
-        )
-    if "state_dict" in text or (holder and _CHECKPOINTS.search(holder.lower())):
-        return (
-            f"{_sentence(table)} has no part {key}: the file was saved under other names, or holds the weights "
-            "alone. Print its keys."
-        )
-    if holder and _CLASSES.search(holder.lower()):
-        return (
-            f"{_sentence(table)} has no {key}: the name stands in the data, and the list that {table} was made "
-            "from lacks it. Add it there, or leave such rows out."
-        )
-    if holder and _ROWS.search(holder.lower()):
-        return (
-            f"{_sentence(table)} has no {key}: print its keys. What made it names the field otherwise, or an "
-            "earlier step (a transform, a collator, remove_unused_columns) dropped it."
-        )
-    if holder is None and text in _PARTS:
-        return (
-            f"If that is asked of a checkpoint: the file has no part {key}, since the weights were published or "
-            "saved without it. Print its keys, and leave out the line that reads it."
-        )
-    if holder is None and not crash.frames:
-        return (
-            "Of a table of pandas: print(df.columns); of a batch, an example or a configuration: print its keys. "
-            f"{key} is written otherwise there, or an earlier step dropped it."
-        )
-    return f"{_sentence(table)} has no {key}: print its keys." if holder else None
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] if text.startswith("the ") else text
-
-
 def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
     in_python_2 = re.search(r"'module' object has no attribute '(?P<name>\w+)'", message)
     found = re.search(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", message) or in_python_2
     if found is not None:
-        held = _held(line, rf"\.{found['name']}\b") or "the module"
+        held = expression_before(line, rf"\.{found['name']}\b") or "the module"
         module = module_of(held) if in_python_2 else found["module"]
         shown = held if in_python_2 else module
         return (
@@ -207,7 +111,9 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
             f"for, or another file or folder called {module.split('.')[-1]} was found first. "
             f"print({shown}.__file__) tells which one it is."
         )
-    found = re.search(r"'(?P<owner>[\w.]+)' object has no attribute '(?P<name>\w+)", message)
+    found = re.search(
+        r"(?<![\w.])'?(?P<owner>[\w.]+)'? object has (?:no|not)(?: an?)? attribute '?(?P<name>\w+)", message
+    )
     if found is None:
         return None
     owner, name = found["owner"], found["name"]
@@ -252,7 +158,7 @@ def _index(found: re.Match[str], line: str) -> str:
     if "sys.argv" in line:
         return "The script was called with fewer arguments than it reads from sys.argv."
     if found[0].startswith("tuple") and re.search(r"\.shape\b|\.size\(\)|^$", line):
-        shaped = _held(line, r"\.(?:shape\b|size\(\))") or "What shape or size() is asked of"
+        shaped = expression_before(line, r"\.(?:shape\b|size\(\))") or "What shape or size() is asked of"
         return (
             f"{shaped} has fewer axes than the line asks for: print its shape. Where rows of different length are "
             "joined into one array (a smaller last batch), NumPy makes an array of objects with one axis."
@@ -261,7 +167,7 @@ def _index(found: re.Match[str], line: str) -> str:
         return (
             "A line or name has fewer parts than are taken from it: print what is split, an empty last line too."
         )
-    held = _held(line, r"\[")
+    held = expression_before(line, r"\[")
     return (
         f"{held or 'The list'} has fewer entries than that, perhaps none: print its length. A folder or pattern "
         "that matches no file gives an empty list."
@@ -298,10 +204,7 @@ def _undefined(found: re.Match[str], line: str) -> str:
 
 
 def _condition(found: re.Match[str], line: str) -> str | None:
-    checked = re.match(
-        r"assert\b\s*(?P<what>(?:[^,()\[\]]|\([^()]{0,99}\)|\[[^\[\]]{0,99}\]){1,120})", line or found.string
-    )
-    return f"The condition does not hold: {checked['what'].strip()}. Print both sides." if checked else None
+    return condition_of(line or found.string)
 
 
 def _callable(found: re.Match[str], line: str) -> str | None:
@@ -309,7 +212,7 @@ def _callable(found: re.Match[str], line: str) -> str | None:
     if got == "module":
         return "A module is called in place of what it holds: from tqdm import tqdm, not import tqdm."
     if got in ("list", "tuple", "dict", "str", "int", "float", "bool", "numpy.ndarray", "set"):
-        held = _held(line, r"\(") or "The name"
+        held = expression_before(line, r"\(") or "The name"
         return (
             f"{held} is {'an' if got == 'int' else 'a'} {got} and is called with brackets: a variable hides a "
             "function of that name, an operator or comma is missing before the bracket, or a property is called."
@@ -333,13 +236,36 @@ def _too_few(found: re.Match[str], line: str) -> str:
     return f"The right side gives only {found['got']}: print it once, and look at the last line of what is read."
 
 
+_TAKES = re.compile(
+    r"(?P<call>\w+)\(\) takes (?:at most |exactly |from )?(?P<least>\d{1,3})(?: to (?P<most>\d{1,3}))? "
+    r"(?:positional )?arguments? (?:but |\()(?P<given>\d{1,3})"
+)
+
+
+def _too_many(message: str, line: str) -> str:
+    """Say of a call with a wrong number of arguments which side may be the older one."""
+    if (of_call := arguments_of_environment(message, line)) is not None:
+        return of_call
+    counted = _TAKES.search(message)
+    if counted is None:
+        return "Compare the call with the definition: a method counts self, and releases differ in what they take."
+    call, given, most = counted["call"], int(counted["given"]), int(counted["most"] or counted["least"])
+    what = "The class that is made there" if call == "__init__" else f"{call}()"
+    of_self = " If it is defined in a class, its definition may lack self." if given == most + 1 else ""
+    return (
+        f"{what} takes {most} arguments and is given {given}; in a method self counts as one.{of_self} Of a "
+        f"library's: "
+        f"in this release the last ones are passed by name alone, or were taken away or added. Compare the "
+        f"line with "
+        f"help({call if call != '__init__' else 'the class'}), and leave out or name the argument that is "
+        f"too many."
+    )
+
+
 def _count(found: re.Match[str], line: str) -> str:
     missing = re.search(r"(?P<call>\w+)\(\) missing \d+ required [\w-]+ \w+: (?P<of>.+)", found.string)
     if missing is None:
-        return (
-            "Compare the call with the definition: a method counts self, and a library's function may have "
-            "changed between versions."
-        )
+        return _too_many(found.string, line)
     call, names = missing["call"], missing["of"][:200].strip('`"* .')
     what = "The class that is made there" if call == "__init__" else f"{call}()"
     them = "them" if " and " in names else "it"

@@ -1,0 +1,132 @@
+"""Says what a KeyError proves, from its key and the line that asked for it."""
+
+from __future__ import annotations
+
+import re
+
+from diagnostics.facts.crash import CrashFacts
+
+from .lines import expression_before
+
+_ROWS = re.compile(r"batch|sample|example|row|item|result|input|data|feature|annot|target|info|record|entry|df\b")
+_CHECKPOINTS = re.compile(r"ckpt|checkpoint|state|weights|pretrain|snapshot|saved|resume|params")
+_PARTS = (
+    "optimizer",
+    "model",
+    "state_dict",
+    "epoch",
+    "scheduler",
+    "lr_scheduler",
+    "net",
+    "ema",
+    "best_acc",
+    "args",
+)
+_CLASSES = re.compile(r"class|label|cat(?:s|eg|id|_)|(?:2|_to_?)(?:id|ix|idx|ind)|vocab|name|tag")
+_MARK = re.compile(r"\ufeff|\\ufeff|\xef\xbb\xbf|\\xef\\xbb\\xbf")
+_PATH = re.compile(
+    r"[\\/](?!u[0-9a-f]{4}|x[0-9a-f]{2}|[ntr](?!\w))|\.(?:jpe?g|png|bmp|tiff?|npy|npz|txt|json|xml|wav|flac|mp[34]|csv|pth?|h5)$",
+    re.I,
+)
+# A KeyError that the registries of mmcv and mmengine raise again, with the name of the class that met it.
+_REGISTRIES = re.compile(r"^(?P<quote>['\"])(?:(?P<name>[A-Z]\w{1,80}): [\"']?){1,4}(?P<key>[\w.-]{1,80})")
+_KEY = re.compile(
+    r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] |["”`])"""
+)
+
+
+_FORMATS: tuple[tuple[str, str, str], ...] = (
+    (
+        "categories|annotations|images|category_id|image_id|iscrowd|segmentation|bbox|file_name|id",
+        r"coco|annot|instances_|\banns?\b",
+        "{key} is a field of COCO's format, and the file that was read has none at that place: it is in another "
+        "format, holds only a part (the annotations of a test set, results, one image), or was exported by a tool "
+        "that leaves the field out. Print its keys; images, annotations and categories stand at the top, and each "
+        "annotation has id, image_id, category_id, bbox, area and iscrowd.",
+    ),
+    (
+        "names|nc|train|val|path",
+        r"yaml|data_dict|yolo",
+        "{key} is a field of YOLO's data file, and the one that was read has none: it is another YAML file (the "
+        "model's), or its lines are indented. It has train:, val: and names: at the beginning of a line.",
+    ),
+)
+"""Keys of formats that many programs read, what shows that it is read as one, and what to say."""
+
+
+def _field_of_format(crash: CrashFacts, text: str, line: str) -> str | None:
+    around = " ".join((line, *(f"{frame.file} {frame.code or ''}" for frame in crash.frames[-4:])))[:2_000]
+    for keys, sign, said in _FORMATS:
+        if re.fullmatch(keys, text) and re.search(sign, around, re.I):
+            return said.format(key=repr(text))
+    return None
+
+
+def key_of(crash: CrashFacts, message: str, line: str) -> str | None:
+    """Say what usually leaves out an entry of that name; None if neither the key nor the line tells."""
+    if within := _REGISTRIES.match(message.replace("\\", "")):
+        return (
+            f"{within['name']} looks for {within['key']!r} while it is made, and does not find it: its annotation "
+            "file, or its part of the configuration, names the field otherwise or lacks it. Print both's keys."
+        )
+    found = _KEY.match(message)
+    if found is None:
+        return None
+    text, message = found["text"], found[0].rstrip(".,;) ")
+    holder = expression_before(line, rf"\[\s*(?P<mark>['\"]){re.escape(text)}(?P=mark)\s*\]") if text else None
+    holder = holder or expression_before(line, r"\[(?!['\"])")
+    table, key = holder or "the table", message
+    if any(re.search(r"pandas[\\/]", frame.file) for frame in crash.frames):
+        return (
+            f"The DataFrame has no column or row {key}: print(df.columns). A blank or another capital in the "
+            "name, another separator (sep=), a file without a header, or an index that was not reset are usual."
+        )
+    if holder == "os.environ":
+        return f"The environment variable {text} is not set: launchers such as torchrun set those of the ranks."
+    if text is None:
+        return (
+            f"A label, id or index {key} is met that {table} was not made for: print its keys, and look whether "
+            "the data counts from 1, or has a class more than the configuration."
+        )
+    if _MARK.search(text):
+        return (
+            "The key begins with a byte order mark, which an editor on Windows writes before a file's text: read "
+            'it with open(path, encoding="utf-8-sig").'
+        )
+    if _PATH.search(text):
+        return (
+            f"The key is the name of a file: {table} was made from names that are written otherwise (folder, "
+            "extension, slashes), or lacks that file. Print a few of its keys beside it."
+        )
+    if "state_dict" in text or (holder and _CHECKPOINTS.search(holder.lower())):
+        return (
+            f"{_sentence(table)} has no part {key}: the file was saved under other names, or holds the weights "
+            "alone. Print its keys."
+        )
+    if (of_format := _field_of_format(crash, text, line)) is not None:
+        return of_format
+    if holder and _CLASSES.search(holder.lower()):
+        return (
+            f"{_sentence(table)} has no {key}: the name stands in the data, and the list that {table} was made "
+            "from lacks it. Add it there, or leave such rows out."
+        )
+    if holder and _ROWS.search(holder.lower()):
+        return (
+            f"{_sentence(table)} has no {key}: print its keys. What made it names the field otherwise, or an "
+            "earlier step (a transform, a collator, remove_unused_columns) dropped it."
+        )
+    if holder is None and text in _PARTS:
+        return (
+            f"If that is asked of a checkpoint: the file has no part {key}, since the weights were published or "
+            "saved without it. Print its keys, and leave out the line that reads it."
+        )
+    if holder is None and not crash.frames:
+        return (
+            "Of a table of pandas: print(df.columns); of a batch, an example or a configuration: print its keys. "
+            f"{key} is written otherwise there, or an earlier step dropped it."
+        )
+    return f"{_sentence(table)} has no {key}: print its keys." if holder else None
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] if text.startswith("the ") else text

@@ -1,0 +1,66 @@
+"""What is said of calls, files and fields that another release, system or format has otherwise."""
+
+import pytest
+
+from diagnostics.api.explain import explain
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "{file}", line 8, in main\n    {line}\n{said}'
+CASES = [
+    (
+        "ob = self.env.reset(phase)",
+        "TypeError: reset() takes 1 positional argument but 2 were given",
+        "Since Gym 0.22 the wrappers",
+    ),
+    (
+        "x = brew(a, b, c)",
+        "TypeError: brew() takes 2 positional arguments but 3 were given",
+        "brew() takes 2 arguments and is given 3",
+    ),
+    ("cats = self.coco['categories']", "KeyError: 'categories'", "a field of COCO's format"),
+    ("names = yaml_data['names']", "KeyError: 'names'", "a field of YOLO's data file"),
+    ("mode = args.mode", "AttributeError: Namespace object has not attribute 'mode'", "The settings have no mode"),
+    ("os.makedirs(d)", "OSError: [Errno 13] Permission denied: '/srv/share'", "A default of the author's machine"),
+    (
+        "shutil.copyfile(a, b)",
+        "PermissionError: [Errno 13] Permission denied: 'C:\\\\Users\\\\ada\\\\Temp\\\\tmp1\\\\cfg.py'",
+        "On Windows one that is still open",
+    ),
+    (
+        'raise ValueError("a teapot needs to be specified")',
+        "ValueError: a teapot needs to be specified",
+        "pass it on the command line",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "said", "told"), CASES, ids=[case[1] for case in CASES])
+def test_the_line_and_the_words_tell_which_side_to_change(line, said, told):
+    text = TRACEBACK.format(file="/home/ada/train.py", line=line, said=said)
+    logged = "\n".join(f"[rank0]: {part}" for part in text.split("\n"))
+    assert [told in explain(pasted).crash.nature for pasted in (text, logged)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ValueError: Unsupported ONNX opset version: 17", "does not know opset 17"),
+        ("ValueError: cannot reshape array of size 4162240 into shape (6)", "4162240 is no multiple of 6"),
+        ("TypeError: expected dtype object, got 'numpy.dtype[int64]'", "was built for an older NumPy"),
+        ("ModuleNotFoundError: No module named 'lib.nms.gpu_nms'", "a part in C++ or CUDA"),
+        ("TypeError: type object got multiple values for keyword argument 'training'", "of different releases"),
+    ],
+)
+def test_a_message_alone_says_what_differs(said, told):
+    pasted = (
+        said,
+        f"I get `{said}` after a while",
+        TRACEBACK.format(file="/home/ada/a.py", line="x()", said=said),
+    )
+    assert [told in explain(text).findings[0].message for text in pasted] == [True] * len(pasted)
+
+
+def test_a_dtype_of_tensorflow_is_cast_as_tensorflow_does():
+    said = "ValueError: Tensor conversion requested dtype int32 for Tensor with dtype float32: 'Tensor(\"x:0\")'"
+    (finding,) = explain(said).findings
+    assert "tf.cast" in finding.fix
+    assert ".float()" not in finding.fix
