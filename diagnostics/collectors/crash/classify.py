@@ -22,7 +22,7 @@ from .frames import Crash
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
-from .setup import checkpoints, examples, none_values, settings, unimported_names, versions
+from .setup import checkpoints, examples, misused_index, none_values, settings, unimported_names, versions
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch.RECOGNISERS,
@@ -63,7 +63,7 @@ def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
         cut: whether a known sentence counts that lacks its numbers.
     """
     crash = Crash(with_module(crash.facts), crash.variables, crash.log)
-    for recognise in (known.certain, none_values.none_value):
+    for recognise in (known.certain, none_values.none_value, misused_index.misused_index):
         if (certain := _recognised(recognise, crash)) is not None:
             return [certain]
     others = (*NEXT, *LAST, known.cut) if cut else (*NEXT, *LAST)

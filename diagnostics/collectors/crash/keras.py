@@ -234,7 +234,17 @@ def of_weights(crash: Crash, found: Found) -> bool:
     names = " ".join(frame.function for frame in crash.facts.frames)
     spoken = f"{crash.log} {names}"
     sized = all(None not in sizes(shape) for shape in shapes)
-    return sized and _WEIGHTS.search(spoken) is not None and _TRAINS.search(spoken) is None
+    kernels = all(_is_kernel(sizes(shape)) for shape in shapes)
+    return sized and (kernels or _WEIGHTS.search(spoken) is not None) and _TRAINS.search(spoken) is None
+
+
+def _is_kernel(shape: tuple[int | None, ...]) -> bool:
+    """Whether a shape is that of a convolution's weights: two small axes that are equal, first or last."""
+    height, width = (shape[:2] if shape[:1] == shape[1:2] else shape[2:4]) if len(shape) == 4 else (0, 0)
+    return height is not None and height == width and 1 <= height <= MAX_KERNEL
+
+
+MAX_KERNEL = 11  # the largest in common networks, AlexNet's
 
 
 def _right_in_step(crash: Crash) -> bool:

@@ -108,6 +108,28 @@ def expectation_in(message: str) -> Expectation | None:
     return None
 
 
+_DEMANDS = re.compile(
+    r"(?P<what>[`'\"]?[A-Za-z_][\w.]{0,60}(?:\(\))?[`'\"]?(?: [a-z_]\w{0,30}){0,3}) (?:should|must|needs? to"
+    r"|has to|have to) "
+    r"(?P<verb>return|yield|be|have|contain|match|take|start|end|include|implement|accept)\b"
+)
+
+
+def demand_in(message: str) -> str | None:
+    """Say where to look for what a message demands without saying what came; None if it demands nothing."""
+    found = _DEMANDS.search(message[:MOST_READ])
+    if found is None:
+        return None
+    what = found["what"].strip("`'\"")
+    if found["verb"] in ("return", "yield", "implement", "accept", "take"):
+        return (
+            f"look at the definition of {what}, and print what it gives just before its end, in every "
+            f"branch; in code "
+            "that is not yours, one file may be of another revision than the other"
+        )
+    return f"print {what} just before that line, and make it what the message asks for"
+
+
 def _plain(text: str) -> str:
     plain = " ".join(text.split()).strip(' ,;:`."')[:MOST_SHOWN]
     return plain.strip("() ") if plain.count("(") != plain.count(")") else plain

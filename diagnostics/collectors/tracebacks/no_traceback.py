@@ -217,7 +217,11 @@ _PYTHONS_WORDS = (
     ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
     (
         "AttributeError",
-        re.compile(r"(?:'\w{1,80}' object|(?:type object|module) '[\w.]{1,120}') has no attribute '\w{1,80}'"),
+        re.compile(
+            r"(?:'\w{1,80}' object|(?:type object|module) '[\w.]{1,120}') has no attribute '\w{1,80}'"
+            r"|\b(?:tuple|list|dict|str|int|float|bool|NoneType|Tensor|Namespace|ndarray|Sequential|Tokenizer|Trainer"
+            r"|DataParallel|DataFrame|Model|Module)'? object has no attribute '?\w{1,80}"
+        ),
     ),
     ("TypeError", re.compile(r"\w{1,80}\(\) got an unexpected keyword argument '\w{1,80}'")),
     (

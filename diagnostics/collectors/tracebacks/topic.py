@@ -10,7 +10,7 @@ import re
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
-from .expectations import expectation_in
+from .expectations import demand_in, expectation_in
 
 MOST_READ = 2_000  # characters of a message: what it is about stands near its beginning
 MOST_ADVISED = 240  # characters of a sentence of advice
@@ -111,7 +111,8 @@ _PACKAGE = re.compile(r"[\\/]")
 
 _SENTENCE = re.compile(r"(?<=[a-z)\]'\"`0-9][.!?])\s+(?=[A-Z`'\"])|\n+")
 _ADVISES = re.compile(
-    r"^(?:(?:[Pp]lease|[Tt]ry|[Uu]se|[Cc]onsider|[Mm]ake sure|[Ee]nsure|[Ss]et|[Pp]ass|[Cc]all|[Cc]heck)\b"
+    r"^(?:(?:[Pp]lease(?! (?:help|let|tell|guide|advise|reply|respond|give me))|[Tt]ry|[Uu]se|[Cc]onsider"
+    r"|[Mm]ake sure|[Ee]nsure|[Ss]et|[Pp]ass|[Cc]all|[Cc]heck)\b"
     r"|(?:[Ee]ither|[Ii]nstall|[Ss]witch|[Rr]emove|[Ss]pecify|[Pp]rovide|[Aa]dd|[Pp]erhaps|[Dd]id you|[Cc]hoose)\b"
     r"|(?:[Ee]xpected|[Ss]upported|[Aa]vailable|[Vv]alid|[Aa]llowed|If you|It (?:must|should)|Should be)\b"
     r"|You (?:can|should|need|must|may|have to|might)\b"
@@ -122,6 +123,10 @@ _IS_TOLD = re.compile(r"[Ee]xpected\b[^\n]{0,200}\b(?:got|received|found|but)\b"
 _WITHIN = re.compile(r"[,;:] (?=(?:please|try|use|consider|make sure|you (?:should|need|must|have to|can))\b)")
 
 
+_OF_ARGUMENTS = ("an argument or setting", "an argument that was not given")
+"""Topics that say less than what the message demands."""
+
+
 def topic_of(crash: CrashFacts) -> str | None:
     """Say what an unknown message is about, and where to look; None if its words tell nothing.
 
@@ -130,10 +135,12 @@ def topic_of(crash: CrashFacts) -> str | None:
     if hasattr(builtins, crash.exception) and crash.exception not in _OF_LIBRARIES:
         return None
     about, advice = subject_of(crash)
-    if not about:
+    expectation, demand = expectation_in(crash.message), demand_in(crash.message)
+    if not (about or expectation or demand):
         return None
-    told = f"By its words the message is about {about}; it proves no cause."
-    expectation = expectation_in(crash.message)
+    told = f"By its words the message is about {about}; it proves no cause." if about else ""
+    if demand is not None and about in ("", *_OF_ARGUMENTS):
+        told, advice = told or "The message says what it asks for.", demand
     if expectation is not None:
         told = f"It expects {expectation.wanted}, and got {expectation.got}."
         advice = expectation.advice

@@ -33,6 +33,25 @@ CASES = [
 ]
 
 
+CASES += [
+    (
+        "n = int(net_options['max_epochs'])",
+        "KeyError: 'max_epochs'",
+        "If it is read from a file: that is of another revision",
+    ),
+    (
+        "from teapots.config import Teapot",
+        "ImportError: cannot import name 'Teapot'",
+        "teapots.config has no Teapot. If it is another project's",
+    ),
+    (
+        "estimator.train(input_fn)",
+        "ValueError: input_fn should return (features, labels) as a len 2 tuple.",
+        "look at the definition of input_fn",
+    ),
+]
+
+
 @pytest.mark.parametrize(("line", "said", "told"), CASES, ids=[case[1] for case in CASES])
 def test_the_line_and_the_words_tell_which_side_to_change(line, said, told):
     text = TRACEBACK.format(file="/home/ada/train.py", line=line, said=said)
@@ -46,6 +65,13 @@ def test_the_line_and_the_words_tell_which_side_to_change(line, said, told):
         ("ValueError: Unsupported ONNX opset version: 17", "does not know opset 17"),
         ("ValueError: cannot reshape array of size 4162240 into shape (6)", "4162240 is no multiple of 6"),
         ("TypeError: expected dtype object, got 'numpy.dtype[int64]'", "was built for an older NumPy"),
+        (
+            "error: OpenCV(3.4.1) resize.cpp:4044: error: (-215) w > 0 in function resize",
+            "OpenCV's resize wants w > 0",
+        ),
+        ("SystemError: new style getargs format but argument is not a tuple", "mostly OpenCV's"),
+        ("InvalidArgumentError: indices[0] = 0 is not in [0, 0)", "a tensor that has no rows at all"),
+        ("ValueError: Shapes (3, 3, 32, 16) and (48, 32, 3, 3) are incompatible.", "in the checkpoint"),
         ("ModuleNotFoundError: No module named 'lib.nms.gpu_nms'", "a part in C++ or CUDA"),
         ("TypeError: type object got multiple values for keyword argument 'training'", "of different releases"),
     ],
@@ -57,6 +83,16 @@ def test_a_message_alone_says_what_differs(said, told):
         TRACEBACK.format(file="/home/ada/a.py", line="x()", said=said),
     )
     assert [told in explain(text).findings[0].message for text in pasted] == [True] * len(pasted)
+
+
+def test_an_attribute_error_that_is_retyped_is_read():
+    text = "Attribute error : tuple object has no attribute lower"
+    assert "A tuple stands where an object with lower was expected" in explain(text).crash.nature
+
+
+def test_a_plea_is_no_advice():
+    text = "ValueError: the pot must boil at rank 3.\nPlease help me with this error i am not able to solve."
+    assert "says itself what to do" not in (explain(text).crash.nature or "")
 
 
 def test_a_dtype_of_tensorflow_is_cast_as_tensorflow_does():

@@ -18,7 +18,12 @@ class TestNatureOf:
     def test_a_key_error_of_someones_own_names_the_line(self):
         assert nature("KeyError", "'lr'", YOURS) == (
             "It is a KeyError of the code's own, not a failure of training that a rule knows: a dict or table "
-            "has no entry of that name, at train.py:8 in main. config has no 'lr': print its keys."
+            "has no entry of that name, at train.py:8 in main. config has no 'lr': print its keys. If it is "
+            "read from "
+            "a file: that is of another revision than the code, another file than the one that is meant, or "
+            "has the "
+            "key one level deeper. git pull, git submodule update, and compare with a file that the project "
+            "brings."
         )
 
     @pytest.mark.parametrize(

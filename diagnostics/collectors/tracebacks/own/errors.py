@@ -236,6 +236,22 @@ def _too_few(found: re.Match[str], line: str) -> str:
     return f"The right side gives only {found['got']}: print it once, and look at the last line of what is read."
 
 
+def _not_there(found: re.Match[str], line: str) -> str | None:
+    name = found["name"]
+    module = re.match(r"from\s+(?P<module>[\w.]+)\s+import\b", line)
+    if "circular" in found.string or "partially initialized" in found.string or module is None:
+        return None
+    held = module["module"]
+    top = held.lstrip(".").split(".")[0]
+    package = top or "the package"
+    return (
+        f"{held} has no {name}. If it is another project's: grep -rn {name} in the folder of {package} shows "
+        f"where "
+        "it lies in this release; the one that the code was written for has it there. Of your own: the name is "
+        "misspelt, or the file is an older one."
+    )
+
+
 _TAKES = re.compile(
     r"(?P<call>\w+)\(\) takes (?:at most |exactly |from )?(?P<least>\d{1,3})(?: to (?P<most>\d{1,3}))? "
     r"(?:positional )?arguments? (?:but |\()(?P<given>\d{1,3})"
@@ -317,6 +333,7 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
         _keyword,
     ),
     (("TypeError",), re.compile(r"missing \d+ required|takes (?:from )?\d+ (?:to \d+ )?positional"), _count),
+    (("ImportError",), re.compile(r"cannot import name '?(?P<name>\w+)'?"), _not_there),
     (
         ("ModuleNotFoundError", "ImportError"),
         re.compile(r"No module named '?(?P<module>[\w.]+)'?"),

@@ -22,6 +22,10 @@ _PARTS = (
     "best_acc",
     "args",
 )
+_SETTINGS = re.compile(
+    r"(?:^|[._])(?:cfg|conf|configs?|options?|opts?|settings|hparams|hyp|hyperparam\w*|params_config|model_params"
+    r"|train_params|yaml\w*|parser)$|_(?:config|cfg|options|settings)\b"
+)
 _CLASSES = re.compile(r"class|label|cat(?:s|eg|id|_)|(?:2|_to_?)(?:id|ix|idx|ind)|vocab|name|tag")
 _MARK = re.compile(r"\ufeff|\\ufeff|\xef\xbb\xbf|\\xef\\xbb\\xbf")
 _PATH = re.compile(
@@ -98,13 +102,21 @@ def key_of(crash: CrashFacts, message: str, line: str) -> str | None:
             f"The key is the name of a file: {table} was made from names that are written otherwise (folder, "
             "extension, slashes), or lacks that file. Print a few of its keys beside it."
         )
+    if (of_format := _field_of_format(crash, text, line)) is not None:
+        return of_format
+    if holder and _SETTINGS.search(holder):
+        return (
+            f"{_sentence(table)} has no {key}: print its keys. If it is read from a file: that is of another "
+            f"revision "
+            "than the code, another file than the one that is meant, or has the key one level deeper. git "
+            "pull, git "
+            "submodule update, and compare with a file that the project brings."
+        )
     if "state_dict" in text or (holder and _CHECKPOINTS.search(holder.lower())):
         return (
             f"{_sentence(table)} has no part {key}: the file was saved under other names, or holds the weights "
             "alone. Print its keys."
         )
-    if (of_format := _field_of_format(crash, text, line)) is not None:
-        return of_format
     if holder and _CLASSES.search(holder.lower()):
         return (
             f"{_sentence(table)} has no {key}: the name stands in the data, and the list that {table} was made "
