@@ -129,6 +129,7 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.crash.frames import Crash, within
     from diagnostics.collectors.tracebacks.clean import with_underscores
     from diagnostics.collectors.tracebacks.no_traceback import last_words
+    from diagnostics.collectors.tracebacks.own.errors import is_pythons_own
     from diagnostics.collectors.tracebacks.parse import Failure, failures
     from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
     from diagnostics.facts.crash.processes import LauncherTail
@@ -153,7 +154,8 @@ def read_text(text: str) -> _Explained:
             if found := symptoms(whole):
                 explained: _Explained = (title(found_failures, failure), whole.facts, *found)
                 if isinstance(found[0], LauncherTail):
-                    if not position or not _is_origin(ordered[0], found[0]):
+                    own = is_pythons_own(failure.last) if not position else _is_origin(ordered[0], found[0])
+                    if not own:
                         tail = tail or explained
                 elif position and may_be_caught(ordered[0], failure, text):
                     return title(found_failures, ordered[0]), _beside(ordered[0].last, failure)
@@ -163,8 +165,10 @@ def read_text(text: str) -> _Explained:
         return _named_beside(text) or tail
     if ordered[0].aside and (reported := _reported(text)) is not None:
         return reported
-    if not any(crash.frames for failure in ordered for crash in failure.chain) and (
-        quoted := _quoted(text) or _retyped(text)
+    if (
+        not any(crash.frames for failure in ordered for crash in failure.chain)
+        and (quoted := _quoted(text) or _retyped(text))
+        and not (isinstance(quoted[2], LauncherTail) and is_pythons_own(ordered[0].last))
     ):
         return quoted
     return title(found_failures, ordered[0]), ordered[0].last, *_refused(ordered[0].last)
@@ -180,8 +184,11 @@ def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
 
 def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
     """Whether a traceback is of the process that a launcher reports, and not the launcher's own."""
+    from diagnostics.collectors.tracebacks.own.errors import is_pythons_own
+
     of_it = failure.process is None or failure.process == f"rank {tail.rank}"
-    return of_it and not failure.aside and bool(failure.last.frames) and (tail.exit_code or 0) >= 0
+    says = bool(failure.last.frames) or is_pythons_own(failure.last)
+    return of_it and not failure.aside and says and (tail.exit_code or 0) >= 0
 
 
 def _named_beside(text: str) -> _Explained | None:

@@ -53,7 +53,8 @@ _ELSEWHERE = re.compile(  # a line that is not the message's any more
     rf"^(?:[=*_~]{{10,}}|-{{20,}}|={{3,}} .* ={{3,}}$|```|\"\"\"$"
     rf"|\[?(?:{TIME.pattern})\]?[ \[:,|-].*{LEVEL.pattern}|[DIWEF]\d{{4}} \d\d:|{LEVEL.pattern}:\S+:"
     r"|(?:\(\S+\) )?[\w.-]+@[\w.-]+[: ][^$#]*[$#] |\$ |PS [A-Z]:\\|.*\d%\|"
-    r"|Exception ignored in|Exception in thread |--- Logging error ---|FAILED \S+::|-- Process \d+ terminated)"
+    r"|Exception ignored in|Exception in thread |--- Logging error ---|FAILED \S+::|-- Process \d+ terminated"
+    r"|srun: error: )"
 )
 
 

@@ -17,6 +17,33 @@ MOST_ADVISED = 240  # characters of a sentence of advice
 
 _TOPICS = (
     (
+        "the order of calls",
+        r"(?:must|should|needs? to|has to) be (?:trained|fitted|built|compiled|called|initiali[sz]ed|loaded"
+        r"|prepared)\b"
+        r"[^\n]{0,40}\b(?:first|before)\b|\bnot (?:yet |been )?(?:fitted|built|compiled|initiali[sz]ed|trained)\b"
+        r"|\b(?:[Cc]all|[Rr]un) [^\n]{1,60} (?:first|before)\b",
+        "make the call that it names before that line, on the same object: one that was copied, cloned or "
+        "made anew in "
+        "between has forgotten it",
+    ),
+    (
+        "a file of sound, video or images",
+        r"video stream|\bcodec\b|\bffmpeg\b|moov atom|\.(?:mp4|avi|mkv|wav|flac|mp3)\b|could not be decoded"
+        r"|decode error"
+        r"|cannot (?:decode|seek)|[Ff]ailed to (?:decode|seek)",
+        "find the file (print its path in __getitem__, or a try around the reading), and look at it with "
+        "ffprobe: one that "
+        "is cut off, empty or of another format is to be converted again, or left out of the list",
+    ),
+    (
+        "characters or labels that a table lacks",
+        r"[Ii]llegal characters?|[Uu]n(?:known|seen) (?:character|label|token|class|symbol)s?|[Oo]ut of vocabulary"
+        r"|not in (?:the )?(?:vocab\w*|alphabet|charset|char ?map)",
+        "set(all of the data) minus set(the table's) lists them: blanks, signs and capitals too; add them, "
+        "or leave such "
+        "rows out",
+    ),
+    (
         "memory",
         r"out of memory|\bOOM\b|(?:cannot|can't|failed to|unable to) alloc|not enough memory"
         r"|memory (?:exhausted|limit)",

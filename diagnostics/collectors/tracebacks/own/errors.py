@@ -105,6 +105,13 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
     if found is not None:
         held = expression_before(line, rf"\.{found['name']}\b") or "the module"
         module = module_of(held) if in_python_2 else found["module"]
+        if in_python_2 and held == "the module":
+            return (
+                f"A module was imported, and has no {found['name']}: it is another release than the code was "
+                f"written for, "
+                "or a file of yours with the same name was found first. The line that asks for it names the "
+                "module."
+            )
         shown = held if in_python_2 else module
         return (
             f"{module} was imported, and has no {found['name']}: it is another release than the code was written "
@@ -157,6 +164,15 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
 def _index(found: re.Match[str], line: str) -> str:
     if "sys.argv" in line:
         return "The script was called with fewer arguments than it reads from sys.argv."
+    if found[0].startswith("tuple") and not line:
+        return (
+            "A tuple has fewer parts than that. Of x.shape[i] or x.size(): the tensor has fewer axes, or "
+            "rows of different "
+            "lengths became one array of objects. Of a model's outputs[i]: this release returns fewer, "
+            "hidden states and "
+            "attentions only where they are asked for. The line tells which: print it, and len(...) of what "
+            "is indexed."
+        )
     if found[0].startswith("tuple") and re.search(r"\.shape\b|\.size\(\)|^$", line):
         shaped = expression_before(line, r"\.(?:shape\b|size\(\))") or "What shape or size() is asked of"
         return (
@@ -221,7 +237,7 @@ def _callable(found: re.Match[str], line: str) -> str | None:
 
 
 def _keyword(found: re.Match[str], line: str) -> str:
-    call, name = found["call"], found["name"]
+    call, name = found["call"] or "__init__", found["name"]
     what = "The class that is made there" if call.endswith("__init__") else f"{call}()"
     return (
         f"{what} takes no argument {name}. If it is a library's, the installed version does not know it (yet, or "
@@ -252,6 +268,10 @@ def _not_there(found: re.Match[str], line: str) -> str | None:
     )
 
 
+_HOOK = re.compile(
+    r"(?:training|validation|test|predict)_(?:step|step_end|epoch_end|end)|on_\w+|optimizer_step|compute_loss|log|collate_fn"
+    r"|prediction_step|lr_scheduler_step|configure_gradient_clipping|train_step|test_step"
+)
 _TAKES = re.compile(
     r"(?P<call>\w+)\(\) takes (?:at most |exactly |from )?(?P<least>\d{1,3})(?: to (?P<most>\d{1,3}))? "
     r"(?:positional )?arguments? (?:but |\()(?P<given>\d{1,3})"
@@ -283,6 +303,14 @@ def _count(found: re.Match[str], line: str) -> str:
     if missing is None:
         return _too_many(found.string, line)
     call, names = missing["call"], missing["of"][:200].strip('`"* .')
+    if _HOOK.fullmatch(call):
+        return (
+            f"{call}() is called by the library, and not by a line of yours: its definition takes {names}, "
+            f"which this "
+            "release does not pass. Take it out of the definition, or give it a default; the library's page "
+            "of that "
+            "method names what is passed."
+        )
     what = "The class that is made there" if call == "__init__" else f"{call}()"
     them = "them" if " and " in names else "it"
     return (
@@ -329,7 +357,7 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
     (("TypeError",), re.compile(r"^'(?P<got>[\w.]+)' object is not callable"), _callable),
     (
         ("TypeError",),
-        re.compile(r"(?P<call>[\w.]+)\(\) got an unexpected keyword argument '(?P<name>\w+)'"),
+        re.compile(r"(?:(?P<call>[\w.]+)\(\) |^)got an unexpected keyword argument '(?P<name>\w+)'"),
         _keyword,
     ),
     (("TypeError",), re.compile(r"missing \d+ required|takes (?:from )?\d+ (?:to \d+ )?positional"), _count),
@@ -340,3 +368,10 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
         lambda found, line: pip_name(found["module"]),
     ),
 )
+
+
+def is_pythons_own(crash: CrashFacts) -> bool:
+    """Whether an error is in Python's own words, of which something is known without its line."""
+    return (
+        crash.exception in ("TypeError", "KeyError", "AttributeError", "NameError") and proved(crash) is not None
+    )

@@ -6,7 +6,7 @@ import re
 
 from diagnostics.facts.crash import CrashFacts
 
-from .lines import expression_before
+from .lines import expression_before, outermost
 
 _ROWS = re.compile(r"batch|sample|example|row|item|result|input|data|feature|annot|target|info|record|entry|df\b")
 _CHECKPOINTS = re.compile(r"ckpt|checkpoint|state|weights|pretrain|snapshot|saved|resume|params")
@@ -22,6 +22,7 @@ _PARTS = (
     "best_acc",
     "args",
 )
+_CHARACTERS = re.compile(r"dict|char|alphabet|vocab|2id|2idx|_to_|stoi|symbol|phone|token|letter|codec")
 _SETTINGS = re.compile(
     r"(?:^|[._])(?:cfg|conf|configs?|options?|opts?|settings|hparams|hyp|hyperparam\w*|params_config|model_params"
     r"|train_params|yaml\w*|parser)$|_(?:config|cfg|options|settings)\b"
@@ -36,6 +37,7 @@ _PATH = re.compile(
 _REGISTRIES = re.compile(r"^(?P<quote>['\"])(?:(?P<name>[A-Z]\w{1,80}): [\"']?){1,4}(?P<key>[\w.-]{1,80})")
 _KEY = re.compile(
     r"""^(?:(?P<quote>['"])(?P<text>.{0,200})(?P=quote)|(?P<number>-?\d{1,20}))(?:$|[.,;)] |["”`])"""
+    r"""|^['"](?P<open>[^'"]{1,40})$"""  # a page lost the other quote
 )
 
 
@@ -76,9 +78,11 @@ def key_of(crash: CrashFacts, message: str, line: str) -> str | None:
     found = _KEY.match(message)
     if found is None:
         return None
-    text, message = found["text"], found[0].rstrip(".,;) ")
+    text, message = found["text"] or found["open"], found[0].rstrip(".,;) ")
+    if found["open"] is not None:
+        message = repr(text)
     holder = expression_before(line, rf"\[\s*(?P<mark>['\"]){re.escape(text)}(?P=mark)\s*\]") if text else None
-    holder = holder or expression_before(line, r"\[(?!['\"])")
+    holder = holder or outermost(line) or expression_before(line, r"\[(?!['\"])")
     table, key = holder or "the table", message
     if any(re.search(r"pandas[\\/]", frame.file) for frame in crash.frames):
         return (
@@ -111,6 +115,13 @@ def key_of(crash: CrashFacts, message: str, line: str) -> str | None:
             "than the code, another file than the one that is meant, or has the key one level deeper. git "
             "pull, git "
             "submodule update, and compare with a file that the project brings."
+        )
+    if len(text) == 1 and holder and _CHARACTERS.search(holder.lower()):
+        return (
+            f"{_sentence(table)} has no character {key}: it stands in the data, and the alphabet that the "
+            f"table was made "
+            "from lacks it. Add it there (blanks, full-width signs and capitals too), or leave such texts out: "
+            "set(''.join(texts)) - set(alphabet) lists them all."
         )
     if "state_dict" in text or (holder and _CHECKPOINTS.search(holder.lower())):
         return (
