@@ -209,9 +209,10 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
         top = found["module"].split(".")[0]
         return f"Modules import each other in a circle; often a file of yours is called {top}.py, as a package is."
     if found := _LACKING.search(message):
+        part = "in another release" if "." in found["module"] else "it is a module of yours in another folder"
         return (
             f"The module {found['module']} cannot be imported: it is not installed for the Python that ran, or "
-            "it is a module of yours in another folder."
+            f"{part}."
         )
     last = crash.frames[-1] if crash.frames else None
     if (

@@ -35,6 +35,24 @@ CASES = [
 
 CASES += [
     (
+        "open(join('data', name), 'w')",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data/a.txt'",
+        "os.makedirs",
+    ),
+    (
+        "open(join('data', name))",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data/a.txt'",
+        "os.getcwd",
+    ),
+    ("import teapots.lid", "ModuleNotFoundError: No module named 'teapots.lid'", "its release has no lid"),
+    ("import utils.lid", "ModuleNotFoundError: No module named 'utils.lid'", "utils is a folder of the project"),
+    ("import teapot_hook", "ModuleNotFoundError: No module named 'teapot_hook'", "find . -name teapot_hook.py"),
+    (
+        "a = sigma ** 2",
+        "TypeError: unsupported operand type(s) for ** or pow(): 'list' and 'int'",
+        "is not defined for values of type list and int",
+    ),
+    (
         "n = int(net_options['max_epochs'])",
         "KeyError: 'max_epochs'",
         "If it is read from a file: that is of another revision",

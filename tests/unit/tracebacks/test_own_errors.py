@@ -242,8 +242,10 @@ def test_a_module_of_another_s_package_has_its_package(module, package):
     assert said("ModuleNotFoundError", f"No module named '{module}'").endswith(f"pip install {package}")
 
 
-def test_a_module_of_ones_own_has_none():
-    assert said("ModuleNotFoundError", "No module named 'teapots'") is None
+def test_a_module_of_ones_own_is_looked_for_in_the_project():
+    assert said("ModuleNotFoundError", "No module named 'teapots'").startswith(
+        "find . -name teapots.py in the project"
+    )
 
 
 def test_a_none_that_is_looked_for_is_no_row_of_the_data():

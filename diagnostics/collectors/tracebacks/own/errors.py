@@ -15,6 +15,7 @@ from .conditions import condition_of
 from .environments import arguments_of_environment, of_environment
 from .keys import key_of
 from .lines import expression_before
+from .missing import NO_SUCH_PATH, module_missing, name_missing, to_be_written
 from .names import IMPORTS, PYTHON_2, pip_name
 from .sentences import SENTENCES
 
@@ -31,6 +32,9 @@ def proved(crash: CrashFacts) -> str | None:
     """Say in a sentence or two what the message and the line prove; None if that is no more than the name says."""
     line = (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
     message = crash.first_line[:MOST_READ]
+    written = NO_SUCH_PATH.search(message) if crash.exception == "FileNotFoundError" else None
+    if written is not None and (said := to_be_written(written, line)) is not None:
+        return said
     for exceptions, pattern, sentence in SENTENCES:
         if crash.exception in exceptions and (found := pattern.search(message)):
             return sentence.format_map(found.groupdict())
@@ -252,22 +256,6 @@ def _too_few(found: re.Match[str], line: str) -> str:
     return f"The right side gives only {found['got']}: print it once, and look at the last line of what is read."
 
 
-def _not_there(found: re.Match[str], line: str) -> str | None:
-    name = found["name"]
-    module = re.match(r"from\s+(?P<module>[\w.]+)\s+import\b", line)
-    if "circular" in found.string or "partially initialized" in found.string or module is None:
-        return None
-    held = module["module"]
-    top = held.lstrip(".").split(".")[0]
-    package = top or "the package"
-    return (
-        f"{held} has no {name}. If it is another project's: grep -rn {name} in the folder of {package} shows "
-        f"where "
-        "it lies in this release; the one that the code was written for has it there. Of your own: the name is "
-        "misspelt, or the file is an older one."
-    )
-
-
 _HOOK = re.compile(
     r"(?:training|validation|test|predict)_(?:step|step_end|epoch_end|end)|on_\w+|optimizer_step|compute_loss|log|collate_fn"
     r"|prediction_step|lr_scheduler_step|configure_gradient_clipping|train_step|test_step"
@@ -361,11 +349,11 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
         _keyword,
     ),
     (("TypeError",), re.compile(r"missing \d+ required|takes (?:from )?\d+ (?:to \d+ )?positional"), _count),
-    (("ImportError",), re.compile(r"cannot import name '?(?P<name>\w+)'?"), _not_there),
+    (("ImportError",), re.compile(r"cannot import name '?(?P<name>\w+)'?"), name_missing),
     (
         ("ModuleNotFoundError", "ImportError"),
         re.compile(r"No module named '?(?P<module>[\w.]+)'?"),
-        lambda found, line: pip_name(found["module"]),
+        lambda found, line: pip_name(found["module"]) or module_missing(found["module"]),
     ),
 )
 

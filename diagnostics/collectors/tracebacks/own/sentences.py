@@ -36,6 +36,18 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     ),
     (
         ("TypeError",),
+        re.compile(
+            r"unsupported operand type\(s\) for (?P<op>[^:\n]{1,20}): '(?P<one>(?!NoneType)[\w.]{1,60})' and "
+            r"'(?P<other>(?!NoneType)[\w.]{1,60})'"
+        ),
+        "{op} is not defined for values of type {one} and {other}: print(type(x)) of both. torch.as_tensor(x) or "
+        "np.asarray(x) for "
+        "a list, int(x) or float(x) for what was read as text, the part that is meant of a tuple or dict, "
+        "and brackets "
+        "behind a function.",
+    ),
+    (
+        ("TypeError",),
         re.compile(r"can only concatenate (?P<one>\w+) \(not [\"'](?P<other>[\w.]+)[\"']\) to"),
         "A value of type {other} is added to one of type {one}: str(x) for a message or path, int(x) or "
         "float(x) for what was read as text.",
