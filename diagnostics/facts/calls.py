@@ -1,4 +1,4 @@
-"""The order of the calls that a loop makes: plain numbers and NumPy arrays, and no framework."""
+"""What calls of a script tell, their order and their arguments: plain numbers and NumPy arrays, no framework."""
 
 from __future__ import annotations
 
@@ -72,6 +72,40 @@ class ScaledClipFacts:
     norms: Array
     scales: Array
     where: Where | None = None
+
+
+@dataclass(frozen=True)
+class UnaskedTapes:
+    """Tapes of TensorFlow that recorded a pass, and were asked for no gradient before the optimizer's next step.
+
+    Attributes:
+        steps: of the optimizer.
+        tapes: all of them.
+        fewest: before any one step.
+    """
+
+    described: ClassVar[str] = "tapes that were asked for no gradient"
+
+    steps: int
+    tapes: int
+    fewest: int
+
+
+@dataclass(frozen=True)
+class EmptyFit:
+    """A `fit` of Keras that makes no step, as its first epoch is beyond its last.
+
+    Attributes:
+        epochs: the argument: the number of the last epoch, and not how many there are.
+        initial_epoch: the argument, counted from 0.
+        fitted: epochs of the `fit` before; None if there was none, as where a training is resumed.
+    """
+
+    described: ClassVar[str] = "a fit without a single epoch"
+
+    epochs: int
+    initial_epoch: int
+    fitted: int | None
 
 
 @dataclass(frozen=True)
@@ -214,6 +248,8 @@ class Monitor:
         stopped_after: epochs after which it ended the training; None if it did not.
         restored: the epoch, counted from 1, whose weights it restored in the end; None if it did not.
         trainer: whether these are the arguments of a Trainer, and no callback.
+        by_hand: whether the direction was given, and not found by Keras from the name.
+        least_gain: smaller gains do not count as progress.
     """
 
     callback: str
@@ -223,6 +259,8 @@ class Monitor:
     stopped_after: int | None = None
     restored: int | None = None
     trainer: bool = False
+    by_hand: bool = True
+    least_gain: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -232,3 +270,51 @@ class MonitorFacts:
     described: ClassVar[str] = "the callbacks that look for progress"
 
     monitors: tuple[Monitor, ...]
+
+
+@dataclass(frozen=True)
+class MeasuredNumbers:
+    """Numbers that a metric of regression compared with answers.
+
+    Attributes:
+        metric: name of the function.
+        rows: compared.
+        target_mean: of the true numbers.
+        target_spread: their standard deviation, above 0.
+        answer_mean: of the answers.
+        answer_spread: their standard deviation, above 0.
+        correlation: of both.
+    """
+
+    described: ClassVar[str] = "numbers that a metric of regression compared with answers"
+
+    metric: str
+    rows: int
+    target_mean: float
+    target_spread: float
+    answer_mean: float
+    answer_spread: float
+    correlation: float
+
+
+@dataclass(frozen=True)
+class MeasuredScores:
+    """Scores by which rows of two classes were ranked.
+
+    Attributes:
+        metric: name of the function.
+        rows: ranked.
+        positives: rows of the class that should score higher.
+        area: under the ROC curve.
+        column: of the answers that the scores were cut from; None if that is not known.
+        columns: of these answers.
+    """
+
+    described: ClassVar[str] = "scores by which a metric ranked rows of two classes"
+
+    metric: str
+    rows: int
+    positives: int
+    area: float
+    column: int | None = None
+    columns: int | None = None

@@ -11,12 +11,14 @@ from types import ModuleType
 
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.engine.finding import SEVERITIES, Severity
 from diagnostics.report.report import Report, StageResult
 
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver
 from .observers.loops import LoopObserver
+from .observers.measured_answers import MetricObserver
 from .observers.replicas import ReplicaObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
@@ -83,6 +85,7 @@ class ScriptObserver:
         self._calls = TrainCalls(self._trainings, self._patches, suspended)
         self._trainers = TrainerObserver(self._trainings)
         self._fits = FitObserver(self._trainings, self._keras_loops.difference)
+        self._metrics = MetricObserver(self._trainings, self._patches, self._at_close)
         for module, then in (
             ("torch", self._with_torch),
             ("fastai.optimizer", partial(self._trainings.guard.attempt, self._loops.with_fastai)),
@@ -91,6 +94,7 @@ class ScriptObserver:
             ("keras.src.backend.tensorflow.trainer", self._with_keras),
             ("keras.src.backend.torch.trainer", self._with_keras_on_torch),
             ("keras.src.backend.jax.trainer", self._with_keras_on_jax),
+            (METRICS, partial(self._trainings.guard.attempt, self._metrics.find)),
         ):
             self._at_close.callback(after_import(module, then))  # at once, if it was imported before
 

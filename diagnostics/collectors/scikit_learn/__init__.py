@@ -1,0 +1,1 @@
+"""Collects facts from what a script gives to scikit-learn."""

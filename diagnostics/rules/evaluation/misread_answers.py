@@ -1,0 +1,128 @@
+"""See `MisreadAnswers`."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
+
+ROWS = 20  # of a regression
+CORRELATED = 0.7  # answers with the true numbers
+SPREAD, SIZE = 10.0, 5.0  # times, in which both differ between two units; the size: |mean| + 2 deviations
+RANKED = 50  # rows of two classes
+ERRORS = 5.0  # standard errors of the area under the curve, below one half
+TURNED = 0.1  # area, below which scores are taken to be turned round, wherever they come from
+
+UNITS: Final = (
+    "answers = target_scaler.inverse_transform(answers)  # the scaler that was fitted on the targets",
+    "where the model was trained on a logarithm, undo it: np.expm1(answers)",
+    "compare both in the unit of the training: leave out the inverse on both sides",
+)
+
+
+class MisreadAnswers(Rule):
+    """A metric gets answers in another unit than the true numbers, or the scores of the other class.
+
+    ## What it does
+    Under `diagnose run`, looks at what the script gives to metrics of scikit-learn beside a training: at answers
+    of a regression that follow the true numbers and are of another size altogether, and at scores that rank two
+    classes the wrong way round.
+
+    ## Why it is bad
+    The model may be good, and its error is as large as the difference between two units: answers that were
+    brought back by the scaler of the inputs, or not at all, or whose logarithm was not undone. Of two scores for
+    two classes the first is that of class 0: it ranks the rows backwards, so a model that is right in 95% of the
+    rows has an area of 0.05.
+
+    ## Example
+    ```python
+    prices = x_scaler.inverse_transform(model.predict(x_test))
+    print(mean_absolute_error(y_scaler.inverse_transform(y_test), prices))
+    ```
+
+    ## Instead
+    ```python
+    prices = y_scaler.inverse_transform(model.predict(x_test))
+    print(mean_absolute_error(y_scaler.inverse_transform(y_test), prices))
+    ```
+
+    ## Thresholds
+    At least 20 rows whose answers and true numbers have a correlation of 0.7 or more, while their standard
+    deviations differ 10 times, and their sizes, the mean plus two of these, 5 times. Scores of at least 50 rows:
+    an area under the ROC curve below one half by five standard errors, if they are the first of two columns of
+    answers; below 0.1, as a note, if it is not known where they come from. The numbers are ours.
+
+    ## Known problems
+    Metrics that are computed by hand, or by another library, are not seen, nor those of a table or a list. Scores
+    that are copied, as by a subtraction, no longer tell their column. An attack that turns every answer round has
+    the note.
+
+    ## Sources
+    scikit-learn's documentation of `roc_auc_score` ("the probability of the class with the greater label") and of
+    `TransformedTargetRegressor`; public questions on enormous errors after `inverse_transform`.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_numbers(self, measured: MeasuredNumbers) -> Finding | None:
+        """Look for answers that are right up to their unit."""
+        if measured.rows < ROWS:
+            raise NotApplicable(f"needs {ROWS} rows")
+        spread = measured.answer_spread / measured.target_spread
+        answers = abs(measured.answer_mean) + 2 * measured.answer_spread
+        targets = abs(measured.target_mean) + 2 * measured.target_spread
+        if measured.correlation < CORRELATED or not (_far(spread, SPREAD) and _far(answers / targets, SIZE)):
+            return None
+        times = f"{max(spread, 1 / spread):,.3g} times {'as widely' if spread > 1 else 'less widely'}"
+        return self.found(
+            f"{measured.metric} compares answers of {measured.answer_mean:.4g} ± {measured.answer_spread:.3g} "
+            f"with true numbers of {measured.target_mean:.4g} ± {measured.target_spread:.3g}. They follow each "
+            f"other, with a correlation of {measured.correlation:.2f} over {measured.rows:,} rows; the answers "
+            f"are spread {times}: they are in another unit. The error is that of the units, and not of the model.",
+            fix=UNITS,
+            evidence={
+                "metric": measured.metric,
+                "rows": measured.rows,
+                "answers": [measured.answer_mean, measured.answer_spread],
+                "targets": [measured.target_mean, measured.target_spread],
+                "correlation": measured.correlation,
+            },
+        )
+
+    @check
+    def from_scores(self, measured: MeasuredScores) -> Finding | None:
+        """Look for scores that rank the classes the wrong way round."""
+        others = measured.rows - measured.positives
+        if measured.rows < RANKED or not measured.positives or not others:
+            raise NotApplicable(f"needs {RANKED} rows of two classes")
+        error = math.sqrt((measured.rows + 1) / (12 * measured.positives * others))
+        first_of_two = measured.column == 0 and measured.columns == 2
+        if measured.area + ERRORS * error > 0.5 or not (first_of_two or measured.area < TURNED):
+            return None
+        why = (
+            "The scores are the first of two columns, the probability of class 0, and the metric wants that of "
+            "class 1."
+            if first_of_two
+            else "Either the scores are those of the other class, or their sign is to be turned."
+        )
+        return self.found(
+            f"{measured.metric} ranks {measured.rows:,} rows by scores that put the classes in the wrong order: "
+            f"the area under the ROC curve is {measured.area:.3g}, where chance gives 0.5 and the other column "
+            f"would give {1 - measured.area:.3g}. {why}",
+            fix="scores = answers[:, 1]  # the probability of class 1",
+            evidence={
+                "metric": measured.metric,
+                "rows": measured.rows,
+                "area": measured.area,
+                "column": measured.column,
+            },
+            severity=None if first_of_two else "note",
+        )
+
+
+def _far(ratio: float, times: float) -> bool:
+    return ratio >= times or ratio * times <= 1

@@ -1,0 +1,66 @@
+"""What a script gives to metrics of scikit-learn is described, and not changed."""
+
+import importlib
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.scikit_learn.metric_calls import FUNCTION, MODULE, MetricCalls
+
+RNG = np.random.default_rng(0)
+TRUE = 1100 + 150 * RNG.normal(size=200)
+CLASSES = np.arange(200) % 2
+ANSWERS = np.stack([1 - 0.8 * CLASSES, 0.8 * CLASSES], axis=1)
+
+
+@pytest.fixture
+def seen():
+    faults, patches = [], Patches()
+    calls = MetricCalls(FaultGuard(on_fault=faults.append).attempt)
+    patches.before(importlib.import_module(MODULE), FUNCTION, calls.called)
+    yield calls.facts
+    patches.undo()
+    assert faults == []
+
+
+def test_a_regression_is_described(seen):
+    assert metrics.mean_absolute_error(TRUE.reshape(-1, 1), (TRUE / 25).reshape(-1, 1)) > 900
+    (numbers,) = seen()
+    assert (numbers.metric, numbers.rows) == ("mean_absolute_error", 200)
+    assert numbers.target_spread == pytest.approx(25 * numbers.answer_spread)
+    assert numbers.correlation == pytest.approx(1)
+
+
+def test_of_several_calls_the_one_furthest_apart_counts(seen):
+    for factor in (1, 0.02, 0.9):
+        metrics.r2_score(TRUE, factor * TRUE)
+    (numbers,) = seen()
+    assert numbers.answer_mean == pytest.approx(0.02 * TRUE.mean())
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_scores_tell_their_column(seen, column):
+    area = metrics.roc_auc_score(CLASSES, ANSWERS[:, column])
+    (scores,) = seen()
+    assert (scores.column, scores.columns, scores.positives) == (column, 2, 100)
+    assert scores.area == pytest.approx(area)
+
+
+def test_equal_scores_count_half(seen):
+    area = metrics.roc_auc_score(CLASSES, np.round(ANSWERS[:, 0] + RNG.normal(size=200)))
+    (scores,) = seen()
+    assert scores.area == pytest.approx(area)
+    assert scores.column is None
+
+
+def test_what_is_no_column_of_numbers_is_left(seen):
+    metrics.mean_squared_error(TRUE.reshape(-1, 2), TRUE.reshape(-1, 2))
+    metrics.mean_squared_error(list(TRUE), list(TRUE))
+    metrics.mean_squared_error(TRUE, np.full(200, 3.0))
+    metrics.mean_squared_error(TRUE[:5], TRUE[:5])
+    metrics.mean_squared_error(TRUE, TRUE / 25, sample_weight=np.ones(200))
+    metrics.accuracy_score(CLASSES, CLASSES)
+    assert seen() == ()

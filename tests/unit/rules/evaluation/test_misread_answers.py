@@ -1,0 +1,74 @@
+import dataclasses
+
+import pytest
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
+from diagnostics.rules.evaluation.misread_answers import MisreadAnswers
+
+RULE = MisreadAnswers()
+UNITS = MeasuredNumbers("mean_squared_error", 300, 1100.0, 150.0, 24.0, 6.0, 0.98)
+FIRST = MeasuredScores("roc_auc_score", 500, 260, 0.02, 0, 2)
+
+
+def test_names_answers_in_another_unit():
+    finding = RULE.from_numbers(UNITS)
+    assert (finding.rule, finding.severity, finding.stage) == ("misread-answers", "warning", "evaluation")
+    assert finding.message == (
+        "mean_squared_error compares answers of 24 ± 6 with true numbers of 1100 ± 150. They follow each other, "
+        "with a correlation of 0.98 over 300 rows; the answers are spread 25 times less widely: they are in "
+        "another unit. The error is that of the units, and not of the model."
+    )
+    assert finding.fix.startswith("answers = target_scaler.inverse_transform(answers)")
+    assert finding.evidence == {
+        "metric": "mean_squared_error", "rows": 300, "answers": [24.0, 6.0], "targets": [1100.0, 150.0],
+        "correlation": 0.98,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"correlation": 0.3},
+        {"answer_mean": 1050.0},  # of a model that hardly follows its targets, around their mean
+        {"answer_mean": 1090.0, "answer_spread": 100.0},
+        {"target_mean": 300.0, "answer_mean": 130.0, "answer_spread": 0.5},  # a series that leaves its range
+    ],
+    ids=["answers of chance", "a timid model", "a good model", "a saturated model"],
+)
+def test_silent_on_answers_in_the_unit_of_the_targets(seen):
+    assert RULE.from_numbers(dataclasses.replace(UNITS, **seen)) is None
+
+
+def test_names_the_first_of_two_columns():
+    finding = RULE.from_scores(FIRST)
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "roc_auc_score ranks 500 rows by scores that put the classes in the wrong order: the area under the ROC "
+        "curve is 0.02, where chance gives 0.5 and the other column would give 0.98. The scores are the first of "
+        "two columns, the probability of class 0, and the metric wants that of class 1."
+    )
+    assert finding.fix == "scores = answers[:, 1]  # the probability of class 1"
+    assert RULE.from_scores(dataclasses.replace(FIRST, area=0.3)).severity == "warning"
+
+
+def test_notes_scores_of_unknown_origin():
+    finding = RULE.from_scores(dataclasses.replace(FIRST, column=None, columns=None))
+    assert finding.severity == "note"
+    assert finding.message.endswith("the scores are those of the other class, or their sign is to be turned.")
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [{"area": 0.9}, {"area": 0.45}, {"area": 0.3, "column": None}, {"area": 0.3, "columns": 5}],
+    ids=["the right column", "chance", "weak scores", "one of several classes"],
+)
+def test_silent_on_other_scores(seen):
+    assert RULE.from_scores(dataclasses.replace(FIRST, **seen)) is None
+
+
+def test_needs_rows():
+    with pytest.raises(NotApplicable, match="20 rows"):
+        RULE.from_numbers(dataclasses.replace(UNITS, rows=19))
+    with pytest.raises(NotApplicable, match="50 rows of two classes"):
+        RULE.from_scores(dataclasses.replace(FIRST, positives=0))
