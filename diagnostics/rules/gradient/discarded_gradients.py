@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.calls import StepOrderFacts
+from diagnostics.facts.calls import StepOrderFacts, UnaskedTapes
 
 STEPS = 8  # fewer may be a trial before the training
+TAPES = 2  # before each step: one may be a pass that only measures
+LEAST = 3  # steps of a loop around tapes, which may make one an epoch
 EACH = 0.9  # passes thrown away for each step: a batch left out now and then is no accumulation gone wrong
 
 
@@ -15,12 +17,16 @@ class DiscardedGradients(Rule):
 
     ## What it does
     In a watched run: counts the calls of `zero_grad()` that come after a backward pass and before a step, where
-    the next pass is of other examples.
+    the next pass is of other examples. Around TensorFlow's tapes it counts those that have recorded a pass and are
+    asked for no gradient before the next step.
 
     ## Why it is bad
     Gradient accumulation adds up the gradients of several batches, and then makes one step. If each batch clears
     them first, the step uses the last batch alone: the others are computed for nothing, the effective batch is as
     small as before, and where the loss is divided by their number, the step is that much too small.
+
+    Where the step stands behind the loop over the batches, by its indentation, only the last batch of an epoch is
+    learned.
 
     ## Example
     ```python
@@ -42,7 +48,7 @@ class DiscardedGradients(Rule):
 
     ## Thresholds
     At least 8 steps, and nine passes thrown away for ten steps: some training loops leave out a batch now and
-    then.
+    then. Of tapes at least 3 steps, and two unasked tapes or more before each of them.
 
     ## Known problems
     A loop with several optimizers is not judged, as the passes of one may leave gradients for another. Neither is
@@ -75,4 +81,23 @@ class DiscardedGradients(Rule):
             ),
             evidence={"discarded": order.discarded, "passes": order.passes, "steps": order.steps},
             where=order.where,
+        )
+
+    @check
+    def from_tapes(self, unasked: UnaskedTapes) -> Finding | None:
+        """Look for a loop that steps once for many passes, each under a tape of its own."""
+        if unasked.steps < LEAST:
+            raise NotApplicable(f"needs {LEAST} steps of an optimizer")
+        if unasked.fewest < TAPES:
+            return None
+        passes = unasked.tapes + unasked.steps
+        return self.found(
+            f"{unasked.tapes:,} of {passes:,} tapes recorded a pass and were asked for no gradient: before each "
+            f"of the {unasked.steps:,} steps there were {unasked.fewest:,} or more of them, and the step used the "
+            "gradients of the last batch alone. The other batches teach nothing.",
+            fix=(
+                "indent gradient() and optimizer.apply_gradients(...) into the loop over the batches",
+                "to accumulate, take the gradients of each batch and add them up",
+            ),
+            evidence={"tapes": unasked.tapes, "steps": unasked.steps, "fewest": unasked.fewest},
         )

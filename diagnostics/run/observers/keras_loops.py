@@ -27,12 +27,13 @@ class _TapeWatch:
     """Reports on a custom loop around a Keras optimizer."""
 
     loop: TapeLoopWatcher
+    alone: Callable[[], bool]  # whether no other optimizer steps, to which the tapes may belong
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
-        seen = self.loop.difference
-        return watch_report(self.loop, self.loop.name, () if seen is None else (seen,))
+        facts = (self.loop.difference, self.loop.tapes.facts() if self.alone() else None)
+        return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
 
 @dataclass
@@ -104,6 +105,9 @@ class KerasLoopObserver:
         self._trainings.keep(loops[0], functools.partial(of_tape, loop))
         loops[0].examined = Report(f"examined {loop.name}")
 
+    def _is_alone(self) -> bool:
+        return sum(isinstance(training.watching, _TapeWatch) for training in self._trainings.all) == 1
+
     def _add_unapplied(self, seen: UnappliedGradients) -> None:
         if seen.is_forgotten():
             self._trainings.begin(Training(watching=_UnappliedWatch(seen)))
@@ -113,5 +117,5 @@ class KerasLoopObserver:
             self._trainings.begin(Training(watching=_FrozenWatch(calls)))
 
     def _watch(self, loop: TapeLoopWatcher) -> None:
-        training = self._trainings.begin(Training(watching=_TapeWatch(loop)))
+        training = self._trainings.begin(Training(watching=_TapeWatch(loop, self._is_alone)))
         self.handed.began(loop.optimizer, training)

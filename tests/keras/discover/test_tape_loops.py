@@ -8,6 +8,7 @@ import tensorflow as tf
 from diagnostics.api.watch_report import watch_report
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
+from diagnostics.facts.calls import UnaskedTapes
 
 FAULTS = []
 INPUTS = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")
@@ -242,3 +243,35 @@ class TestDifference:
         assert loops.difference().prediction == (None, 1)
         assert loops.difference() is None
         assert loops.found == []
+
+
+def test_tapes_that_no_gradient_is_taken_from_are_counted(loops):
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3)])
+    optimizer = keras.optimizers.SGD(0.1)
+    for _ in range(3):
+        for start in range(0, 64, 16):
+            with tf.GradientTape() as tape:
+                loss = LOSS(LABELS[start : start + 16], model(INPUTS[start : start + 16]))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    (loop,) = loops.found
+    assert loop.tapes.facts() == UnaskedTapes(steps=3, tapes=9, fewest=3)
+
+
+def test_a_tape_within_another_and_one_for_validation_are_not(loops):
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3)])
+    optimizer, inputs = keras.optimizers.SGD(0.1), tf.constant(INPUTS)
+    for _ in range(2):
+        for _ in range(3):
+            with tf.GradientTape() as outer:
+                with tf.GradientTape() as tape:
+                    tape.watch(inputs)
+                    answers = model(inputs)
+                loss = LOSS(LABELS, answers) + tf.reduce_mean(tf.square(tape.gradient(answers, inputs)))
+            gradients = outer.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        for _ in range(4):
+            with tf.GradientTape():
+                LOSS(LABELS, model(inputs))
+    (loop,) = loops.found
+    assert loop.tapes.facts() is None

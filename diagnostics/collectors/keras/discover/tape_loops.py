@@ -54,6 +54,7 @@ class TapeLoopFinder:
         self._difference: TracedDifference | None = None  # of the latest loss that was traced
         self._within = threading.local()
         self._paused = 0
+        self._opened = self._asked = 0  # tapes, and gradients taken from them, since the latest step
         self._patches = Patches()
         self._closed = False
         self._recorder = TapeRecorder(self._safely)
@@ -114,6 +115,7 @@ class TapeLoopFinder:
         def enter(tape: Any) -> Any:
             if not finder._paused and not is_own_run():
                 finder._safely(finder._recorder.begins)
+                finder._opened += tf.executing_eagerly()
             return plain(tape)
 
         return enter
@@ -133,6 +135,7 @@ class TapeLoopFinder:
                 finder._safely(finder._read, target)
             elif not finder._paused:
                 finder._safely(finder._note, target, gradients)
+                finder._asked += 1
             return gradients
 
         return gradient
@@ -161,6 +164,8 @@ class TapeLoopFinder:
         self._safely(loop.before)
         result = plain(optimizer, grads, given)
         self._safely(loop.after, loss, grads)
+        loop.tapes.stepped(self._opened - self._asked)
+        self._opened = self._asked = 0
         return result
 
     def _loop(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> TapeLoopWatcher | None:

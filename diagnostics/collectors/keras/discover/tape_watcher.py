@@ -20,6 +20,7 @@ from diagnostics.facts.pipeline import TracedDifference
 from diagnostics.facts.training import TrainingHistory
 
 from .tape_pass import TapePass
+from .unasked_tapes import UnaskedCount
 
 _NO_REPLAY = "a step of this loop cannot be replayed"
 _HIDDEN = "the step is a single tf.function, which does not show them"
@@ -39,6 +40,7 @@ class TapeLoopWatcher:
         origin: the step of the first NaN or inf; its cause is not known.
         difference: within the loss, if the step was traced, of a column and a row.
         seen: what was called under the tape of its first step; None if not known.
+        tapes: counts those that recorded a pass for nothing.
     """
 
     def __init__(self, optimizer: Any, variables: list[Any], eager: bool, every: int) -> None:
@@ -50,6 +52,7 @@ class TapeLoopWatcher:
         self.origin: OriginFacts | None = None
         self.difference: TracedDifference | None = None
         self.seen: TapePass | None = None
+        self.tapes = UnaskedCount()
         if not eager:
             self.uncovered["gradients"] = _HIDDEN
         self.optimizer, self._every = optimizer, every

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.calls import StepOrderFacts
+from diagnostics.facts.calls import StepOrderFacts, UnaskedTapes
 from diagnostics.facts.where import Where
 from diagnostics.rules.gradient.discarded_gradients import DiscardedGradients
 
@@ -36,3 +36,19 @@ def test_silent_on_accumulation_and_on_a_batch_left_out_now_and_then(discarded):
 def test_not_applicable_to_a_few_steps():
     with pytest.raises(NotApplicable, match="needs 8 steps of an optimizer"):
         CHECK(order(7, steps=1))
+
+
+def test_fires_on_tapes_that_no_gradient_is_taken_from():
+    finding = DiscardedGradients().from_tapes(UnaskedTapes(steps=10, tapes=490, fewest=49))
+    assert (finding.rule, finding.severity) == ("discarded-gradients", "warning")
+    assert finding.message == (
+        "490 of 500 tapes recorded a pass and were asked for no gradient: before each of the 10 steps there were "
+        "49 or more of them, and the step used the gradients of the last batch alone. The other batches teach "
+        "nothing."
+    )
+
+
+def test_silent_on_a_tape_that_only_measures():
+    assert DiscardedGradients().from_tapes(UnaskedTapes(steps=10, tapes=10, fewest=1)) is None
+    with pytest.raises(NotApplicable, match="3 steps"):
+        DiscardedGradients().from_tapes(UnaskedTapes(steps=2, tapes=98, fewest=49))
