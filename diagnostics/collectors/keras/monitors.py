@@ -13,7 +13,7 @@ KINDS = (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint, keras.c
 
 
 def monitor_facts(callbacks: Iterable[Any], model: keras.Model) -> MonitorFacts | None:
-    """Describe them when the training is over; None if no direction was given by hand.
+    """Describe them when the training is over; None if none knows its direction.
 
     Args:
         callbacks: of the `fit`.
@@ -23,9 +23,18 @@ def monitor_facts(callbacks: Iterable[Any], model: keras.Model) -> MonitorFacts 
     monitors = tuple(
         _monitor(one, tuple(map(float, history.get(one.monitor, ()))))
         for one in callbacks
-        if isinstance(one, KINDS) and getattr(one, "mode", None) in ("min", "max") and _matters(one)
+        if isinstance(one, KINDS) and _rises(one) is not None and _matters(one)
     )
     return MonitorFacts(monitors) if monitors else None
+
+
+def _rises(callback: Any) -> bool | None:
+    """Return whether a callback waits for a rise; None if it was told nothing and has not found out."""
+    if callback.mode in ("min", "max"):
+        return bool(callback.mode == "max")
+    found = getattr(callback, "monitor_op", None)
+    known = {keras.ops.greater: True, keras.ops.less: False}
+    return known.get(found) if isinstance(callback, keras.callbacks.EarlyStopping) else None
 
 
 def _matters(callback: Any) -> bool:
@@ -38,4 +47,6 @@ def _monitor(callback: Any, values: tuple[float, ...]) -> Monitor:
         stopped = callback.stopped_epoch + 1 if callback.stopped_epoch > 0 else None
         restored = callback.best_epoch + 1 if callback.restore_best_weights and values else None
     name = next(kind.__name__ for kind in KINDS if isinstance(callback, kind))
-    return Monitor(name, callback.monitor, callback.mode == "max", values, stopped, restored)
+    gain = abs(float(getattr(callback, "min_delta", 0.0) or 0.0))
+    by_hand = callback.mode in ("min", "max")
+    return Monitor(name, callback.monitor, bool(_rises(callback)), values, stopped, restored, by_hand, gain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
@@ -14,9 +15,12 @@ from diagnostics.facts.written import WrittenFacts
 FALLING = ("mse", "mae", "mape", "msle", "rmse", "perplexity", "wer", "cer")
 RISING = ("acc", "accuracy", "auc", "precision", "recall", "f1", "f1_score", "r2_score")
 
+FEWEST = 3  # epochs
+LARGE, GAIN = 0.1, 0.01  # of the first value: a min_delta; what each epoch gained
+
 
 class MonitoredBackwards(Rule):
-    """The highest loss, or the lowest accuracy, is taken for the best.
+    """The highest loss, or the lowest accuracy, is taken for the best; or no gain counts as one.
 
     ## What it does
     Compares the direction in which each callback of Keras' `fit` looks for progress with what it watches: a loss
@@ -24,7 +28,9 @@ class MonitoredBackwards(Rule):
     best model at its end, or stops early: `metric_for_best_model` and `greater_is_better`, which is True by
     default for all names that do not end in `loss`. Under `diagnose run` it also reads the script for a
     comparison with the best result so far, `if val_loss > best_loss: best_loss = val_loss`, and for Lightning's
-    `ModelCheckpoint` and `EarlyStopping`, whose `mode` is "min" by default.
+    `ModelCheckpoint` and `EarlyStopping`, whose `mode` is "min" by default. Of an `EarlyStopping` of Keras that
+    has ended the training it asks, too, whether it waited through epochs that were all better than those before,
+    because each gained less than its `min_delta`.
 
     ## Why it is bad
     Every epoch that gets better counts as one without progress. `EarlyStopping` ends the training while it still
@@ -42,8 +48,10 @@ class MonitoredBackwards(Rule):
     ```
 
     ## Thresholds
-    None. Only well-known names are judged: those that end in `loss` or `error`, a few metrics of regression, and
-    accuracy, AUC, precision, recall and their like. In the source the other name must hold `best`, or `min` for
+    A `min_delta` counts as too large if it is a tenth of the first value or more, no epoch has ever counted as
+    progress, and each was better than the one before, by 1% of it at least (our choice). Of the direction only
+    well-known names are judged: those that end in `loss` or `error`, a few metrics of regression, and accuracy,
+    AUC, precision, recall and their like. In the source the other name must hold `best`, or `min` for
     a loss and `max` for an accuracy; an argument that a caller fills with another kind of number is not judged.
 
     ## Known problems
@@ -63,9 +71,9 @@ class MonitoredBackwards(Rule):
         """Look for a direction that contradicts the name."""
         for monitor in monitors.monitors:
             better = _rises(monitor.monitored)
-            if better is not None and better != monitor.waits_for_rise:
+            if monitor.by_hand and better is not None and better != monitor.waits_for_rise:
                 return self._of(monitor, better)
-        return None
+        return next((self._too_large(one) for one in monitors.monitors if _waits_through_progress(one)), None)
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
@@ -102,6 +110,23 @@ class MonitoredBackwards(Rule):
             },
         )
 
+    def _too_large(self, monitor: Monitor) -> Finding:
+        first, last = monitor.values[0], monitor.values[-1]
+        return self.found(
+            f"{monitor.callback} ended the training after epoch {monitor.stopped_after}, while "
+            f"{monitor.monitored} got better in each epoch, from {first:.4g} to {last:.4g}. With "
+            f"min_delta={monitor.least_gain:g} a gain counts only above that, in the unit of the metric, and no "
+            "epoch gains so much.",
+            fix=f'{monitor.callback}(monitor="{monitor.monitored}", min_delta=1e-4, patience=10)',
+            evidence={
+                "callback": monitor.callback,
+                "monitored": monitor.monitored,
+                "min_delta": monitor.least_gain,
+                "values": list(monitor.values),
+                "stopped_after": monitor.stopped_after,
+            },
+        )
+
     def _of(self, monitor: Monitor, rises: bool) -> Finding:
         if monitor.trainer:
             return self._of_trainer(monitor, rises)
@@ -123,6 +148,17 @@ class MonitoredBackwards(Rule):
                 "restored": monitor.restored,
             },
         )
+
+
+def _waits_through_progress(monitor: Monitor) -> bool:
+    """Whether no gain was ever large enough, and each epoch gained something."""
+    values, sign = monitor.values, 1 if monitor.waits_for_rise else -1
+    if monitor.stopped_after is None or len(values) < FEWEST or monitor.stopped_after != len(values):
+        return False
+    gains = [sign * (after - before) for before, after in pairwise(values)]
+    whole = sign * (values[-1] - values[0])
+    large = monitor.least_gain >= LARGE * abs(values[0])
+    return large and whole < monitor.least_gain and all(g >= GAIN * abs(values[0]) for g in gains)
 
 
 def _effect(monitor: Monitor) -> str:

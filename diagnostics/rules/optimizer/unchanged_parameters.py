@@ -10,7 +10,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.calls import FrozenCalls, StepOrderFacts
+from diagnostics.facts.calls import EmptyFit, FrozenCalls, StepOrderFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory, UpdateHistory
 
@@ -26,7 +26,8 @@ class UnchangedParameters(Rule):
     In a watched run: compares the weights before and after a step, at sampled steps, and reports if not a single
     number ever changed. Also if the loop makes many passes and no optimizer steps at all; in TensorFlow, if it
     takes gradients from tapes and never applies them; in Keras, if `train_on_batch` is called 20 times on a model
-    that was frozen each time, as the discriminator of a GAN that the combined model froze.
+    that was frozen each time, as the discriminator of a GAN that the combined model froze; or if a `fit` after
+    another is to begin where it ends, as with `epochs=10, initial_epoch=10`.
 
     ## Why it is bad
     The model never trains. The loss varies with the batches and looks stuck.
@@ -120,6 +121,18 @@ class UnchangedParameters(Rule):
                 "a keras.Model with a train_step, and an optimizer for each of the two",
             ),
             evidence={"model": frozen.model, "calls": frozen.calls, "weights": frozen.weights},
+        )
+
+    @check
+    def from_empty_fit(self, fit: EmptyFit) -> Finding:
+        """Report a `fit` that begins after its last epoch."""
+        return self.found(
+            f"fit(epochs={fit.epochs}, initial_epoch={fit.initial_epoch}) makes no step: `epochs` is the number "
+            "of the last epoch, and not how many there are, and the first one comes after it. Keras says nothing, "
+            f"and the weights stay as they were{'' if fit.fitted is None else ' after the fit before'}.",
+            fix=f"model.fit(..., epochs={fit.initial_epoch} + more, initial_epoch={fit.initial_epoch})",
+            evidence={"epochs": fit.epochs, "initial_epoch": fit.initial_epoch, "fitted": fit.fitted},
+            severity="note" if fit.fitted is None else "warning",
         )
 
     def _never_stepped(self, passes: int) -> Finding:

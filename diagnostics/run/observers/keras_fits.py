@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
     from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
     from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.facts.calls import EmptyFit
     from diagnostics.facts.course import AccuracyHistory
     from diagnostics.facts.data import RowOrder
     from diagnostics.facts.pipeline import TracedDifference
@@ -82,6 +83,7 @@ class FitObserver:
             call.arguments["callbacks"] = [*given, callback]
         if training.rows is None and (training.awaits_batch or training.plain_loss is not None):
             callback._drawn_rows = _drawn_rows()
+        empty = self._trainings.guard.attempt(_empty_fit, arguments[0], call.arguments)
         compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
 
         def end() -> None:
@@ -89,6 +91,9 @@ class FitObserver:
             self._trainings.guard.attempt(_keep_drawn, training, callback)
             self._trainings.guard.attempt(self._add_difference, training, arguments[0])
             self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
+            if empty is not None:
+                training.examined = training.examined or Report(f"examined {type(arguments[0]).__name__}")
+                self._trainings.guard.attempt(training.extend, (empty,))
             self._trainings.guard.attempt(training.overfit_if_needed, lambda: _history(callback))
             self._trainings.guard.attempt(callback._release)
 
@@ -180,6 +185,17 @@ def _given_to_fit(
     data = x if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
     class_weights = True if class_weight else None if others else False  # who knows what was given by place
     return model, data, validation_data, class_weights
+
+
+def _empty_fit(model: Any, given: dict[str, Any]) -> EmptyFit | None:
+    """Describe a `fit` that will make no step, before it begins."""
+    from diagnostics.facts.calls import EmptyFit
+
+    first, last = given.get("initial_epoch", 0), given.get("epochs", 1)
+    if type(first) is not int or type(last) is not int or not 0 < last <= first:
+        return None
+    before = getattr(getattr(model, "history", None), "epoch", None)
+    return EmptyFit(last, first, len(before) if before else None)
 
 
 def _add_monitors(training: Training, model: Any, callbacks: Any) -> None:

@@ -98,3 +98,35 @@ def test_names_a_checkpoint_of_lightning_with_its_line():
         "saves as the best is the worst."
     )
     assert finding.where == wrong.where
+
+
+def stopped(values=(0.64, 0.62, 0.6), gain=0.5, **seen):
+    after = {"stopped_after": len(values), "by_hand": False} | seen
+    return judged("val_loss", False, values=values, least_gain=gain, **after)
+
+
+def test_names_a_least_gain_that_no_epoch_comes_to():
+    finding = stopped()
+    assert finding.message == (
+        "EarlyStopping ended the training after epoch 3, while val_loss got better in each epoch, from 0.64 to "
+        "0.6. With min_delta=0.5 a gain counts only above that, in the unit of the metric, and no epoch gains so "
+        "much."
+    )
+    assert finding.fix == 'EarlyStopping(monitor="val_loss", min_delta=1e-4, patience=10)'
+    assert judged("val_accuracy", True, values=(0.4, 0.45, 0.49), least_gain=0.2, stopped_after=3).severity
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"gain": 0.0}, {"gain": 0.001}, {"values": (0.64, 0.62, 0.63)}, {"values": (0.64, 0.6399, 0.6398)},
+        {"values": (0.64, 0.62)}, {"values": (2.0, 0.9, 0.8)}, {"stopped_after": None},
+    ],
+    ids=["none", "small", "no progress", "next to none", "two epochs", "one counted", "ran on"],
+)  # fmt: skip
+def test_silent_on_other_gains(seen):
+    assert stopped(**seen) is None
+
+
+def test_a_direction_that_keras_found_is_not_judged():
+    assert judged("val_loss", True, values=(1.6, 1.4), by_hand=False) is None

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.calls import FrozenCalls, StepOrderFacts
+from diagnostics.facts.calls import EmptyFit, FrozenCalls, StepOrderFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
 from tests.support.courses import judge, recorded
@@ -141,3 +141,18 @@ def test_a_model_that_is_frozen_each_time_that_it_is_trained():
     assert finding.message.startswith(
         "discriminator.train_on_batch was called 50 times, and each time none of its 1,200 weights was trainable"
     )
+
+
+def test_names_a_fit_that_begins_after_its_last_epoch():
+    finding = UnchangedParameters().from_empty_fit(EmptyFit(5, 5, fitted=5))
+    assert (finding.rule, finding.severity) == ("unchanged-parameters", "warning")
+    assert finding.message == (
+        "fit(epochs=5, initial_epoch=5) makes no step: `epochs` is the number of the last epoch, and not how many "
+        "there are, and the first one comes after it. Keras says nothing, and the weights stay as they were after "
+        "the fit before."
+    )
+    assert finding.fix == "model.fit(..., epochs=5 + more, initial_epoch=5)"
+
+
+def test_notes_a_training_that_is_resumed_when_it_is_over():
+    assert UnchangedParameters().from_empty_fit(EmptyFit(5, 5, fitted=None)).severity == "note"
