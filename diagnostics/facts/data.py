@@ -261,6 +261,7 @@ class SampleWeights:
         blank: how many of these hold weights of 0 only, so that their loss is 0 whatever the model answers.
         rows: in these batches.
         zero_rows: how many of these weigh 0 in every output.
+        by_label: of each class, its rows and how many of them weigh 0; empty where a row has no single class.
     """
 
     described: ClassVar[str] = "the sample weights of the batches"
@@ -269,6 +270,7 @@ class SampleWeights:
     blank: int
     rows: int
     zero_rows: int
+    by_label: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import TargetHistory, Verdicts
-from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.data import DatasetFacts, SampleWeights
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.text.join import listed
 
 # With two equally common classes, 20 random rows all have the same label once in 500,000 times; if one class has
 # 80%, once in 90.
@@ -23,14 +24,15 @@ SAME = 1e-12
 
 
 class SingleClassLabels(MessageRule):
-    """All labels are the same class, although the model has several.
+    """All labels that count are the same class, although the model has several.
 
     ## What it does
     Compares the labels of the rows that were read with each other. It is an error if the whole dataset was read,
     and a warning if only some rows were: a sample of the whole dataset, or the first ones. Labels of a binary
     cross entropy, or of a squared error with one output, are read off the gradients of the steps sampled in a
     watched run, whatever their type. Under a squared or absolute error it looks for integers that are all 0, but
-    for one 1: what a cast leaves of numbers from 0 to 1.
+    for one 1: what a cast leaves of numbers from 0 to 1. In Keras it counts the rows
+    of each class that weigh nothing in the loss.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
@@ -143,6 +145,29 @@ class SingleClassLabels(MessageRule):
                 "print ten targets as the model gets them",
             ),
             evidence={"target": value, "examples": targets.examples},
+            severity="warning",
+        )
+
+    @check
+    def from_weights(self, weights: SampleWeights) -> Finding | None:
+        """Look for sample weights that leave a single class in the loss."""
+        counted = {label: rows - zero for label, (rows, zero) in weights.by_label.items() if rows > zero}
+        dropped = {label: rows for label, (rows, zero) in weights.by_label.items() if rows == zero}
+        if not weights.by_label:
+            raise NotApplicable("needs sample weights, and one class for each row")
+        if len(counted) != 1 or sum(dropped.values()) < MIN_ROWS or sum(counted.values()) < MIN_ROWS:
+            return None
+        (label,) = counted
+        others = listed([str(other) for other in sorted(dropped)])
+        return self.found(
+            f"All {sum(dropped.values()):,} rows of class {others} in {weights.batches} batches looked at have "
+            f"the weight 0: only class {label} counts in the loss. From one class the model can only learn a "
+            "constant prediction, and its loss falls to 0.",
+            fix=(
+                "weights = np.ones(len(y)), and then a larger one for the rare class",
+                f"class_weight={{{label}: ..., {sorted(dropped)[0]}: 1.0}}: no class at 0",
+            ),
+            evidence={"label": label, "rows": weights.rows, "without_weight": weights.zero_rows},
             severity="warning",
         )
 

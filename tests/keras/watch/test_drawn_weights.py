@@ -24,7 +24,7 @@ def test_there_are_none_without_weights():
 def test_rows_that_weigh_nothing_are_counted():
     half = np.array([0.0, 1.0] * 8)
     seen = counted((X, LABELS, half), (X, LABELS, tf.zeros(16)))
-    assert seen == SampleWeights(batches=2, blank=1, rows=32, zero_rows=24)
+    assert (seen.batches, seen.blank, seen.rows, seen.zero_rows) == (2, 1, 32, 24)
 
 
 def test_a_row_that_weighs_in_one_output_counts():
@@ -46,3 +46,13 @@ def test_batches_come_from_all_over_a_long_run_and_stay_few():
 
 def test_batches_that_only_the_model_understands_are_left():
     assert counted((X, LABELS, LABELS, LABELS)) is None
+
+
+def test_rows_without_weight_are_counted_by_class():
+    seen = counted((X, LABELS, (LABELS == 1).astype("float32")), (X, LABELS.reshape(-1, 1), LABELS == 1))
+    assert seen.by_label == {0: (12, 12), 1: (10, 0), 2: (10, 10)}
+
+
+def test_classes_are_left_where_a_row_has_none_of_its_own():
+    assert counted((X, X, np.ones(16))).by_label == {}
+    assert counted((X, np.linspace(0, 1, 16), np.ones(16))).by_label == {}

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import TargetHistory, Verdicts
-from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.data import DatasetFacts, SampleWeights
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.data.single_class_labels import SingleClassLabels
 
@@ -197,3 +197,26 @@ class TestFromRoundedTargets:
     def test_needs_many_integers_under_the_error_of_a_regression(self, targets, kind):
         with pytest.raises(NotApplicable):
             self.judged(targets, LossFacts(0.1, kind))
+
+
+def weighed(**by_label):
+    rows, zero = (sum(column) for column in zip(*by_label.values(), strict=True))
+    return SampleWeights(10, 0, rows, zero, {int(label[1:]): counts for label, counts in by_label.items()})
+
+
+def test_fires_where_the_weights_leave_one_class():
+    finding = RULE.from_weights(weighed(_0=(240, 240), _1=(80, 0)))
+    assert (finding.rule, finding.severity) == ("single-class-labels", "warning")
+    assert finding.message == (
+        "All 240 rows of class 0 in 10 batches looked at have the weight 0: only class 1 counts in the loss. From "
+        "one class the model can only learn a constant prediction, and its loss falls to 0."
+    )
+
+
+def test_silent_where_two_classes_count_or_rows_are_few():
+    assert RULE.from_weights(weighed(_0=(240, 200), _1=(80, 0))) is None
+    assert RULE.from_weights(weighed(_0=(240, 0), _1=(80, 0), _2=(80, 80))) is None
+    assert RULE.from_weights(weighed(_0=(8, 8), _1=(80, 0))) is None
+    assert RULE.from_weights(weighed(_1=(80, 40))) is None
+    with pytest.raises(NotApplicable, match="sample weights"):
+        RULE.from_weights(SampleWeights(10, 0, 320, 240))
