@@ -156,3 +156,26 @@ class ScaledTwice:
     scale: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class AdaptedElsewhere:
+    """A first layer that standardises, by the mean and variance of other numbers than the model gets.
+
+    Attributes:
+        layer: its name.
+        mean: that it subtracts, over all features.
+        deviation: that it divides by, likewise.
+        input_mean: of a batch.
+        input_deviation: of a batch, each feature by itself.
+        spread: standard deviation of what it makes of the batch; 1 if it was adapted to such numbers.
+    """
+
+    described: ClassVar[str] = "a model that begins with a normalization"
+
+    layer: str
+    mean: float
+    deviation: float
+    input_mean: float
+    input_deviation: float
+    spread: float

@@ -231,6 +231,49 @@ class RecurrenceFacts:
 
 
 @dataclass(frozen=True)
+class ForgottenLayer:
+    """A layer that was called on what a model computes, and whose result nobody uses.
+
+    Attributes:
+        name: of the layer.
+        kind: its class.
+        scalars: trainable, in its weights.
+        called_on: the layers whose results it was given.
+        like_an_output: whether its result has the shape of an output of the model, and may have been one before.
+    """
+
+    name: str
+    kind: str
+    scalars: int
+    called_on: str
+    like_an_output: bool
+
+
+@dataclass(frozen=True)
+class ForgottenLayers:
+    """Layers with weights that are part of no model."""
+
+    described: ClassVar[str] = "the layers that were called on what the model computes"
+
+    layers: tuple[ForgottenLayer, ...]
+
+
+@dataclass(frozen=True)
+class StillStatistics:
+    """Layers of Keras' batch norm that were trained, and by their momentum of 1 keep their first statistics.
+
+    Attributes:
+        layers: names.
+        steps: of the optimizer.
+    """
+
+    described: ClassVar[str] = "a layer of batch norm whose statistics cannot move"
+
+    layers: tuple[str, ...]
+    steps: int
+
+
+@dataclass(frozen=True)
 class BatchNormFacts:
     """The layers of batch norm that have counted batches in training mode, and keep running statistics.
 

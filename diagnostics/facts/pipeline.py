@@ -14,8 +14,16 @@ from .array import Array
 from .calls import MonitorFacts
 from .data import DataFact
 from .dependence import DependenceFacts
-from .inputs import EndToken, EvaluationDraws, InputFacts, ScaledTwice, SwappedChannels, TargetSides
-from .layers import LayerFacts, NeverInTraining
+from .inputs import (
+    AdaptedElsewhere,
+    EndToken,
+    EvaluationDraws,
+    InputFacts,
+    ScaledTwice,
+    SwappedChannels,
+    TargetSides,
+)
+from .layers import LayerFacts, NeverInTraining, StillStatistics
 from .loss import LeafFacts, LossArguments
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
@@ -364,9 +372,11 @@ Fact = (
     | TargetSides
     | SettingFacts
     | NeverInTraining
+    | StillStatistics
     | BatchFacts
     | SwappedChannels
     | EndToken
+    | AdaptedElsewhere
     | ScaledTwice
     | OutputFacts
     | LayerFacts

@@ -10,7 +10,7 @@ from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
-from diagnostics.facts.inputs import DrawnInputs, ScaledTwice
+from diagnostics.facts.inputs import AdaptedElsewhere, DrawnInputs, ScaledTwice
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
@@ -61,7 +61,8 @@ class UnscaledInputs(Rule):
     the start.
 
     Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01, and a batch lies
-    within -1 and 1.
+    within -1 and 1. A first layer that standardises was adapted to other numbers if at least 80% of the features
+    of a batch have 50 times another standard deviation, and 50 times another size.
 
     Inputs are tiny if all of them together have a root mean square of at most 0.02, as bytes divided by 255 twice.
     In a watched run, harm is a run of 100 steps or more that ended no better than the best constant answer (for
@@ -125,6 +126,25 @@ class UnscaledInputs(Rule):
                 )
             },
             evidence={"layer": scaled.layer, "scale": scaled.scale, "low": scaled.low, "high": scaled.high},
+        )
+
+    @check
+    def from_normalization(self, adapted: AdaptedElsewhere) -> Finding:
+        """Report a standardisation by the statistics of numbers on another scale."""
+        return self.found(
+            f"The first layer, {adapted.layer}, was adapted to numbers of another scale: it subtracts "
+            f"{adapted.mean:.4g} and divides by {adapted.deviation:.3g}, and a batch has {adapted.input_mean:.4g} "
+            f"± {adapted.input_deviation:.3g}. What it makes of that has a standard deviation of "
+            f"{adapted.spread:.2g}, where 1 is meant.",
+            fix={"keras": f"{adapted.layer}.adapt(x_train)  # as the model gets them: scaled once, there or here"},
+            evidence={
+                "layer": adapted.layer,
+                "mean": adapted.mean,
+                "deviation": adapted.deviation,
+                "input_mean": adapted.input_mean,
+                "input_deviation": adapted.input_deviation,
+                "spread": adapted.spread,
+            },
         )
 
     @check

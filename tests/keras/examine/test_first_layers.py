@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.collectors.keras.examine.first_layers import first_layers
-from diagnostics.facts.inputs import ScaledTwice, SwappedChannels
+from diagnostics.facts.inputs import AdaptedElsewhere, ScaledTwice, SwappedChannels
 from tests.keras.programs import keras, layers
 
 ROWS = np.random.default_rng(0).normal(size=(8, 3, 12, 1))
@@ -74,3 +74,34 @@ def test_one_in_a_base_that_brings_its_own_is_found():
 )
 def test_a_single_rescaling_is_not(x, parts):
     assert scaled(x, *parts) == []
+
+
+RAW = np.random.default_rng(0).integers(60, 220, (32, 12, 12, 1)).astype("float32")
+
+
+def adapted(given, to, *parts):
+    norm = layers.Normalization(name="norm")
+    norm.adapt(to)
+    model = keras.Sequential([keras.Input(given.shape[1:]), *parts, norm, layers.Dense(4)])
+    return [seen for seen in first_layers(model, given) if isinstance(seen, AdaptedElsewhere)]
+
+
+def test_a_normalization_adapted_to_bytes_is_found_before_pixels_from_0_to_1():
+    (seen,) = adapted(RAW / 255, RAW)
+    assert seen.layer == "norm"
+    assert seen.spread < 0.01
+    assert len(adapted(RAW[:, 0, :, 0], RAW[:, 0, :, 0] / 255)) == 1  # and the other way round
+
+
+@pytest.mark.parametrize(
+    ("given", "to"),
+    [
+        (RAW[:16], RAW),
+        (RAW / 8, RAW),
+        (np.full((32, 4), 7.0), RAW[:, 0, :4, 0]),
+        (np.linspace(0, 0.1, 32).reshape(32, 1), np.linspace(0, 100, 32_000).reshape(-1, 1)),
+    ],
+    ids=["part of the rows", "another exposure", "constant", "neighbours in a series"],
+)
+def test_one_adapted_to_such_numbers_is_not(given, to):
+    assert adapted(given.astype("float32"), to.astype("float32")) == []

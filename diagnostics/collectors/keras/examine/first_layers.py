@@ -10,17 +10,19 @@ import numpy as np
 
 from diagnostics.collectors.keras.batch import as_array
 from diagnostics.facts.array import Array
-from diagnostics.facts.inputs import ScaledTwice, SwappedChannels
+from diagnostics.facts.inputs import AdaptedElsewhere, ScaledTwice, SwappedChannels
 
 COLOURS = (1, 3)  # channels that an image has
 LEAST = 8  # pixels of a side
 SMOOTH = 0.3  # correlation of neighbours along both axes of an image
 FOR_BYTES = 0.01  # a scale that is less is for numbers up to 255
+ROWS, OFF, MOST = 16, 50.0, 0.8  # of a batch; times; of its features, whose deviation is so far from 1
+SERIES = 0.5  # correlation of an example with the one before
 RANDOM = "Random"  # what the classes of augmentations begin with
 CONVOLUTIONS = (keras.layers.Conv2D, keras.layers.SeparableConv2D)
 
 
-def first_layers(model: keras.Model, x: Any) -> Iterator[SwappedChannels | ScaledTwice]:
+def first_layers(model: keras.Model, x: Any) -> Iterator[SwappedChannels | ScaledTwice | AdaptedElsewhere]:
     """Yield what is wrong there.
 
     Args:
@@ -30,6 +32,8 @@ def first_layers(model: keras.Model, x: Any) -> Iterator[SwappedChannels | Scale
     if not keras.tree.is_nested(x) and len(x.shape) == 4:
         yield from _swapped_channels(model, x)
         yield from _scaled_twice(model, x)
+    if not keras.tree.is_nested(x):
+        yield from _adapted_elsewhere(model, x)
 
 
 def _scaled_twice(model: keras.Model, x: Any) -> Iterator[ScaledTwice]:
@@ -41,6 +45,40 @@ def _scaled_twice(model: keras.Model, x: Any) -> Iterator[ScaledTwice]:
     scale, low, high = np.asarray(first.scale, np.float64), float(images.min()), float(images.max())
     if scale.size == 1 and 0 < float(scale.max()) < FOR_BYTES and -1 <= low < high <= 1:
         yield ScaledTwice(first.name, float(scale.max()), low, high)
+
+
+def _adapted_elsewhere(model: keras.Model, x: Any) -> Iterator[AdaptedElsewhere]:
+    """Yield a standardisation of each feature by numbers of another size than it has."""
+    first, given = _first(model), as_array(x)
+    if not isinstance(first, keras.layers.Normalization) or not first.built or first.invert or given is None:
+        return
+    mean, variance = (np.asarray(part, np.float64).reshape(-1) for part in (first.mean, first.variance))
+    rows = given.reshape(-1, given.shape[-1]).astype(np.float64)
+    if len(mean) not in (1, rows.shape[1]) or len(given) < ROWS or not np.isfinite(rows).all():
+        return
+    if _is_series(given):
+        return
+    spread = rows.std(axis=0)
+    judged = (spread > 0) & (variance > 0)
+    if not judged.any():
+        return
+    middle, wide = (np.broadcast_to(part, spread.shape)[judged] for part in (mean, np.sqrt(variance)))
+    after = spread[judged] / wide
+    size = (np.abs(rows.mean(axis=0)[judged]) + 2 * spread[judged]) / (np.abs(middle) + 2 * wide)
+    small, large = (after <= 1 / OFF) & (size <= 1 / OFF), (after >= OFF) & (size >= OFF)
+    if (small | large).mean() >= MOST:
+        deviation = float(np.sqrt(variance.mean()))
+        yield AdaptedElsewhere(
+            first.name, float(mean.mean()), deviation, float(rows.mean()), float(spread[judged].mean()),
+            float(np.median(after)),
+        )  # fmt: skip
+
+
+def _is_series(given: Array) -> bool:
+    """Whether each example resembles the one before: then a batch is a part of what it was taken from."""
+    means = given.reshape(len(given), -1).astype(np.float64).mean(axis=1)
+    one, other = means[:-1], means[1:]
+    return bool(one.std() and other.std() and np.corrcoef(one, other)[0, 1] > SERIES)
 
 
 def _first(model: keras.Model) -> Any:

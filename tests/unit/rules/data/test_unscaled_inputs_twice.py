@@ -1,6 +1,6 @@
 """Unit tests of `UnscaledInputs` on images that are scaled twice."""
 
-from diagnostics.facts.inputs import ScaledTwice
+from diagnostics.facts.inputs import AdaptedElsewhere, ScaledTwice
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
 
 
@@ -13,3 +13,13 @@ def test_names_the_layer_and_what_is_left():
         "equal to them."
     )
     assert finding.fix.startswith("give the model the pixels from 0 to 255")
+
+
+def test_names_a_layer_that_was_adapted_to_other_numbers():
+    finding = UnscaledInputs().from_normalization(AdaptedElsewhere("norm", 110.0, 30.0, 0.43, 0.12, 0.004))
+    assert (finding.rule, finding.severity) == ("unscaled-inputs", "warning")
+    assert finding.message == (
+        "The first layer, norm, was adapted to numbers of another scale: it subtracts 110 and divides by 30, and "
+        "a batch has 0.43 ± 0.12. What it makes of that has a standard deviation of 0.004, where 1 is meant."
+    )
+    assert finding.fix.startswith("norm.adapt(x_train)")
