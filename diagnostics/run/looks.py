@@ -117,7 +117,8 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         from diagnostics.collectors.keras.dependence.turned_arguments import turned_arguments
         from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
         from diagnostics.collectors.keras.examine.final_answers import final_answers
-        from diagnostics.collectors.keras.examine.unreached_modes import never_in_training
+        from diagnostics.collectors.keras.examine.forgotten_layers import forgotten_layers
+        from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
         from diagnostics.collectors.keras.model import describe_model, optimizer_facts
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
@@ -131,10 +132,13 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             facts = measure(subject)
             answers = None if outputs is None else final_answers(model, outputs, deadline)
             modes = never_in_training(model, model.optimizer)
+            still = still_statistics(model, model.optimizer)
             made = vanishing_layers(subject)
             held_by = None if made is None else optimizer_facts(model)
             blind = blind_to_rows(subject, rows_at_once)
-            seen = (answers, answer_losses(subject), turned_arguments(subject), blind, modes, made, held_by)
+            unused = forgotten_layers(model)
+            turned = turned_arguments(subject)
+            seen = (answers, answer_losses(subject), turned, blind, modes, still, made, held_by, unused)
             further = [fact for fact in seen if fact is not None]
         return replace(facts, trained=True), describe_model(model), *further
 

@@ -10,6 +10,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.layers import ForgottenLayers
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import OF_RECURRENT, GradientHistory, StepHistory, UpdateHistory
 from diagnostics.text.names import describe_parameters
@@ -40,6 +41,9 @@ class UnreachedParameters(Rule):
     weights have not changed, while other layers learned. Of a recurrent module each layer and direction counts by
     itself.
 
+    In Keras, under `diagnose run`: lists the layers that were called on what a functional model computes, and
+    whose results are part of no model.
+
     ## Why it is bad
     They keep their initial values while the rest learns around them. Often a `.detach()`, a layer missing from
     `forward()`, or an unused result cuts off a whole part of the model, and the loss still falls. Under
@@ -63,7 +67,9 @@ class UnreachedParameters(Rule):
     else a note. In a watched run, at least 50 steps with a gradient and 3 whose weights were compared; a warning
     if these layers are at least a tenth of the optimizer's, else a note. The limits are ours: the pooler of
     BERT-base, which many healthy models do not use, is 0.5 % of the scalars and 1 of 76 layers. A note as well if
-    all of them belong to the `pooler` of a model within the model, whatever its size.
+    all of them belong to the `pooler` of a model within the model, whatever its size. Layers that are part of no
+    model are a note if their results have the shape of an output of the model, which may have been replaced on
+    purpose.
 
     ## Known problems
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
@@ -149,6 +155,25 @@ class UnreachedParameters(Rule):
             evidence={"layers": names, "num_layers": count, "steps": known},
             severity="warning" if len(names) >= MANY_LAYERS * count and not _are_poolers(names) else "note",
             step=int(steps.steps[-1]),
+        )
+
+    @check
+    def from_forgotten(self, forgotten: ForgottenLayers) -> Finding:
+        """Report layers that are part of no model."""
+        layers = forgotten.layers
+        one = len(layers) == 1
+        named = _listed([f"{layer.name} ({layer.kind}, called on {layer.called_on})" for layer in layers])
+        return self.found(
+            f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on what the "
+            f"model computes, and part of no model: {named}. {'Its result goes' if one else 'Their results go'} "
+            "nowhere, so the model is smaller than it was written: a later line calls the next layer on something "
+            "else.",
+            fix=(
+                "x = Dense(64)(inputs); x = Dense(32)(x): call each layer on the result of the one before",
+                "take the layer out if it is not wanted",
+            ),
+            evidence={"layers": [layer.name for layer in layers], "scalars": sum(one.scalars for one in layers)},
+            severity="note" if all(layer.like_an_output for layer in layers) else None,
         )
 
     def _of_zeros(self, gradients: GradientHistory, silent: Array, count: int, step: int) -> Finding:

@@ -6,7 +6,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.layers import BatchNormFacts
+from diagnostics.facts.layers import BatchNormFacts, StillStatistics
 from diagnostics.facts.training import NoGradHistory, PredictionFacts, StepHistory
 from diagnostics.text.join import count_of, listed
 
@@ -29,8 +29,8 @@ class WrongBatchNormMomentum(Rule):
     In training, batch norm takes mean and variance of the batch; in evaluation, the running ones. PyTorch's
     momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum * batch`. TensorFlow,
     Keras and Caffe count the other way round. So `momentum=0.99`, copied from there, keeps hardly more than the
-    latest batch, and `momentum=0` keeps mean 0 and variance 1 for good. The training loss falls, and the
-    evaluation is that of another network.
+    latest batch, and `momentum=0`, or 1 in Keras, keeps mean 0 and variance 1 for good. The training loss falls,
+    and the evaluation is that of another network.
 
     ## Example
     ```python
@@ -47,6 +47,8 @@ class WrongBatchNormMomentum(Rule):
     and one of 0.9 or more: as a warning if, in the second half of the run and of 100 examples or more on both
     sides, the share of right answers in evaluation is 15 points lower than in training, beyond two standard
     errors, or if 40% of the answers are other classes than in training; else as a note. The numbers are ours.
+
+    In Keras a momentum of exactly 1 is reported if the statistics are those that a layer is made with.
 
     ## Known problems
     Overfitting makes such a gap, too. What is no classifier gets a note.
@@ -75,6 +77,22 @@ class WrongBatchNormMomentum(Rule):
             return self._still(_of(norms, still), no_grad, answers)
         latest = norms.momentums >= LATEST
         return self._latest(_of(norms, latest), norms, answers) if latest.any() else None
+
+    @check
+    def from_state(self, state: StillStatistics) -> Finding | None:
+        """Report layers of Keras, whose momentum is the weight of the old statistics."""
+        if state.steps < STEPS:
+            raise NotApplicable(f"needs {STEPS} steps")
+        one = len(state.layers) == 1
+        return self.found(
+            f"{count_of(len(state.layers), 'layer')} of batch norm ({listed(list(state.layers), most=SHOWN)}) "
+            f"{'has' if one else 'have'} momentum 1. In Keras it is the weight of the old statistics, so after "
+            f"{state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving variance 1. "
+            "In training they normalise by the batch, in evaluation by these numbers, so the network that is "
+            "evaluated is another one.",
+            fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},
+            evidence={"layers": list(state.layers), "momentum": 1.0, "steps": state.steps},
+        )
 
     def _still(self, layers: list[str], no_grad: NoGradHistory | None, answers: PredictionFacts | None) -> Finding:
         evaluated = no_grad is not None and no_grad.passes_in_training_mode < no_grad.passes

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from diagnostics.collectors.keras.examine.unreached_modes import never_in_training
+from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
+from diagnostics.facts.layers import StillStatistics
 from tests.keras.fits import keras, layers
 
 ROWS = np.ones((4, 3), "float32")
@@ -27,3 +28,19 @@ def test_bases_and_layers_without_modes_do_not_count():
     assert never_in_training(model(base), None) is None
     assert never_in_training(model(layers.Dense(4)), None) is None
     assert never_in_training(model(layers.Dropout(0.0)), None) is None
+
+
+def test_statistics_that_a_momentum_of_1_keeps_are_found():
+    trained = model(layers.BatchNormalization(momentum=1.0, name="norm"))
+    trained.fit(ROWS, ROWS[:, :1], epochs=2, verbose=0)
+    assert still_statistics(trained, trained.optimizer) == StillStatistics(("norm",), 2)
+    assert never_in_training(trained, trained.optimizer) is None
+
+
+def test_other_statistics_are_not():
+    usual = model(layers.BatchNormalization())
+    assert still_statistics(usual, usual.optimizer) is None
+    loaded = model(layers.BatchNormalization(momentum=1.0, moving_mean_initializer="ones"))
+    assert still_statistics(loaded, loaded.optimizer) is None
+    frozen = model(layers.BatchNormalization(momentum=1.0, trainable=False))
+    assert still_statistics(frozen, frozen.optimizer) is None

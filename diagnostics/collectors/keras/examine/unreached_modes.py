@@ -1,11 +1,11 @@
-"""Finds models whose dropout and batch norm never ran in training mode, by the state that they keep."""
+"""Finds layers whose state shows that they never ran in training mode, or cannot learn from it."""
 
 from __future__ import annotations
 
 import keras
 import numpy as np
 
-from diagnostics.facts.layers import NeverInTraining
+from diagnostics.facts.layers import NeverInTraining, StillStatistics
 
 _DROPPING = (
     keras.layers.Dropout,
@@ -31,9 +31,27 @@ def never_in_training(model: keras.Model, optimizer: object) -> NeverInTraining 
     return NeverInTraining(tuple(layer.name for layer in layers), steps)
 
 
+def still_statistics(model: keras.Model, optimizer: object) -> StillStatistics | None:
+    """Return the trained layers of batch norm whose statistics a momentum of 1 keeps as they were made.
+
+    Those of a layer whose weights were loaded are others, and may be kept on purpose.
+    """
+    layers = [
+        layer.name
+        for layer in model._flatten_layers()
+        if isinstance(layer, keras.layers.BatchNormalization)
+        and layer.trainable
+        and layer.built
+        and layer.momentum >= 1
+        and _is_untouched(layer)
+    ]
+    steps = int(np.asarray(getattr(optimizer, "iterations", 0)))
+    return StillStatistics(tuple(layers), steps) if layers else None
+
+
 def _learns_in_training(layer: keras.layers.Layer) -> bool:
     if isinstance(layer, keras.layers.BatchNormalization):
-        return bool(layer.trainable and layer.built)
+        return bool(layer.trainable and layer.built and layer.momentum < 1)
     return isinstance(layer, _DROPPING) and getattr(layer, "seed_generator", None) is not None
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.layers import ForgottenLayer, ForgottenLayers
 from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.rules.gradient.unreached_parameters import UnreachedParameters
 from tests.support.courses import judge, recorded
@@ -175,3 +176,23 @@ class TestNotApplicableWhileTraining:
         run = history(sampled_steps=np.arange(2), update_ratios=two, weight_norms=two)
         with pytest.raises(NotApplicable, match="needs 3 steps before and after which the weights were compared"):
             judge(UnreachedParameters().from_history, run)
+
+
+def forgotten(like_an_output=False):
+    layer = ForgottenLayer("dense", "Dense", 192, "input_layer", like_an_output)
+    return UnreachedParameters().from_forgotten(ForgottenLayers((layer,)))
+
+
+def test_names_a_layer_that_is_part_of_no_model():
+    finding = forgotten()
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "1 layer with weights is called on what the model computes, and part of no model: dense (Dense, called on "
+        "input_layer). Its result goes nowhere, so the model is smaller than it was written: a later line calls "
+        "the next layer on something else."
+    )
+    assert finding.evidence == {"layers": ["dense"], "scalars": 192}
+
+
+def test_notes_one_that_may_have_been_the_output():
+    assert forgotten(like_an_output=True).severity == "note"

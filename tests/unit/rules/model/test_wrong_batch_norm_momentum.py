@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.layers import BatchNormFacts
+from diagnostics.facts.layers import BatchNormFacts, StillStatistics
 from diagnostics.rules.model.wrong_batch_norm_momentum import WrongBatchNormMomentum
 from tests.support.courses import answers, history, judge
 
@@ -83,3 +83,15 @@ class TestIsSilent:
     def test_not_applicable_to_a_few_steps(self):
         with pytest.raises(NotApplicable, match="needs 20 steps"):
             judge(RULE.from_layers, run(steps=10), norms(0.0, untouched=True))
+
+
+def test_names_layers_of_keras_that_keep_all_of_the_old_statistics():
+    finding = RULE.from_state(StillStatistics(("norm", "norm_1"), 228))
+    assert (finding.rule, finding.severity) == ("wrong-batch-norm-momentum", "warning")
+    assert finding.message == (
+        "2 layers of batch norm (norm and norm_1) have momentum 1. In Keras it is the weight of the old "
+        "statistics, so after 228 steps their moving mean is still 0 and the moving variance 1. In training they "
+        "normalise by the batch, in evaluation by these numbers, so the network that is evaluated is another one."
+    )
+    with pytest.raises(NotApplicable, match="20 steps"):
+        RULE.from_state(StillStatistics(("norm",), 19))

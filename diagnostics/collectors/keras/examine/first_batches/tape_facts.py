@@ -17,7 +17,7 @@ from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch, object
 from diagnostics.collectors.keras.dependence.measure import measure
 from diagnostics.collectors.keras.dependence.subject import KerasSubject
 from diagnostics.collectors.keras.discover.tape_pass import TapePass
-from diagnostics.collectors.keras.examine.unreached_modes import never_in_training
+from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
 from diagnostics.collectors.keras.model import describe_model, optimizer_facts
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.facts.loss import LeafFacts
@@ -58,8 +58,8 @@ def _facts_of(
     model: Any, seen: TapePass, optimizer: Any, deadline: float, failed: Callable[[], bool]
 ) -> tuple[Fact, ...]:
     facts: list[Fact] = [describe_model(model), *_held(seen, optimizer, model)]
-    modes = never_in_training(model, optimizer)
-    facts += [] if modes is None else [modes]
+    states = never_in_training(model, optimizer), still_statistics(model, optimizer)
+    facts += [state for state in states if state is not None]
     if seen.unreached and seen.norms:
         facts.append(GradientFacts(True, seen.norms, seen.unreached, seen.asked))
     if seen.batch is None:
