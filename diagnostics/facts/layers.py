@@ -239,7 +239,8 @@ class ForgottenLayer:
         kind: its class.
         scalars: trainable, in its weights.
         called_on: the layers whose results it was given.
-        like_an_output: whether its result has the shape of an output of the model, and may have been one before.
+        like_an_output: whether what follows from it ends in the shape of an output of the model, as the one of an
+            earlier model does.
     """
 
     name: str

@@ -1,5 +1,7 @@
 """Layers that were called on what a functional model computes, and that no model has."""
 
+import gc
+
 from diagnostics.collectors.keras.examine.forgotten_layers import forgotten_layers
 from tests.keras.fits import keras, layers
 
@@ -27,6 +29,22 @@ def test_one_like_the_output_is_told_apart():
     Dense(1, name="before")(hidden)
     (layer,) = forgotten_layers(keras.Model(inputs, Dense(1)(hidden))).layers
     assert layer.like_an_output
+
+
+def test_a_model_that_was_made_and_dropped_is_told_apart():
+    inputs = keras.Input((4,))
+    keras.Model(inputs, Dense(1)(Dense(8)(inputs))).summary(print_fn=len)
+    gc.collect()
+    found = forgotten_layers(keras.Model(inputs, Dense(1)(Dense(16)(inputs))))
+    assert found is None or all(layer.like_an_output for layer in found.layers)
+
+
+def test_a_branch_that_is_left_out_is_found():
+    left, right = keras.Input((4,)), keras.Input((4,))
+    Dense(8)(Dense(6, name="branch")(right))
+    both = layers.Concatenate()([Dense(6)(left), right])
+    (layer,) = forgotten_layers(keras.Model([left, right], Dense(1)(both))).layers
+    assert (layer.name, layer.like_an_output) == ("branch", False)
 
 
 def test_layers_of_other_models_are_not():

@@ -33,7 +33,7 @@ def forgotten_layers(model: keras.Model) -> ForgottenLayers | None:
             type(layer).__name__,
             sum(int(np.prod(weight.shape)) for weight in layer.trainable_variables),
             _called_on(call),
-            any(tuple(output.shape) in shapes for output in call.output_tensors),
+            any(tuple(output.shape) in shapes for output in _ends(call)),
         )
         for layer, call in found.values()
     )
@@ -61,6 +61,23 @@ def _consumers(model: Any, inside: set[int]) -> Iterator[tuple[Any, Any]]:
 def _results(operation: Any) -> Iterator[Any]:
     for call in operation._inbound_nodes:
         yield from call.output_tensors
+
+
+def _ends(call: Any) -> Iterator[Any]:
+    """Yield the results at which the layers that follow a call end, its own if none does."""
+    waiting, known = [call], {id(call)}
+    while waiting:
+        one = waiting.pop()
+        results = {id(tensor) for tensor in one.output_tensors}
+        further = [
+            node
+            for node in one.operation._outbound_nodes
+            if any(id(tensor) in results for tensor in node.arguments.keras_tensors)
+        ]
+        if not further:
+            yield from one.output_tensors
+        waiting += [node for node in further if id(node) not in known]
+        known |= {id(node) for node in further}
 
 
 def _called_on(call: Any) -> str:
