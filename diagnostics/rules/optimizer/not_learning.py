@@ -29,6 +29,8 @@ SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate i
 FAR = 2.0  # of the constant answer's squared error: the output has not even come to the mean of its targets
 STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics, with Keras' momentum of 0.99, are right
 
+HARDLY, HALF, STEPS_OF_SEVERAL = 0.95, 0.5, 300  # of a constant answer's error; steps, beside another output
+
 NEAR_MARGIN = 0.2  # of the margin, in each step: triplets that still differ scatter more
 
 CUT_DOWN = 100.0  # times the limit of a clipping: 1 is usual, for gradients of a norm of 0.1 to 10
@@ -106,7 +108,8 @@ class NotLearning(Rule):
     answer's, and either 10% above it after 200 steps or more, or after steps that together can have moved the
     fastest third of the layers by 5% at most; or unless the inputs show what they have lost: each row of 3 to 64
     columns was standardised by itself, or a number for missing ones is 100 standard deviations from all others.
-    The numbers are ours.
+    Of several outputs one counts from 95% on, after 300 steps, if a simple fit leaves half of the error at most,
+    and another output has come to half of its own. The numbers are ours.
 
     ## Known problems
     Labels of pure noise, as in a control experiment, end here rightly and get the note. What only a deep model can
@@ -191,6 +194,7 @@ class NotLearning(Rule):
         if answers.steps < least:
             raise NotApplicable(f"needs {least} steps")
         unlearned = [one for one in answers.outputs if one.error >= NO_BETTER * one.constant_error > 0]
+        unlearned = unlearned or [one for one in answers.outputs if _lags_behind(one, answers)]
         if not unlearned:
             return None
         worst = max(unlearned, key=lambda one: one.error / one.constant_error)
@@ -203,8 +207,8 @@ class NotLearning(Rule):
             else _evidence(worst.fit, falling=False)
         )
         return self.found(
-            f"After {answers.steps:,} steps {_called(worst, answers)} no better than a constant answer: on "
-            f"{worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, and one and the same "
+            f"After {answers.steps:,} steps {_called(worst, answers)} {_how_much(worst)} better than a constant "
+            f"answer: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, and one and the same "
             f"answer for all would score {worst.constant_error:.4g}. {reason}",
             fix=_of_scale(answers) if far else PENALTY if len(answers.outputs) == 1 else SHARED,
             severity=None if far or is_learnable(worst.fit) else "note",
@@ -257,6 +261,18 @@ SHARED: Final = (
 
 def _called(worst: OutputScore, answers: FinalAnswers) -> str:
     return "the model is" if len(answers.outputs) == 1 else f"output {worst.name} is"
+
+
+def _how_much(worst: OutputScore) -> str:
+    return "no" if worst.error >= NO_BETTER * worst.constant_error else "hardly"
+
+
+def _lags_behind(one: OutputScore, answers: FinalAnswers) -> bool:
+    """Whether an output has hardly begun to learn what a simple fit learns at once, and another has learned."""
+    if answers.steps < STEPS_OF_SEVERAL or not one.error >= HARDLY * one.constant_error > 0:
+        return False
+    fits = one.fit is not None and is_learnable(one.fit) and one.fit.error <= HALF * one.fit.constant_error
+    return fits and any(other.error <= HALF * other.constant_error for other in answers.outputs)
 
 
 def _of_scale(answers: FinalAnswers) -> tuple[str, ...]:

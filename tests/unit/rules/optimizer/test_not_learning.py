@@ -1,3 +1,4 @@
+import dataclasses
 import math
 from dataclasses import replace
 
@@ -187,6 +188,18 @@ class TestFromAnswers:
 
     def test_is_silent_where_all_outputs_beat_a_constant_answer(self):
         assert RULE.from_answers(FinalAnswers((GOOD, score(error=1.3)), 320)) is None
+
+    def test_names_an_output_that_lags_behind_what_is_simple(self):
+        simple = SimpleFit(250, 250, 1.86, 0.24, linear=False, of_classes=False)
+        lags, learned = score(error=1.8, constant=1.854, fit=simple), score("kind", error=0.04, constant=0.7)
+        lags = dataclasses.replace(lags, error=0.96 * lags.constant_error)
+        finding = RULE.from_answers(FinalAnswers((learned, lags), 750))
+        assert finding.severity == "warning"
+        assert "is hardly better than a constant answer" in finding.message
+        assert "loss_weights" in finding.fix
+        assert RULE.from_answers(FinalAnswers((learned, lags), 250)) is None
+        assert RULE.from_answers(FinalAnswers((lags,), 750)) is None
+        assert RULE.from_answers(FinalAnswers((learned, dataclasses.replace(lags, fit=FAILS)), 750)) is None
 
     def test_is_silent_on_targets_that_are_all_the_same(self):
         assert RULE.from_answers(FinalAnswers((score(error=0.0, constant=0.0),), 320)) is None
