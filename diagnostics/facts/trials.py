@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from .array import Array
@@ -81,6 +81,8 @@ class MetricFacts:
         on_classes: what it returned when every prediction was the true class itself. None if it raised.
         error: what it raised on logits.
         answers: what these logits were, in a word.
+        on_wrong: what it returned when every prediction was another class than the true one, where it judges each
+            output by itself; empty elsewhere.
     """
 
     described: ClassVar[str] = "a metric"
@@ -89,6 +91,7 @@ class MetricFacts:
     on_classes: Mapping[str, float] | None
     error: str | None = None
     answers: str = "logits"
+    on_wrong: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

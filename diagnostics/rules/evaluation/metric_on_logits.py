@@ -36,7 +36,8 @@ class MetricOnLogits(MessageRule):
     the logits fail or score lower, the conversion from logits to labels is missing. Under `diagnose run` it also
     reads the script for an argmax of what the model answers, where that is a single score for each example, and
     for a cast of its probabilities to integers. Of
-    Keras' metrics it tests `Accuracy` and `MeanIoU`, which compare class numbers, with probabilities.
+    Keras' metrics it tests `Accuracy` and `MeanIoU`, which compare class numbers, with probabilities; and
+    `BinaryAccuracy` of classes that exclude each other with answers that are all wrong.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
@@ -99,7 +100,17 @@ class MetricOnLogits(MessageRule):
                     fix={"torch": ARGMAX, "keras": KERAS},
                     evidence={"on_logits": dict(metric.on_logits), "on_classes": dict(metric.on_classes)},
                 )
-        return None
+        return next((self._of_wrong(name, score) for name, score in metric.on_wrong.items() if score > 0), None)
+
+    def _of_wrong(self, name: str, score: float) -> Finding:
+        return self.found(
+            f"For predictions that are all wrong, {name} is {score:.3g}: it judges each output by itself, and of "
+            "a row whose one class is missed it counts all other zeros as right. The accuracy that is reported is "
+            "far too high.",
+            fix={"keras": KERAS},
+            evidence={"metric": name, "on_wrong": score},
+            severity="warning",
+        )
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:

@@ -208,8 +208,8 @@ class NotLearning(Rule):
         )
         return self.found(
             f"After {answers.steps:,} steps {_called(worst, answers)} {_how_much(worst)} better than a constant "
-            f"answer: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, and one and the same "
-            f"answer for all would score {worst.constant_error:.4g}. {reason}",
+            f"answer: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, and one and "
+            f"the same answer for all would score {worst.constant_error:.4g}. {reason}",
             fix=_of_scale(answers) if far else PENALTY if len(answers.outputs) == 1 else SHARED,
             severity=None if far or is_learnable(worst.fit) else "note",
             evidence={

@@ -12,7 +12,7 @@ ONE_HOT = keras.utils.to_categorical(X[:, :3].argmax(1), 3)
 
 def report_on(metric, target=CLASSES, last="sigmoid", loss="binary_crossentropy"):
     model = keras.Sequential([layers.Input((X.shape[1],)), layers.Dense(target.shape[1], activation=last)])
-    model.compile("adam", loss, metrics=[metric])
+    model.compile("adam", loss, metrics=metric if isinstance(metric, list) else [metric])
     report = diagnostics.examine(model, (X, target))
     assert report.faults == ()
     return {finding.rule: finding for finding in report.findings}
@@ -56,3 +56,28 @@ def test_the_model_s_own_metric_is_left_as_it_is():
     report_on(metric)
     assert float(metric.result()) == 0
     assert np.asarray(metric.count) == 0
+
+
+@pytest.mark.parametrize("metric", ["binary_accuracy", keras.metrics.BinaryAccuracy()], ids=["by name", "object"])
+def test_an_accuracy_of_each_output_is_named_for_exclusive_classes(metric):
+    finding = report_on(metric, ONE_HOT, "softmax", "categorical_crossentropy")["metric-on-logits"]
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "For predictions that are all wrong, binary_accuracy is 0.333: it judges each output by itself, and of a "
+        "row whose one class is missed it counts all other zeros as right. The accuracy that is reported is far "
+        "too high."
+    )
+
+
+def test_it_is_not_for_several_tags_or_two_classes():
+    tags = (X[:, :3] > 0).astype("float32")
+    assert "metric-on-logits" not in report_on("binary_accuracy", tags)
+    assert "metric-on-logits" not in report_on("binary_accuracy", ONE_HOT)
+    two = keras.utils.to_categorical(CLASSES[:, 0], 2)
+    assert "metric-on-logits" not in report_on("binary_accuracy", two, "softmax", "categorical_crossentropy")
+
+
+@pytest.mark.parametrize("other", ["accuracy", keras.metrics.CategoricalAccuracy()], ids=["by name", "object"])
+def test_it_is_not_beside_an_accuracy_that_is_right(other):
+    metrics = [other, keras.metrics.BinaryAccuracy()]
+    assert "metric-on-logits" not in report_on(metrics, ONE_HOT, "softmax", "categorical_crossentropy")
