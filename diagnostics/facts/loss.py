@@ -220,3 +220,50 @@ LossArguments = (
     | CosineScores
 )
 """What a call of a loss shows."""
+
+
+@dataclass(frozen=True)
+class ScrambledView:
+    """A view that gives numbers other places along the axes, where the order of the axes was to change.
+
+    Attributes:
+        shape: before.
+        made: after.
+    """
+
+    described: ClassVar[str] = "the views in the graph of the first loss"
+
+    shape: tuple[int, ...]
+    made: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RawOverlap:
+    """A loss that divides a sum of outputs by another, as an overlap does, with outputs that may be negative.
+
+    Attributes:
+        shape: of the outputs.
+    """
+
+    described: ClassVar[str] = "ratios of sums in the graph of the first loss"
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TracedDifference:
+    """A difference within a loss, between an answer of the model and its target.
+
+    Only where the two have different ranks, so that each is compared with all others of the batch.
+
+    Attributes:
+        prediction: its shape: ``(None, 1)`` or ``(None,)``, None for the size of the batch if it is not fixed.
+        target: its shape, the other one.
+        traced: whether it was read in a step that TensorFlow traced, and not in the graph of a step.
+    """
+
+    described: ClassVar[str] = "the shapes within a traced loss"
+
+    prediction: tuple[int | None, ...]
+    target: tuple[int | None, ...]
+    traced: bool = True

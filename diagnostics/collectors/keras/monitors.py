@@ -49,4 +49,13 @@ def _monitor(callback: Any, values: tuple[float, ...]) -> Monitor:
     name = next(kind.__name__ for kind in KINDS if isinstance(callback, kind))
     gain = abs(float(getattr(callback, "min_delta", 0.0) or 0.0))
     by_hand = callback.mode in ("min", "max")
-    return Monitor(name, callback.monitor, bool(_rises(callback)), values, stopped, restored, by_hand, gain)
+    return Monitor(
+        callback=name,
+        monitored=callback.monitor,
+        waits_for_rise=bool(_rises(callback)),
+        values=values,
+        stopped_after=stopped,
+        restored=restored,
+        by_hand=by_hand,
+        least_gain=gain,
+    )

@@ -54,8 +54,8 @@ class RepeatedBatch(Rule):
     distinct than one batch holds: fewer than 5% of the rows, or exactly the batch size. In a watched run: at least
     20 steps, all on the same batch: a note, because a dataset may fit into one batch, and a warning where the
     loader's dataset is known to have four times as many rows (of one with code of its own, where its length can be
-    asked for, and batches are as large as the loader makes them). Or at least 64 rows of the batches were looked at,
-    and at most an eighth of them differ, and at most an eighth as many as differ among the rows read of the
+    asked for, and batches are as large as the loader makes them). Or at least 64 rows of the batches were looked
+    at, and at most an eighth of them differ, and at most an eighth as many as differ among the rows read of the
     dataset. All limits are ours.
 
     ## Known problems

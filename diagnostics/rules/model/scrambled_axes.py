@@ -6,8 +6,8 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.inputs import SwappedChannels
-from diagnostics.facts.loss import FlattenedPair
-from diagnostics.facts.pipeline import BatchFacts, ScrambledView
+from diagnostics.facts.loss import FlattenedPair, ScrambledView
+from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.shared.cut_images import CHANNELS, put_back
 
 

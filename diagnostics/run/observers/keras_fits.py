@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.calls import EmptyFit
     from diagnostics.facts.course import AccuracyHistory
     from diagnostics.facts.data import RowOrder
-    from diagnostics.facts.pipeline import TracedDifference
+    from diagnostics.facts.loss import TracedDifference
     from diagnostics.facts.training import TrainingHistory
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
-    from diagnostics.facts.pipeline import TracedDifference
+    from diagnostics.facts.loss import TracedDifference
 
 
 @dataclass

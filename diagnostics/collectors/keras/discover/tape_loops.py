@@ -20,7 +20,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.facts.pipeline import TracedDifference
+from diagnostics.facts.loss import TracedDifference
 
 from .tape_pass import TapeRecorder
 from .tape_watcher import TapeLoopWatcher

@@ -15,8 +15,8 @@ from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.facts.loss import TracedDifference
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
-from diagnostics.facts.pipeline import TracedDifference
 from diagnostics.facts.training import TrainingHistory
 
 from .tape_pass import TapePass

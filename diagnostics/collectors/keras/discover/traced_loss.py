@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from diagnostics.facts.pipeline import TracedDifference
+from diagnostics.facts.loss import TracedDifference
 
 OPERATIONS = 5000  # that are looked at, in all: a graph of a large model has more, behind the difference
 # What may lie between a difference and the loss: each keeps the numbers apart, or adds them up.

@@ -31,16 +31,15 @@ from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageF
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts, DatasetLength
-from diagnostics.facts.loss import BootstrappedTarget, CosineScores, FlattenedPair
-from diagnostics.facts.pipeline import (
-    BatchFacts,
-    DivergenceTerm,
-    Fact,
-    LossFacts,
+from diagnostics.facts.loss import (
+    BootstrappedTarget,
+    CosineScores,
+    FlattenedPair,
     RawOverlap,
     ScrambledView,
     TracedDifference,
 )
+from diagnostics.facts.pipeline import BatchFacts, DivergenceTerm, Fact, LossFacts
 
 from .graph_shapes import difference_of
 from .leaves import leaf_facts

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from diagnostics.facts.pipeline import RawOverlap, ScrambledView, TracedDifference
+from diagnostics.facts.loss import RawOverlap, ScrambledView, TracedDifference
 
 LOSSES = ("MseLossBackward0", "SmoothL1LossBackward0", "HuberLossBackward0")
 DIFFERENCES = ("SubBackward0", "RsubBackward0", "RsubBackward1")

@@ -10,7 +10,8 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
+from diagnostics.facts.loss import TracedDifference
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.text.join import count_of, not_known
 
 Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph

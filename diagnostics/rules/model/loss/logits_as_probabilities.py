@@ -8,8 +8,8 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.loss import AlignedScores
-from diagnostics.facts.pipeline import LossFacts, OutputFacts, RawOverlap, SeveralOutputs
+from diagnostics.facts.loss import AlignedScores, RawOverlap
+from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.output_parts import first_found
 from diagnostics.text.join import not_known
 

@@ -5,8 +5,8 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import SwappedChannels
-from diagnostics.facts.loss import FlattenedPair
-from diagnostics.facts.pipeline import BatchFacts, ScrambledView
+from diagnostics.facts.loss import FlattenedPair, ScrambledView
+from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
 
 

@@ -3,7 +3,8 @@ import pytest
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
-from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, TracedDifference
+from diagnostics.facts.loss import TracedDifference
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 
 RULE = BroadcastLoss()

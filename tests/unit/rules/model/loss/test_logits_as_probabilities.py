@@ -5,8 +5,8 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.loss import AlignedScores
-from diagnostics.facts.pipeline import LossFacts, OutputFacts, RawOverlap
+from diagnostics.facts.loss import AlignedScores, RawOverlap
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
 
 RULE = LogitsAsProbabilities()
