@@ -49,7 +49,7 @@ def _operations(model: Any) -> list[Any]:
 def _consumers(model: Any, inside: set[int]) -> Iterator[tuple[Any, Any]]:
     """Yield the layers outside of a model that were called on what it computes, with that call."""
     if isinstance(model, keras.Sequential) or not getattr(model, "operations", None):
-        return  # a Sequential is built anew for each layer that is added
+        return  # a Sequential is rebuilt for each layer that is added
     computed = {id(tensor) for operation in model.operations for tensor in _results(operation)}
     for operation in model.operations:
         for call in operation._outbound_nodes:
