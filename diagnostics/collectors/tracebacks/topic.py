@@ -23,8 +23,7 @@ _TOPICS = (
         r"[^\n]{0,40}\b(?:first|before)\b|\bnot (?:yet |been )?(?:fitted|built|compiled|initiali[sz]ed|trained)\b"
         r"|\b(?:[Cc]all|[Rr]un) [^\n]{1,60} (?:first|before)\b",
         "make the call that it names before that line, on the same object: one that was copied, cloned or "
-        "made anew in "
-        "between has forgotten it",
+        "created again in between has forgotten it",
     ),
     (
         "a file of sound, video or images",

@@ -96,7 +96,7 @@ class UnusedInput(Rule):
     def _of_last(self, steps: int) -> Finding:
         return self.found(
             f"The model reads sequences of {steps} steps, and its answers depend on the last step alone: "
-            "replacing all earlier ones changes no bit of any answer. A hidden state that is made anew at each "
+            "replacing all earlier ones changes no bit of any answer. A hidden state that is recreated at each "
             "step, or left out of the call, forgets the steps before.",
             fix=(
                 "h = cell(x[:, t], h)  # with h set to zeros once, before the loop",

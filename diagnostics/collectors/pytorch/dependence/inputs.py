@@ -63,7 +63,7 @@ def compare_steps(subject: Subject, axis: Axis) -> tuple[int | None, int | None]
 
     Returns:
         The number of steps, where those after the first change no answer, None where they do; and the same of
-        those before the last, which a hidden state that is made anew at each step never reaches.
+        those before the last, which a hidden state that is recreated at each step never reaches.
 
     Raises:
         Unclear: this cannot be tested.

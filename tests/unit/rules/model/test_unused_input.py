@@ -68,6 +68,6 @@ def test_fires_on_a_sequence_of_which_the_last_step_is_used():
     assert (finding.rule, finding.severity) == ("unused-input", "warning")
     assert finding.message == (
         "The model reads sequences of 10 steps, and its answers depend on the last step alone: replacing all "
-        "earlier ones changes no bit of any answer. A hidden state that is made anew at each step, or left out of "
+        "earlier ones changes no bit of any answer. A hidden state that is recreated at each step, or left out of "
         "the call, forgets the steps before."
     )
