@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,28 +22,42 @@ NUMBERS = (
     "r2_score",
 )
 SCORES = ("roc_auc_score", "average_precision_score")
-CALLS = 64  # that are looked at; a script may measure each of thousands of steps
-LEAST, MOST = 16, 1_000_000  # rows
+PLACES = 16  # metrics, each of so many rows, of which a call is kept
+LEAST, MOST = 16, 20_000  # rows; of more, every second, third, ... is kept
 
 Measured = MeasuredNumbers | MeasuredScores
+
+
+@dataclass(frozen=True)
+class _Call:
+    metric: str
+    truth: Array
+    answers: Array
+    column: int | None
+    columns: int | None
 
 
 class MetricCalls:
     """Describes the calls of a script's own.
 
+    Of calls of one metric with as many rows the last counts: a loop that measures in each epoch begins with a
+    model that has yet to learn the size of its answers.
+
     Args:
         attempt: runs the work, and keeps its faults out of the script.
-
     """
 
     def __init__(self, attempt: Callable[..., Any]) -> None:
-        self._attempt, self._calls = attempt, 0
-        self._numbers: MeasuredNumbers | None = None  # those that are furthest from each other's unit
-        self._scores: MeasuredScores | None = None  # those of the smallest area
+        self._attempt = attempt
+        self._kept: dict[tuple[str, int], _Call] = {}
 
     def facts(self) -> tuple[Measured, ...]:
-        """Return one call of each kind, the most suspicious."""
-        return tuple(fact for fact in (self._numbers, self._scores) if fact is not None)
+        """Return a call of each kind: the numbers furthest from each other's unit, the scores of smallest area."""
+        calls = self._kept.values()
+        numbers = [fact for call in calls if call.metric in NUMBERS and (fact := _numbers(call))]
+        scores = [fact for call in calls if call.metric in SCORES and (fact := _scores(call))]
+        found = (max(numbers, key=_apart, default=None), min(scores, key=_area, default=None))
+        return tuple(fact for fact in found if fact is not None)
 
     def called(self, _constraints: Any, params: Any, caller_name: Any, *_others: Any, **_options: Any) -> None:
         """Take the arguments of a call of scikit-learn, before they are checked."""
@@ -50,19 +65,18 @@ class MetricCalls:
             self._attempt(self._take, caller_name, params)
 
     def _take(self, metric: str, params: Mapping[str, Any]) -> None:
-        self._calls += 1
-        if self._calls > CALLS or params.get("sample_weight") is not None:
+        if params.get("sample_weight") is not None:
             return
         truth = _column(params["y_true"])
         answers = _column(params["y_score" if metric in SCORES else "y_pred"])
-        if truth is None or answers is None or len(truth) != len(answers) or not LEAST <= len(truth) <= MOST:
+        if truth is None or answers is None or len(truth) != len(answers) or len(truth) < LEAST:
             return
-        if metric in NUMBERS:
-            numbers = _numbers(metric, truth, answers)
-            self._numbers = max((one for one in (self._numbers, numbers) if one), key=_apart, default=None)
-        else:
-            scores = _scores(metric, truth, answers)
-            self._scores = min((one for one in (self._scores, scores) if one), key=_area, default=None)
+        place = metric, len(truth)
+        if place not in self._kept and len(self._kept) >= PLACES:
+            return
+        stride = -(-len(truth) // MOST)
+        column, columns = _cut_from(answers)
+        self._kept[place] = _Call(metric, truth[::stride].copy(), answers[::stride].copy(), column, columns)
 
 
 def _apart(numbers: MeasuredNumbers) -> float:
@@ -75,7 +89,7 @@ def _area(scores: MeasuredScores) -> float:
 
 
 def _column(given: Any) -> Array | None:
-    """Return an array (n,) of finite numbers, a view if possible; None for anything else.
+    """Return an array (n,) of numbers, a view if possible; None for anything else.
 
     Only arrays are read, and columns of a table, which are arrays underneath: to read what else there is may do
     something.
@@ -86,30 +100,29 @@ def _column(given: Any) -> Array | None:
         return None
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
-    return given if given.ndim == 1 and bool(np.isfinite(given).all()) else None
+    return given if given.ndim == 1 else None
 
 
-def _numbers(metric: str, truth: Array, answers: Array) -> MeasuredNumbers | None:
-    one, other = truth.astype(np.float64), answers.astype(np.float64)
-    if not one.std() > 0 or not other.std() > 0:
+def _numbers(call: _Call) -> MeasuredNumbers | None:
+    one, other = call.truth.astype(np.float64), call.answers.astype(np.float64)
+    if not np.isfinite(one).all() or not np.isfinite(other).all() or not one.std() > 0 or not other.std() > 0:
         return None
     correlation = float(np.corrcoef(one, other)[0, 1])
-    return MeasuredNumbers(
-        metric, len(one), float(one.mean()), float(one.std()), float(other.mean()), float(other.std()), correlation
-    )
+    means_and_spreads = float(one.mean()), float(one.std()), float(other.mean()), float(other.std())
+    return MeasuredNumbers(call.metric, len(one), *means_and_spreads, correlation)
 
 
-def _scores(metric: str, truth: Array, answers: Array) -> MeasuredScores | None:
-    classes = np.unique(truth)
-    if len(classes) != 2:
+def _scores(call: _Call) -> MeasuredScores | None:
+    classes = np.unique(call.truth)
+    if len(classes) != 2 or not np.isfinite(call.answers).all():
         return None
-    positive = truth == classes[1]
-    positives, rows = int(positive.sum()), len(truth)
-    _, places, counts = np.unique(answers, return_inverse=True, return_counts=True)
+    positive = call.truth == classes[1]
+    positives, rows = int(positive.sum()), len(positive)
+    _, places, counts = np.unique(call.answers, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # equal scores share the mean of their ranks
     above = float(ranks[positive].sum()) - positives * (positives + 1) / 2
-    column, columns = _cut_from(answers)
-    return MeasuredScores(metric, rows, positives, above / (positives * (rows - positives)), column, columns)
+    area = above / (positives * (rows - positives))
+    return MeasuredScores(call.metric, rows, positives, area, call.column, call.columns)
 
 
 def _cut_from(answers: Array) -> tuple[int | None, int | None]:

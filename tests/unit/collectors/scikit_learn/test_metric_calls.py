@@ -34,11 +34,30 @@ def test_a_regression_is_described(seen):
     assert numbers.correlation == pytest.approx(1)
 
 
-def test_of_several_calls_the_one_furthest_apart_counts(seen):
-    for factor in (1, 0.02, 0.9):
-        metrics.r2_score(TRUE, factor * TRUE)
+def test_of_several_sets_of_rows_the_one_furthest_apart_counts(seen):
+    for factor, rows in ((1, 200), (0.02, 100), (0.9, 50)):
+        metrics.r2_score(TRUE[:rows], factor * TRUE[:rows])
     (numbers,) = seen()
-    assert numbers.answer_mean == pytest.approx(0.02 * TRUE.mean())
+    assert numbers.answer_mean == pytest.approx(0.02 * TRUE[:100].mean())
+
+
+def test_of_the_same_rows_the_last_call_counts(seen):
+    """In the first epochs a model's answers follow the targets, and are far too small."""
+    for factor in np.linspace(0.01, 1, 100):
+        metrics.r2_score(TRUE, factor * TRUE)
+    metrics.roc_auc_score(CLASSES, ANSWERS[:, 0])
+    metrics.roc_auc_score(CLASSES, ANSWERS[:, 1])
+    numbers, scores = seen()
+    assert numbers.answer_mean == pytest.approx(TRUE.mean())
+    assert scores.area == 1
+
+
+def test_many_rows_are_thinned_out(seen):
+    many = np.tile(TRUE, 500)
+    metrics.mean_squared_error(many, many / 25)
+    (numbers,) = seen()
+    assert numbers.rows == 20_000
+    assert numbers.correlation == pytest.approx(1)
 
 
 @pytest.mark.parametrize("column", [0, 1])
