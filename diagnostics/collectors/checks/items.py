@@ -74,7 +74,8 @@ def mismatch(
         one: a number, text, tensor, array or image; or a dict, list, tuple or dataclass of such.
         other: the same.
         may_change: keys that are not compared, wherever they stand; "0" is the first part of a tuple.
-        atol: by how much numbers may differ; floats may differ by `ROUNDING` of their size in any case.
+        atol: by how much numbers may differ; floats may differ by `ROUNDING` of their size in any case, and by
+            what float32 rounds off the largest of the array.
         path: of the two.
     """
     if (parts := _parts(one)) is not None and (others := _parts(other)) is not None:
@@ -99,7 +100,9 @@ def mismatch(
 def _of_numbers(path: str, one: Array, other: Array, atol: float) -> Mismatch | None:
     exact = one.dtype.kind in "biu" and other.dtype.kind in "biu"
     largest = np.maximum(*(np.abs(np.nan_to_num(array * 1.0, posinf=0.0, neginf=0.0)) for array in (one, other)))
-    bad = differs(one, other, np.full(one.shape, atol) if exact else atol + ROUNDING * largest)
+    # log(exp(x)) of a small x is as far off as that of the item's largest number.
+    rounded = ROUNDING * largest + np.finfo(np.float32).eps * largest.max(initial=0.0)
+    bad = differs(one, other, np.full(one.shape, atol) if exact else atol + rounded)
     if not bad.any():
         return None
     index = tuple(int(axis[0]) for axis in np.nonzero(bad)) if bad.ndim else ()

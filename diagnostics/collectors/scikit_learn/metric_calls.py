@@ -55,9 +55,8 @@ class MetricCalls:
         """Return a call of each kind: the numbers furthest from each other's unit, the scores of smallest area."""
         calls = self._kept.values()
         numbers = [fact for call in calls if call.metric in NUMBERS and (fact := _numbers(call))]
-        scores = [fact for call in calls if call.metric in SCORES and (fact := _scores(call))]
-        found = (max(numbers, key=_apart, default=None), min(scores, key=_area, default=None))
-        return tuple(fact for fact in found if fact is not None)
+        scores = [area for call in calls if call.metric in SCORES and (area := _scores(call))]
+        return (*sorted(numbers, key=_apart)[-1:], *sorted(scores, key=_area)[:1])
 
     def called(self, _constraints: Any, params: Any, caller_name: Any, *_others: Any, **_options: Any) -> None:
         """Take the arguments of a call of scikit-learn, before they are checked."""

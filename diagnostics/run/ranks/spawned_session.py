@@ -13,6 +13,7 @@ from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
+from diagnostics.run.delivery import Delivery
 from diagnostics.run.observer import ScriptObserver
 from diagnostics.run.observers.replicas import ReplicaObserver
 from diagnostics.run.output import rehearse
@@ -49,6 +50,7 @@ class SpawnedSession(RunSession):
         super().__init__(launch.script, options)
         self._launches = launch.folder.parent
         self._ranks = Exchange(rank, launch.folder / "exchange")
+        self._delivery = FileDelivery(options, self._ranks)
 
     def begin(self) -> None:
         """Observe until the process ends.
@@ -86,7 +88,13 @@ class SpawnedSession(RunSession):
             return notes
         return dataclasses.replace(notes, iterations=(), batches=0)  # each trains for itself
 
-    def _deliver(self, report: Report) -> None:
+
+class FileDelivery(Delivery):
+    """Writes the report for the process that has started the ranks, and prints none."""
+
+    def deliver(self, report: Report) -> None:
+        """Write the report to its file."""
+        self.begun = True
         if self._options.output is not None:
             with contextlib.suppress(OSError):  # nobody waits for it any more
                 write_whole(self._options.output, report.rendered("json") + "\n")

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import os
+import pathlib
 import random
 import re
 import sys
@@ -118,10 +119,16 @@ def _write(record, folder):
 
 
 def _peak_mib():
-    """Return the most memory that this process held at once; Linux counts KiB, macOS bytes."""
+    """Return the most memory that this process held at once.
+
+    Linux's `ru_maxrss` begins with what the process held that has started this one; VmHWM does not.
+    """
+    status = pathlib.Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) // 2**10
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (2**20 if sys.platform == "darwin" else 2**10)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 2**20  # macOS counts bytes
 
 
 def _random_states():
