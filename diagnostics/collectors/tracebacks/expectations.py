@@ -32,14 +32,12 @@ _SENTENCES = tuple(
 
 _LOOK = "print what is passed there, and its type"
 _OF_NUMBERS = (
-    "print the shape or number just before the call; what the data has and what the model or the settings "
-    "count on "
-    "are not the same"
+    "print the shape or number just before the call; what the data has and what the model or the settings count "
+    "on are not the same"
 )
 _OF_ANOTHER_KIND = (
-    "a plain value came where an object is expected. Print what is passed: an argument stands in another "
-    "place, or "
-    "the code was written for another release of the library"
+    "a plain value came where an object is expected. Print what is passed: an argument stands in another place, "
+    "or the code was written for another release of the library"
 )
 _ABOUT_NUMBERS = re.compile(
     r"\d|shape|size|dim|rank|axes|axis|number|length|integer|float|\bint\b|positive|negative|range|value|channel",
@@ -52,9 +50,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"'?\bobject'?$|\bobject_?\b|dtype\('O'\)|<U\d|dtype '?str",
-        "the column or array holds Python objects: text, dates as text, None, or a mixture. Convert all of "
-        "it at once "
-        "(pd.to_datetime, pd.to_numeric, .astype(float)), and look for the rows that cannot be",
+        "the column or array holds Python objects: text, dates as text, None, or a mixture. Convert all of it "
+        "at once (pd.to_datetime, pd.to_numeric, .astype(float)), and look for the rows that cannot be",
     ),
     (
         r"<class 'str'>|^'?str\b|\bstring\b",

@@ -85,8 +85,7 @@ _MEANINGS = {
     "RuntimeError": "an operation could not be done as it was asked",
     "OSError": "the operating system refused a file or device",
     "SystemError": "compiled code broke Python's rules: it was given an object of a kind that it does not "
-    "expect, or "
-    "was built for another release",
+    "expect, or was built for another release",
     "OverflowError": "a number is larger than its type holds",
     "FloatingPointError": "a value is not finite",
     "CancelledError": "the work was stopped because another part of it failed: that error stands elsewhere",

@@ -31,16 +31,15 @@ _TOPICS = (
         r"|decode error"
         r"|cannot (?:decode|seek)|[Ff]ailed to (?:decode|seek)",
         "find the file (print its path in __getitem__, or a try around the reading), and look at it with "
-        "ffprobe: one that "
-        "is cut off, empty or of another format is to be converted again, or left out of the list",
+        "ffprobe: one that is cut off, empty or of another format is to be converted again, or left out of the "
+        "list",
     ),
     (
         "characters or labels that a table lacks",
         r"[Ii]llegal characters?|[Uu]n(?:known|seen) (?:character|label|token|class|symbol)s?|[Oo]ut of vocabulary"
         r"|not in (?:the )?(?:vocab\w*|alphabet|charset|char ?map)",
-        "set(all of the data) minus set(the table's) lists them: blanks, signs and capitals too; add them, "
-        "or leave such "
-        "rows out",
+        "set(all of the data) minus set(the table's) lists them: blanks, signs and capitals too; add them, or "
+        "leave such rows out",
     ),
     (
         "memory",

@@ -28,15 +28,14 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"path\.(?:exists|isfile|isdir|lexists)\((?P<path>[^()]{1,80}(?:\([^()]{0,60}\))?)\)"
             r"|\b(?P<held>[A-Za-z_][\w.]{0,79})\.(?:exists|is_file|is_dir|isfile|isdir)\(\)",
             "There is no file or folder {path}{held}. A relative path counts from the folder in which the "
-            "program was "
-            "started: print os.path.abspath({path}{held}) and os.getcwd(), and pass the full path, or start the "
-            "program in the project's own folder.",
+            "program was started: print os.path.abspath({path}{held}) and os.getcwd(), and pass the full path, "
+            "or start the program in the project's own folder.",
         ),
         (
             r"\bcuda\.is_available\(\)|\bcuda\.device_count\(\)|\bnum_gpus\b|\bdevice_count\b",
             "PyTorch finds no GPU, or fewer than are asked for: print(torch.version.cuda, "
-            "torch.cuda.device_count()). "
-            "None means a build for the CPU; nvidia-smi shows driver and cards, CUDA_VISIBLE_DEVICES hides them.",
+            "torch.cuda.device_count()). None means a build for the CPU; nvidia-smi shows driver and GPUs, "
+            "CUDA_VISIBLE_DEVICES hides them.",
         ),
         (
             r"\b__version__\b|\b(?:parse|digit|get)_version\(|\b\w*[vV]ersion\w*\b[^=<>]{0,40}[=<>]=?",
@@ -45,9 +44,8 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"^isinstance\((?P<what>[^,()]{1,80}), ?(?P<type>[\w.]{1,60}|\([\w., ]{1,60}\))",
-            "{what} is of another type than the code takes ({type}): print(type({what})) just before. None, "
-            "a string "
-            "in place of what it names, and a class of another package or release are usual.",
+            "{what} is of another type than the code takes ({type}): print(type({what})) just before. None, a "
+            "string in place of what it names, and a class of another package or release are usual.",
         ),
         (
             r"\bisfinite\b|\bisnan\b|\bisinf\b",
@@ -56,23 +54,20 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             rf"^len\((?P<one>{_CALLED})\) == len\((?P<other>{_CALLED})\)",
-            "{one} and {other} belong together, and have different numbers of entries: print both lengths. "
-            "An entry "
-            "twice (a name, a special symbol), a file without its partner, and lists of two runs or two releases "
-            "are usual.",
+            "{one} and {other} belong together, and have different numbers of entries: print both lengths. An "
+            "entry twice (a name, a special symbol), a file without its partner, and lists of two runs or two "
+            "releases are usual.",
         ),
         (
             rf"^(?:len\((?P<held>{_CALLED})\)(?: ?(?:> ?0|!= ?0|>= ?1))?|(?P<count>{_CALLED}) ?(?:> ?0|!= ?0"
             rf"|>= ?1))$",
-            "{held}{count} is empty, or 0: nothing was found, read or kept. Print the path or the filter "
-            "that it is "
-            "made of.",
+            "{held}{count} is empty, or 0: nothing was found, read or kept. Print the path or the filter that "
+            "it is made of.",
         ),
         (
             rf"^len\((?P<held>{_CALLED})\) ?(?:==|[<>]=?) ?(?P<wanted>{_CALLED}|\d{{1,9}})$",
-            "{held} has another number of entries than {wanted} asks for: print len({held}), and look what "
-            "the code "
-            "counts on (channels, classes, fields of a line, images of a pair).",
+            "{held} has another number of entries than {wanted} asks for: print len({held}), and look what the "
+            "code counts on (channels, classes, fields of a line, images of a pair).",
         ),
         (
             rf"^(?P<held>{_CALLED}) is not None$|^(?P<bare>{_CALLED}) != None$",
@@ -86,9 +81,8 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"^(?:False|0)$",
-            "The code came to a branch that it does not provide for: the if and elif before it name the "
-            "cases that "
-            "it knows; print what they compare.",
+            "The code came to a branch that it does not provide for: the if and elif before it name the cases "
+            "that it knows; print what they compare.",
         ),
         (
             rf"^(?P<held>{_CALLED})$",
@@ -102,9 +96,8 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (
             rf"^(?P<held>{_CALLED}|'[^']{{1,40}}'|\"[^\"]{{1,40}}\") in (?P<all>{_CALLED}"
             rf"|[\[(][^\])]{{1,99}}[\])])$",
-            "{held} is not among {all}: print both. It is misspelt, stands in the data and not in the list, "
-            "or is of "
-            "another release.",
+            "{held} is not among {all}: print both. It is misspelt, stands in the data and not in the list, or "
+            "is of another release.",
         ),
         (
             rf"^(?P<one>{_CALLED}) ?% ?(?P<other>{_CALLED}|\d{{1,9}}) ?== ?0$",
@@ -112,21 +105,18 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             rf"^(?P<one>{_SETTING}) ?== ?(?P<other>{_SETTING})$",
-            "Two settings must agree, and do not: {one} and {other}. Set both to one value, also where a "
-            "base file "
-            "that the configuration inherits from sets one of them, or leave the older one out.",
+            "Two settings must agree, and do not: {one} and {other}. Set both to one value, also where a base "
+            "file that the configuration inherits from sets one of them, or leave the older one out.",
         ),
         (
             r"\.(?:shape|size\(|ndim|dim\(\)|numel\(\)|n_dim)|\b(?:height|width|channels?|in_channels|img_size)\b",
             "A shape is another than the code counts on: print both sides. The size that the model was made "
-            "for, the "
-            "order of the axes, and a batch's axis that is missing are usual.",
+            "for, the order of the axes, and a batch's axis that is missing are usual.",
         ),
         (
             r"\.(?:min|max)\(\)|(?<![<>=!]) ?<=? ?|(?<![<>=!]) ?>=? ?",
-            "A value lies outside of the range that the code takes: print it. Labels or ids that count from "
-            "1, boxes "
-            "outside of the image, and empty data are usual.",
+            "A value lies outside of the range that the code takes: print it. Labels or ids that count from 1, "
+            "boxes outside of the image, and empty data are usual.",
         ),
     )
 )

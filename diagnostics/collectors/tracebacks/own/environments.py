@@ -58,8 +58,7 @@ def arguments_of_environment(message: str, line: str) -> str | None:
         f"The environment's {found['call']}() takes other arguments than the line passes. Since Gym 0.22 the "
         f"wrappers "
         "that gym.make adds hand on none by position: reset(seed=..., options=...) by name alone, no "
-        "reset(phase); "
-        "render() takes no mode since 0.26, and seed() is gone. The gym that the code was written for (pip "
-        "install "
+        "reset(phase); render() takes no mode since 0.26, and seed() is gone. The gym that the code was written "
+        "for (pip install "
         '"gym<0.22"), or env.unwrapped in that line, for an environment with arguments of its own.'
     )

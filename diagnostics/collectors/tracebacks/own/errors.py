@@ -170,12 +170,10 @@ def _index(found: re.Match[str], line: str) -> str:
         return "The script was called with fewer arguments than it reads from sys.argv."
     if found[0].startswith("tuple") and not line:
         return (
-            "A tuple has fewer parts than that. Of x.shape[i] or x.size(): the tensor has fewer axes, or "
-            "rows of different "
-            "lengths became one array of objects. Of a model's outputs[i]: this release returns fewer, "
-            "hidden states and "
-            "attentions only where they are asked for. The line tells which: print it, and len(...) of what "
-            "is indexed."
+            "A tuple has fewer parts than that. Of x.shape[i] or x.size(): the tensor has fewer axes, or rows "
+            "of different lengths became one array of objects. Of a model's outputs[i]: this release returns "
+            "fewer, hidden states and attentions only where they are asked for. The line tells which: print it, "
+            "and len(...) of what is indexed."
         )
     if found[0].startswith("tuple") and re.search(r"\.shape\b|\.size\(\)|^$", line):
         shaped = expression_before(line, r"\.(?:shape\b|size\(\))") or "What shape or size() is asked of"
@@ -295,9 +293,8 @@ def _count(found: re.Match[str], line: str) -> str:
         return (
             f"{call}() is called by the library, and not by a line of yours: its definition takes {names}, "
             f"which this "
-            "release does not pass. Take it out of the definition, or give it a default; the library's page "
-            "of that "
-            "method names what is passed."
+            "release does not pass. Take it out of the definition, or give it a default; the library's page of "
+            "that method names what is passed."
         )
     what = "The class that is made there" if call == "__init__" else f"{call}()"
     them = "them" if " and " in names else "it"

@@ -112,9 +112,8 @@ def key_of(crash: CrashFacts, message: str, line: str) -> str | None:
         return (
             f"{_sentence(table)} has no {key}: print its keys. If it is read from a file: that is of another "
             f"revision "
-            "than the code, another file than the one that is meant, or has the key one level deeper. git "
-            "pull, git "
-            "submodule update, and compare with a file that the project brings."
+            "than the code, another file than the one that is meant, or has the key one level deeper. git pull, "
+            "git submodule update, and compare with a file that the project brings."
         )
     if len(text) == 1 and holder and _CHARACTERS.search(holder.lower()):
         return (

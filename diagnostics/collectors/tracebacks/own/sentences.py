@@ -40,11 +40,9 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
             r"unsupported operand type\(s\) for (?P<op>[^:\n]{1,20}): '(?P<one>(?!NoneType)[\w.]{1,60})' and "
             r"'(?P<other>(?!NoneType)[\w.]{1,60})'"
         ),
-        "{op} is not defined for values of type {one} and {other}: print(type(x)) of both. torch.as_tensor(x) or "
-        "np.asarray(x) for "
-        "a list, int(x) or float(x) for what was read as text, the part that is meant of a tuple or dict, "
-        "and brackets "
-        "behind a function.",
+        "{op} is not defined for values of type {one} and {other}: print(type(x)) of both. torch.as_tensor(x) "
+        "or np.asarray(x) for a list, int(x) or float(x) for what was read as text, the part that is meant of a "
+        "tuple or dict, and brackets behind a function.",
     ),
     (
         ("TypeError",),
@@ -162,20 +160,17 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (
         ("PermissionError",),
         re.compile(r"(?P<path>'\w:[^'\n]{1,200}[\\/]te?mp[\\/][^'\n]{1,120}')", re.I),
-        "{path} is a temporary file. On Windows one that is still open cannot be opened a second time, also "
-        "not by an "
-        "administrator: a package that reads its configuration by way of NamedTemporaryFile needs "
-        "delete=False there, "
-        "or a release in which that is mended.",
+        "{path} is a temporary file. On Windows one that is still open cannot be opened a second time, also not "
+        "by an administrator: a package that reads its configuration by way of NamedTemporaryFile needs "
+        "delete=False there, or a release in which that is mended.",
     ),
     (
         ("PermissionError",),
         re.compile(r"Permission denied: (?P<path>'[^'\n]{1,300}')"),
-        "{path} may not be read or written by this user. A default of the author's machine (--save_dir, a "
-        "path in the "
-        "configuration) is the usual reason: pass a folder of yours. Otherwise ls -ld shows whose it is; a "
-        "folder in "
-        "place of a file, and a file that another program holds open on Windows, are refused like this, too.",
+        "{path} may not be read or written by this user. A default of the author's machine (--save_dir, a path "
+        "in the configuration) is the usual reason: pass a folder of yours. Otherwise ls -ld shows whose it is; "
+        "a folder in place of a file, and a file that another program holds open on Windows, are refused like "
+        "this, too.",
     ),
     (
         ("FileNotFoundError",),
