@@ -80,6 +80,8 @@ class UnusedInput(Rule):
     def from_steps(self, dependence: DependenceFacts) -> Finding | None:
         """Look for a model that reads a sequence and answers by its first step, or by its last."""
         steps = dependence.first_step_of
+        if dependence.mixing is not None:
+            return None  # a layer that runs along the batch has no other step to remember
         if steps is None:
             return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.dependence import DependenceFacts, MixingFacts
 from diagnostics.rules.model.unused_input import UnusedInput
 
 RULE = UnusedInput()
@@ -71,3 +71,10 @@ def test_fires_on_a_sequence_of_which_the_last_step_is_used():
         "earlier ones changes no bit of any answer. A hidden state that is recreated at each step, or left out of "
         "the call, forgets the steps before."
     )
+
+
+@pytest.mark.parametrize("steps", [{"first_step_of": 12}, {"last_step_of": 12}])
+def test_silent_where_a_layer_runs_along_the_batch(steps):
+    """It has seen one step of each example, and examples-mixed names it."""
+    lstm = MixingFacts("recurrent", "lstm (LSTM)", (32, 12, 6), 0)
+    assert RULE.from_steps(DependenceFacts(mixing=lstm, **steps)) is None
