@@ -22,9 +22,9 @@ PAIRS = 5
 def program(name):
     """Build a healthy program: model, loader, loss and optimizer."""
     sys.path.insert(0, str(ROOT))
-    from tests.support.healthy import load
+    from tests.support.healthy import PROGRAMS, load
 
-    return load(ROOT / "tests" / "healthy" / f"{name}.py").build()
+    return load(next(path for path in PROGRAMS if path.stem == name)).build()
 
 
 def plain(model, loader, loss_fn, optimizer, counts):

@@ -12,8 +12,8 @@ import transformers
 import diagnostics
 from tests.support.healthy import FOLDER, few_of, load
 
-TRAINERS = sorted(FOLDER.glob("trainer_*.py"))
-MODELS = sorted(FOLDER.glob("keras_*.py"))
+TRAINERS = sorted(FOLDER.glob("transformers/*.py"))
+MODELS = sorted(FOLDER.glob("keras/*.py"))
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

@@ -1,7 +1,8 @@
 """How many bugs `diagnose run` names, and how many healthy programs it alarms.
 
 Each program in broken/ names in a comment the rules that would be right; those in healthy/ must get no error
-and no warning. Write them as other people write theirs: nothing here is tuned to a rule. A program for several
+and no warning. The folders in both are the stages of the rules: a healthy program stands where the broken ones are
+that it resembles. Write them as other people write theirs: nothing here is tuned to a rule. A program for several
 processes says so in a comment: torchrun starts it, and what `diagnose join` says of its ranks counts.
 
 A second table is of the functions that are called in a program, a test or a notebook: functions/ has cases of
@@ -117,15 +118,19 @@ def programs(only: str | None = None) -> list[Program]:
         SystemExit: a broken program names no rule.
     """
     found = []
-    for path in sorted((FOLDER / "broken").glob("*.py")):
+    for path in _files("broken"):
         marked = _marked(path, MARK)
         if len(marked) != 1:
             sys.exit(f"{path}: one line must name the right rules: {MARK}a-rule, another-rule")
         found.append(Program(path, tuple(marked[0].split(", ")), _ranks(path)))
     if only is not None:
         return [program for program in found if only in program.rules]
-    healthy = sorted((FOLDER / "healthy").glob("*.py"))
-    return [*found, *(Program(path, (), _ranks(path)) for path in healthy)]
+    return [*found, *(Program(path, (), _ranks(path)) for path in _files("healthy"))]
+
+
+def _files(kind: str) -> list[Path]:
+    """List the programs by name, whatever their stage: a sample of one in so many has some of each."""
+    return sorted((FOLDER / kind).glob("*/*.py"), key=lambda path: path.name)
 
 
 def _marked(path: Path, mark: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 What it built stays in this module's variables, where the harness finds it.
 
-$ python tests/side_effects/drive.py tests/healthy/mlp_classifier.py
+$ python tests/side_effects/drive.py tests/healthy/pytorch/mlp_classifier.py
 """
 
 import importlib.util

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.marks import quick
 
 FOLDER = Path(__file__).parents[1] / "healthy"
-PROGRAMS = sorted(path for path in FOLDER.glob("*.py") if not path.stem.startswith(("test_", "conftest")))
+PROGRAMS = sorted(FOLDER.glob("*/*.py"), key=lambda path: path.name)
 
 
 def load(path):

@@ -1,0 +1,48 @@
+"""SGD at a large rate, with momentum: the loss jumps about, and comes down all the same.
+
+$ python tests/healthy/pytorch/large_sgd_rate.py
+"""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+FEATURES, CLASSES = 16, 4
+EPOCHS = 15
+
+
+def points(rows, seed):
+    """Return features (rows, 16) and labels (rows,): one centre a class, and noise around it."""
+    centres = 1.0 * torch.randn(CLASSES, FEATURES, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(CLASSES, (rows,), generator=generator)
+    return centres[labels] + torch.randn(rows, FEATURES, generator=generator), labels
+
+
+def build():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(FEATURES, 64), nn.ReLU(), nn.Linear(64, CLASSES))
+    loader = DataLoader(TensorDataset(*points(1024, seed=1)), batch_size=16, shuffle=True)
+    return model, loader, nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.8)
+
+
+def train(model, loader, loss_fn, optimizer):
+    inputs, labels = points(512, seed=2)
+
+    @torch.no_grad()
+    def evaluate():
+        logits = model(inputs)
+        return loss_fn(logits, labels).item(), (logits.argmax(1) == labels).float().mean().item()
+
+    before, _ = evaluate()
+    for _ in range(EPOCHS):
+        for batch, target in loader:
+            optimizer.zero_grad()
+            loss_fn(model(batch), target).backward()
+            optimizer.step()
+    after, accuracy = evaluate()
+    return {"loss_before": before, "loss_after": after, "accuracy": accuracy}
+
+
+if __name__ == "__main__":
+    print(train(*build()))
