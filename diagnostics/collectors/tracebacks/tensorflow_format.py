@@ -12,6 +12,7 @@ import re
 from dataclasses import replace
 
 from diagnostics.collectors.crash.frames import is_yours, shorten
+from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 EAGER = "model.compile(..., run_eagerly=True)"
@@ -117,6 +118,7 @@ def _frames(text: str) -> list[FrameFacts]:
     return [
         FrameFacts(shorten(found["file"]), int(found["line"]), found["function"], None, is_yours(found["file"]))
         for found in _FRAME.finditer(text)
+        if found["file"] != FROZEN  # TensorFlow lists a function that `diagnose run` has replaced, too
     ]
 
 

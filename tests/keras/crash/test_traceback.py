@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import diagnostics
+from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.collectors.tracebacks.tensorflow_format import unwrapped
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from tests.keras.fits import LABELS, X, keras, tf
@@ -144,6 +145,18 @@ class TestUnwrapped:
         crash = unwrapped(CrashFacts("InvalidArgumentError", message, (self.FIT, handler), live=True))
         assert crash.frames[2:] == (FrameFacts("keras/src/backend/tensorflow/trainer.py", 81, "train_step"),)
         assert (str(crash.where), crash.unhide) == ("In[3]:7", "model.compile(..., run_eagerly=True)")
+
+    def test_a_function_that_diagnose_run_replaced_is_no_line(self):
+        # The last node of a gradient is listed under the replaced GradientTape.gradient. Memory may end there.
+        message = (
+            "Graph execution error:\n\nDetected at node concat defined at (most recent call last):\n"
+            '  File "/env/lib/python3.11/site-packages/keras/src/backend/tensorflow/trainer.py", line 81, in '
+            f'train_step\n  File "{FROZEN}", line 127, in gradient\n\n'
+            "OOM when allocating tensor with shape[6144,256]"
+        )
+        crash = unwrapped(CrashFacts("ResourceExhaustedError", message, (self.FIT,), live=False))
+        assert crash.frames[1:] == (FrameFacts("keras/src/backend/tensorflow/trainer.py", 81, "train_step"),)
+        assert crash.first_line == "OOM when allocating tensor with shape[6144,256]"
 
     def test_of_several_errors_the_first(self):
         # As TensorFlow joins the errors of several devices, which these tests do not have.
