@@ -21,7 +21,7 @@ class Curve:
     Attributes:
         steps: of the weights, rising.
         losses: at these steps, in nats.
-        chance: the loss of a constant answer, nats.
+        chance: the loss of a constant prediction, nats.
     """
 
     steps: tuple[float, ...]
@@ -34,7 +34,7 @@ class Curve:
         course = f"from {self.losses[0]:.2f} to {self.losses[-1]:.2f} in {self.steps[-1]:,.0f} steps"
         if self.losses[-1] > SWINGS * min(self.losses):
             course += f", after it had been {min(self.losses):.2f}"
-        return f"Training loss {course}; a constant answer has {self.chance:.2f}."
+        return f"Training loss {course}; a constant prediction has {self.chance:.2f}."
 
 
 def curve_in(notebook: NotebookNode) -> Curve | None:

@@ -32,7 +32,7 @@ def baselines(
     model_score: float | None = None,
     seconds: float = SECONDS,
 ) -> Baselines:
-    """Score simple answers on the data that a model is trained for: chance, a constant, a linear model.
+    """Score simple predictions on the data that a model is trained for: chance, a constant, a linear model.
 
     No tuning before the model beats these. The constant is the commonest class, or the mean or median; the linear
     model is logistic or ridge regression on the numbers of the inputs, or on the 2,000 commonest words or tokens.

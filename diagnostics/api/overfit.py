@@ -28,13 +28,13 @@ def overfit(
 
     A model that works learns so few examples by heart, whatever their labels. At which count it stops says
     where to look: one example fails if loss, label or gradient are wired wrongly; two fail where one is
-    learned if the inputs do not reach the answer; five if labels contradict each other; the batch if rate or
+    learned if the inputs do not reach the prediction; five if labels contradict each other; the batch if rate or
     capacity are too small.
 
         print(diagnostics.overfit(trainer))
         result = diagnostics.overfit(model, loader, loss_fn, optimizer)
         result = diagnostics.overfit(keras_model, dataset)
-        result.save("overfit.html")  # the curves, and how the answers sharpen
+        result.save("overfit.html")  # the curves, and how the predictions sharpen
 
     The data, the batch, the loss and the gradients are examined first, as `diagnostics.examine` does; an error
     there ends it. Each run starts from the weights that the model has now, with the same seeds, dropout off,

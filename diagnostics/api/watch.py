@@ -100,7 +100,7 @@ class Watch:
 
         Args:
             second_look: seconds, at most, for which a copy of the model is asked with changed batches what its
-                answers depend on: other examples, later positions, each input. It takes the latest batch, and
+                predictions depend on: other examples, later positions, each input. It takes the latest batch, and
                 judges more where `step` was given its labels. None: it is not done.
 
         Raises:
@@ -127,7 +127,7 @@ class Watch:
             stage = StageResult(SECOND_LOOK, "not judged", found)
         else:
             took = max(time.monotonic() - begun, 0.1)
-            stage = StageResult(SECOND_LOOK, "passed", f"tested what the answers depend on, in {took:.1f} s")
+            stage = StageResult(SECOND_LOOK, "passed", f"tested what the predictions depend on, in {took:.1f} s")
             report = extended(report, (found,))
         return dataclasses.replace(report, stages=(*report.stages, stage))
 

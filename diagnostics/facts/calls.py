@@ -279,14 +279,14 @@ class MeasuredNumbers:
     Attributes:
         metric: name of the function.
         rows: compared.
-        target_mean: of the true numbers.
+        target_mean: of the targets.
         target_spread: their standard deviation, above 0.
         answer_mean: of the answers.
         answer_spread: their standard deviation, above 0.
         correlation: of both.
     """
 
-    described: ClassVar[str] = "numbers that a metric of regression compared with answers"
+    described: ClassVar[str] = "numbers that a metric of regression compared with predictions"
 
     metric: str
     rows: int

@@ -16,7 +16,7 @@ class SimpleFit:
     Attributes:
         fitted: rows that it was given.
         predicted: other rows.
-        constant_error: of these, with the best constant answer: mean squared error, or of classes the share of
+        constant_error: of these, with the best constant prediction: mean squared error, or of classes the share of
             wrong answers.
         error: of the fit, the same.
         linear: whether the linear one was the better one.
@@ -88,7 +88,7 @@ class Sentinel:
 
 @dataclass(frozen=True)
 class TargetHistory:
-    """The targets of m sampled steps, and what one constant answer would have cost on them.
+    """The targets of m sampled steps, and what one constant prediction would have cost on them.
 
     Only where the loss of these steps is known to be the formula of its kind, of these targets and nothing else,
     and where the targets do not change their nature in the course of the run.
@@ -155,7 +155,7 @@ class OutputScore:
         kind: of its loss.
         rows: that were asked.
         error: in the unit of the loss, without penalties: of the answers.
-        constant_error: of the best constant answer.
+        constant_error: of the best constant prediction.
         answers: the least and the greatest.
         target_mean: of all numbers of the targets.
         target_spread: their standard deviation.
@@ -178,12 +178,12 @@ class FinalAnswers:
     """What the model of a script answers to training rows after its training, where the loss does not tell it.
 
     Attributes:
-        outputs: with a loss whose constant answer is known.
+        outputs: with a loss whose constant prediction is known.
         steps: of the optimizer.
         keeps_statistics: whether the model has batch norm, whose statistics take hundreds of steps.
     """
 
-    described: ClassVar[str] = "the trained model's answers to training rows"
+    described: ClassVar[str] = "the trained model's predictions for training rows"
 
     outputs: tuple[OutputScore, ...]
     steps: int

@@ -208,7 +208,7 @@ class AnswerLosses:
         scale_free: whether doubling the answers changes nothing.
     """
 
-    described: ClassVar[str] = "the loss of right answers"
+    described: ClassVar[str] = "the loss of right predictions"
 
     name: str
     right: float
@@ -280,7 +280,7 @@ class DependenceFacts:
         last_step_of: the same of the last step.
     """
 
-    described: ClassVar[str] = "what the answers depend on"
+    described: ClassVar[str] = "what the predictions depend on"
 
     examples: int = 0
     compared: int = 0

@@ -167,7 +167,7 @@ class LossFacts:
     Attributes:
         value: the loss; may be NaN or inf.
         kind: recognised by computing it again from prediction and target; ``other`` if none matched.
-        constant_baseline_loss: the least loss that one constant answer for all examples of this batch could reach
+        constant_baseline_loss: the least loss that one constant prediction for this batch could reach
             (for cross entropy the entropy of its labels, in nats); None for kind ``other``.
         class_weights: whether the loss weighs classes differently; None if not known.
         weights: of the classes, as the loss was given them; None if there are none, or they are not known.

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from .array import Array
 
 Outcome = Literal["learned", "partly", "not learned", "not judged"]
-"""partly: clearly better than a constant answer when the steps were used up, and not yet right everywhere."""
+"""partly: clearly better than a constant prediction when the steps were used up, and not yet right everywhere."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TrialFacts:
         losses: the loss before each step.
         update_ratios: for each step the median over weights of |update| / |weight|, both L2 norms.
         better_rate: another learning rate, with the same optimizer, that did get the loss well below that of a
-            constant answer; None if none of those tried did, or none was tried because the user's did.
+            constant prediction; None if none of those tried did, or none was tried because the user's did.
         better_losses: the loss before each step at that rate.
         warms_up: whether a schedule will start below this rate and raise it; None if not known.
         batches: how many batches took turns.
@@ -162,7 +162,7 @@ class SubsetTrial:
         whole_batch: whether this is the batch that holds every label, not a part of it.
         outcome: of the best run.
         reason: why that is the outcome, where it is not ``learned``; else empty.
-        baseline: the least loss of one constant answer for these examples; None if not known.
+        baseline: the least loss of one constant prediction for these examples; None if not known.
         classifies: whether answers are probabilities of classes.
         distinct_labels: number of different targets among them.
         missing_labels: number of classes seen in the data that are not among them; None if not known.

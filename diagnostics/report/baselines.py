@@ -1,4 +1,4 @@
-"""The result of `baselines`: what simple answers score, and what a model must beat."""
+"""The result of `baselines`: what simple predictions score, and what a model must beat."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Baselines:
                 "of them, or train with several seeds."
             )
         if self.model_score == self.must_beat:
-            return f"It is as good as the {self.best.name} answer, and no better: {self.model_score:.4g}."
+            return f"It is as good as the {self.best.name} prediction, and no better: {self.model_score:.4g}."
         return (
             f"It does not: {self.model_score:.4g}. Before tuning anything, find out why: overfit it on a few "
             "examples (diagnostics.overfit), and look at the data where it enters the model."

@@ -19,7 +19,7 @@ from diagnostics.text.visible import visible
 from .report import Report
 from .whole_file import write_whole
 
-SAME_ANSWER = 1e-4  # of the predictions' size: less is the same answer to every example, up to rounding
+SAME_ANSWER = 1e-4  # of the predictions' size: less is the same prediction to every example, up to rounding
 MARKS = {"learned": "✓", "partly": "~", "not learned": "✗", "not judged": "-"}
 
 
@@ -81,7 +81,7 @@ class OverfitReport:
         return json.dumps(said, indent=indent, allow_nan=False)
 
     def to_html(self) -> str:
-        """Return a page with the curves and the answers drawn; it loads no external resources."""
+        """Return a page with the curves and the predictions drawn; it loads no external resources."""
         from .html.overfit import page
 
         return page(self)
@@ -190,21 +190,21 @@ def _cause(trial: SubsetTrial, learned_before: int) -> str:
     if trial.examples == 1:
         return (
             "Even a single example is not learned. That points to the loss and its label, or to the "
-            "gradient: what the loss compares is not what the model answers, the target changes from call to "
+            "gradient: what the loss compares is not what the model predicts, the target changes from call to "
             "call, or the gradient does not reach the weights. Follow the loss backwards, one operation at a "
             "time."
         )
     spread = best.output_spread
     if spread is not None and spread <= SAME_ANSWER:
         return (
-            f"The answers to all {many} are the same (they differ by {spread:.1g} of their size): the inputs "
-            "do not reach the answer. Pass two different examples through the model layer by layer, and look "
+            f"The predictions for all {many} are the same (they differ by {spread:.1g} of their size): the inputs "
+            "do not reach the prediction. Pass two different examples through the model layer by layer, and look "
             "for the layer after which they no longer differ."
         )
     if trial.examples == 2 or not learned_before:
         return (
-            f"One constant answer is all that is learned of {many}: their difference hardly reaches the "
-            "answer. Pass two different examples through the model layer by layer, and compare what comes "
+            f"One constant prediction is all that is learned of {many}: their difference hardly reaches the "
+            "prediction. Pass two different examples through the model layer by layer, and compare what comes "
             "out."
         )
     if not trial.whole_batch:

@@ -88,7 +88,7 @@ class Report:
     ignored: Mapping[str, str] = field(default_factory=dict)
     ignored_in_vain: tuple[str, ...] = ()
     rank: RankNotes | None = None
-    # Not compared: arrays have no one answer to whether they are equal.
+    # Not compared: whether arrays are equal has no single answer.
     history: TrainingHistory | None = field(default=None, compare=False)
     origin: OriginFacts | None = field(default=None, compare=False)
     ranges: RangeFacts | None = field(default=None, compare=False)

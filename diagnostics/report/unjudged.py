@@ -60,7 +60,7 @@ WITHOUT_EVALUATION: Final = (
 """How their reasons end where there is no evaluation."""
 
 SECOND_LOOK: Final = "second look"
-DEPENDENCE: Final = "needs what the answers depend on"
+DEPENDENCE: Final = "needs what the predictions depend on"
 NO_EVALUATION_LOSS: Final = "needs an evaluation that computes its loss"
 
 _STEPS = re.compile(r"(\d[\d,]*) (?:steps|losses)\b")

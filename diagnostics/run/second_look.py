@@ -33,7 +33,7 @@ def budget(wanted: float | None, ran: float) -> float:
 Symptom = Callable[[], Severity | None]
 """Returns how surely a run did not learn.
 
-None: nothing says that it did not. A note: it ended no better than a constant answer, which may be right.
+None: nothing says that it did not. A note: it ended no better than a constant prediction, which may be right.
 """
 Look = Callable[[float, Symptom], tuple[Any, ...] | str]
 """Takes a deadline of `time.monotonic`; returns facts, or why there are none."""
@@ -113,7 +113,7 @@ class SecondLook:
         if not seen:
             return StageResult(NAME, "not judged", "; ".join(dict.fromkeys(reasons)))
         took = time.monotonic() - begun
-        detail = f"tested what the answers {'' if seen == 1 else f'of {seen} models '}depend on"
+        detail = f"tested what the predictions {'' if seen == 1 else f'of {seen} models '}depend on"
         if trained:
             detail += f", and trained {'a copy' if trained == 1 else 'copies'} on one batch"
         return StageResult(

@@ -271,7 +271,7 @@ class RunSession:
 
 
 def _answers(trainings: Sequence[TrainingReports]) -> tuple[tuple[int, ...] | None, str | None]:
-    """Return the shape of the answers to a batch, and the activation that makes them.
+    """Return the shape of the predictions for a batch, and the activation that makes them.
 
     None unless there is one training, and they are known.
     """

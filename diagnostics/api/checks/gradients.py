@@ -173,7 +173,7 @@ class GradientChecks(Checks):
         at_least: float = FADED,
         output: Callable[[Any], Any] | None = None,
     ) -> PositionProfile:
-        """Check that the gradient of the last answer reaches the first position of sequences of growing length.
+        """Check that the last prediction's gradient reaches the first position of sequences of growing length.
 
         Args:
             model: a `torch.nn.Module`, or a Keras model on TensorFlow.
@@ -183,7 +183,7 @@ class GradientChecks(Checks):
             at_least: the gradient at the first position, as a share of the largest. The default is the rounding
                 error of float32, 1.2e-07: what is smaller is lost when the gradients of all positions are added
                 up.
-            output: picks the answer out of what the model returns; None for the last position, or all of it.
+            output: picks the prediction out of what the model returns; None for the last position, or all of it.
 
         Returns:
             The gradient by position, drawn by `print` and by `save("profile.html")`.

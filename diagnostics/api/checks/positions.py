@@ -79,8 +79,8 @@ class PositionProfile:
         )
         if share == 0 and self._is_cut(length):
             return (
-                f"{seen}, and is exactly 0 before them: the answer does not depend on them. A mask, a window, or "
-                "a detach() cuts them off."
+                f"{seen}, and is exactly 0 before them: the prediction does not depend on them. A mask, a "
+                "window, or a detach() cuts them off."
             )
         fades = "" if pace is None else f", and falls to a tenth every {pace:.2g} positions"
         return f"{seen}{fades}. With these weights it learns nothing from what stands further back."
@@ -95,7 +95,7 @@ class PositionProfile:
         if self._is_cut(length):
             return (
                 "check the mask, the window or the receptive field, and where the hidden state is detached; or "
-                "read the answer where the whole sequence is seen (the last position under a causal mask)."
+                "read the prediction where the whole sequence is seen (the last position under a causal mask)."
             )
         return (
             "use LSTM or GRU with a forget gate that starts open (bias 1 and more), attention, or the mean over "

@@ -24,7 +24,7 @@ from diagnostics.facts.pipeline import LossInputFacts, LossKind, OutputFacts, Re
 
 from .batch import as_array, is_one_hot
 
-# A penalty on the weights that is larger than this share of the loss of the best constant answer: then that answer
+# A penalty on the weights that is larger than this share of the best constant prediction's loss: then that
 # is no floor, for the penalty alone may keep the loss above it. Our choice.
 LARGE_PENALTY = 0.1
 # Name of the loss function, however it was given: as a string, a function or an object.

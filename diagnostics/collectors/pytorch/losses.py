@@ -98,7 +98,7 @@ def _classification(value: float, scores: Tensor, target: Tensor, loss_fn: Any, 
 
 
 def unit_scale_loss(kind: LossKind, prediction: Tensor, target: Tensor) -> Tensor:
-    """Compute a regression loss against targets shifted and scaled so that the best constant answer costs 1."""
+    """Compute a regression loss against targets scaled so that the best constant prediction costs 1."""
     target = target.detach().to(prediction.dtype)
     if kind == "mean_squared_error":
         centred = target - target.mean(0)

@@ -74,7 +74,7 @@ class KeptRows:
     targets: Array
 
     def history(self, losses: LossHistory | None) -> TargetHistory | None:
-        """Return the targets of a run with these losses, each step with the constant answer's mean loss."""
+        """Return the targets of a run with these losses, each step with the constant prediction's mean loss."""
         if losses is None or len(self.targets) < FEWEST:
             return None
         mean = self.targets.mean(axis=0)

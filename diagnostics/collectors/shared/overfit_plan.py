@@ -117,7 +117,7 @@ class Pool:
     """A few batches to train on in turn.
 
     Attributes:
-        floor: the loss of the best constant answer to all of their examples.
+        floor: the loss of the best constant prediction to all of their examples.
         batches: how many.
     """
 
@@ -145,7 +145,7 @@ def overfit(
 
     Args:
         run: trains a fresh copy according to a plan.
-        floor: the loss of the best constant answer on this batch; None or 0 if there is no such thing.
+        floor: the loss of the best constant prediction on this batch; None or 0 if there is no such thing.
         distinct_inputs: passed on to the facts.
         their_rate: the user's learning rate; None or 0 if it is not known.
         warms_up: passed on to the facts.
@@ -239,7 +239,7 @@ def has_settled(losses: Sequence[float], floor: float | None) -> bool:
 
     Args:
         losses: one a step.
-        floor: the loss of the best constant answer; None if there is none: then the first losses are compared.
+        floor: the loss of the best constant prediction; None if there is none: then the first losses are compared.
     """
     several = max(1, min(LAST_MEANT, len(losses) // 4))
     if len(losses) < 2:
@@ -276,7 +276,7 @@ def pool_of(labels: list[Array], first_floor: float, classes: int) -> Pool | Non
 
     Args:
         labels: class indices (n,) of each batch; the first is the one that `first_floor` is of.
-        first_floor: the loss of the best constant answer there, in nats.
+        first_floor: the loss of the best constant prediction there, in nats.
         classes: of the loss.
     """
     if len(labels) < 2:

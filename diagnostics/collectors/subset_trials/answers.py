@@ -13,7 +13,7 @@ from diagnostics.facts.pipeline import LossKind, Reads
 
 SHARP = 0.8  # mean probability of the right class, from which on examples count as learned by heart
 RIGHT = 0.95  # share of the labels that must be right as well: of 32 examples one may be wrong, of 5 none
-CLOSE = 0.1  # of the loss of the best constant answer, or of the first loss: likewise for a regression
+CLOSE = 0.1  # of the loss of the best constant prediction, or of the first loss: likewise for a regression
 ZERO = 1e-9  # a loss at which nothing is left to learn
 STEPS_KEPT = frozenset((0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64, 85, 113, 150, 200, 267, 355, 474))
 MOST_SCORES = 5_000_000  # of one step; beyond that to read them takes longer than the step
@@ -99,7 +99,7 @@ class Seen:
         kind: of the loss of the whole batch.
 
     Attributes:
-        baseline: the least loss of a constant answer for these examples; None until the first step, or not known.
+        baseline: the least loss of a constant prediction for these examples; None if not known, or no step yet.
         learned: whether the answers are as they should be.
     """
 

@@ -27,11 +27,11 @@ from .choice import Subsets, ordered
 COUNTS = (1, 2, 5)  # examples; then the batch
 STEPS = 100  # of a run: one example takes 5 to 30, a batch of 32 of a small classifier 50 to 150
 LONGER = 300  # once, at the best of our rates, before a failure is stated
-HALF = 0.5  # of the loss of the best constant answer: from there on no further rate is tried
+HALF = 0.5  # of the loss of the best constant prediction: from there on no further rate is tried
 CLEARLY_BELOW = 0.9  # likewise: less is not told from it; the number is that of cannot-overfit-one-batch
 MOSTLY_TRAINABLE = 0.5  # of all scalars; a head over frozen features may take thousands of steps
 REGRESSIONS: tuple[LossKind, ...] = ("mean_squared_error", "mean_absolute_error")
-FAR = 1.5  # times the loss of the best constant answer
+FAR = 1.5  # times the loss of the best constant prediction
 LEAST_FALL = 1e-5  # of the first loss of a regression: targets in dollars are far away, and approached slowly
 
 
@@ -124,7 +124,7 @@ class _Trial:
 
     @property
     def _reference(self) -> float | None:
-        """The loss of the best constant answer; where that is 0, or for one example, the first loss."""
+        """The loss of the best constant prediction; where that is 0, or for one example, the first loss."""
         if self.baseline is None or self.baseline > ZERO:
             return self.baseline
         return next((run.losses[0] for run in self.runs if run.losses), None)
@@ -158,7 +158,7 @@ class _Trial:
         for excuse in self._excuses(best, reference):
             return "not judged", excuse
         constant = (
-            f"; a constant answer would reach {reference:.4g}" if self.baseline and self.baseline > ZERO else ""
+            f"; a constant prediction reaches {reference:.4g}" if self.baseline and self.baseline > ZERO else ""
         )
         return "not learned", f"the loss never fell below {best.lowest:.4g}{constant}"
 
@@ -176,7 +176,7 @@ class _Trial:
             yield "the loss was still falling when the steps were used up"
 
     def _is_far(self, best: SubsetRun) -> bool:
-        """Whether a regression has not come near the best constant answer, and was on its way."""
+        """Whether a regression has not come near the best constant prediction, and was on its way."""
         if self.baseline and self.baseline > ZERO:
             return best.lowest > FAR * self.baseline
         return best.lowest < (1 - LEAST_FALL) * best.losses[0]

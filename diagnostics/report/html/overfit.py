@@ -1,4 +1,4 @@
-"""Renders the result of `overfit` as a page: the loss of each count, and how its answers sharpen."""
+"""Renders the result of `overfit` as a page: the loss of each count, and how its predictions sharpen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .page import document, finding_card, section, table_of
 if TYPE_CHECKING:
     from diagnostics.report.overfit import OverfitReport
 
-MOST_CLASSES = 12  # rows of a map of answers: those of the examples, and then the likeliest
+MOST_CLASSES = 12  # rows of a map of predictions: those of the examples, and then the likeliest
 FRAME_HEIGHT = 640  # pixels, in a notebook
 _TONES = {"learned": "good", "partly": "note", "not learned": "error", "not judged": "note"}
 

@@ -35,7 +35,7 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after the layer has refused, or where both answers are the same to the last bit.
+    None: it is found only after the layer has refused, or where both predictions are the same to the last bit.
 
     ## Known problems
     Whether this was the last batch of an epoch or a single example is not known from the message.
@@ -52,8 +52,8 @@ class BatchOfOne(MessageRule):
         """Report a model that is trained on batches of one row, all of which look alike to it."""
         return self.found(
             f"Each batch has one row, and in training mode {listed(blind.layers, most=3)} subtracts from a row "
-            "its own mean: what is left is 0, and the model gives every row the same answer. It learns nothing "
-            "from its inputs, and the statistics for evaluation are those of an untrained model.",
+            "its own mean: what is left is 0, and the model gives every row the same prediction. It learns "
+            "nothing from its inputs, and the statistics for evaluation are those of an untrained model.",
             fix=(
                 "batch_size=32 in fit(), or .batch(32) of the dataset",
                 "keras.layers.LayerNormalization(), which does not depend on the batch",

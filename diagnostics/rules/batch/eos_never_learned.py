@@ -77,8 +77,8 @@ class EosNeverLearned(Rule):
         return self.found(
             f"{number} of the {len(ids)} texts in this batch end with the end token, {token}, and its label is "
             "ignored in each, while their other tokens count. The model never learns to end a text: what it "
-            "generates runs on until max_new_tokens. Mostly the end token is the pad token, too, and the collator "
-            "ignores all of those.",
+            "generates runs on until max_new_tokens. Usually the end token is the pad token, too, and the "
+            "collator ignores all of those.",
             fix=(
                 'tokenizer.add_special_tokens({"pad_token": "<|pad|>"}); '
                 "model.resize_token_embeddings(len(tokenizer))",

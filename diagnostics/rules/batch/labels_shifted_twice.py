@@ -8,7 +8,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
-# Class names of transformers whose loss compares each answer with the label after it.
+# Class names of transformers whose loss compares each prediction with the label after it.
 SHIFTING = ("ForCausalLM", "LMHeadModel")
 # Whose loss does not: they are given `decoder_input_ids`, or were written before the others.
 OTHERS = ("Bart", "Pegasus", "Marian", "Blenderbot", "TrOCR", "Speech2Text", "XLM", "ProphetNet", "Whisper")
@@ -25,7 +25,7 @@ class LabelsShiftedTwice(Rule):
     own loss: is each label the token after its own place?
 
     ## Why it is bad
-    These models compare the answer at a position with the label of the next one, so labels are a copy of the
+    These models compare the prediction at a position with the label of the next one, so labels are a copy of the
     `input_ids`. Labels that are shifted by one before train the model to predict the token after the next. The
     loss falls, if less far, and what the model writes leaves out every second word.
 
@@ -72,8 +72,8 @@ class LabelsShiftedTwice(Rule):
             return None
         return self.found(
             f"Each of the {int(counted.sum())} labels in this batch is the token after its own place, and "
-            f"{model.name} compares each answer with the next label by itself. It is trained to predict the token "
-            "after the next.",
+            f"{model.name} compares each prediction with the next label by itself. It is trained to predict the "
+            "token after the next.",
             fix=(
                 "labels = input_ids.clone(), with -100 where a token is not to be learned",
                 "DataCollatorForLanguageModeling(tokenizer, mlm=False)",

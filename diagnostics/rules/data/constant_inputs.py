@@ -68,7 +68,7 @@ class ConstantInputs(Rule):
     smallest value of the table, are not reported, because rare categories and the borders of images look the
     same. Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant
     and are judged only together with all others. Where all inputs are integers, they are reported only if they
-    are images that are all of one and the same number. A batch repeated on purpose is reported.
+    are images that hold a single number each. A batch repeated on purpose is reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's
@@ -111,7 +111,8 @@ class ConstantInputs(Rule):
             f"{found.blank} of the {found.rows} training rows sampled ({found.blank / found.rows:.0%}) hold "
             f"nothing "
             f"but the value {found.value:g}, which is rare in the others, and they have {found.different_targets} "
-            "different targets. The model cannot distinguish them, and can only learn one answer for all of them.",
+            "different targets. The model cannot distinguish them, and can only learn one prediction for all of "
+            "them.",
             fix=(
                 "look for the code that fills in a blank row, such as an except: around the reading of a file",
                 "leave these rows out of the dataset",

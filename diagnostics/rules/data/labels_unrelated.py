@@ -14,10 +14,10 @@ ROWS = 32  # different ones that came again
 DEVIATIONS = (
     2.0  # above the share of targets that stay where all are dealt out again: noisy labels stay more often
 )
-APART = 0.8  # of the changes that dealing out again would bring, squared: answers of several people are closer
+APART = 0.8  # of the changes that dealing out again would bring, squared: several people's labels are closer
 NEARBY = 0.9  # of the difference between any two targets: neighbours are closer in each task of meta-learning
 OF_OTHERS = 0.25  # of the changed targets: others are re-created, as a teacher's or those of Q-learning
-LEARNED = 0.95  # of a constant answer's loss
+LEARNED = 0.95  # of a constant prediction's loss
 
 
 class LabelsUnrelated(Rule):
@@ -33,8 +33,8 @@ class LabelsUnrelated(Rule):
     targets are cut to the same length.
 
     ## Why it is bad
-    Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant answer is.
-    Usually one of the two is shuffled and the other is not, or each has an order of its own.
+    Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant prediction
+    is. Usually one of the two is shuffled and the other is not, or each has an order of its own.
 
     ## Example
     ```python
@@ -57,7 +57,7 @@ class LabelsUnrelated(Rule):
     that it would bring: noisy labels, or those of several people, stay below. A quarter of the changed targets
     must be known from other rows. Within a batch, neighbouring rows must have targets that differ 90% as much as
     those of any two: in few-shot training each episode has targets of its own, which go with its rows. In PyTorch
-    also a loss of at least 95% of a constant answer's. The numbers are ours.
+    also a loss of at least 95% of a constant prediction's. The numbers are ours.
 
     ## Known problems
     Rows that are augmented differ each time and cannot be followed, and pictures drawn with replacement are taken

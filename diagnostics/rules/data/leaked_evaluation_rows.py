@@ -28,7 +28,7 @@ class LeakedEvaluationRows(Rule):
     that for training, reads the other part. Of `tf.data` it looks whether both sides are cut, by `take` and
     `skip`, from one shuffle that draws another order for each iteration. Of a Keras model that is fitted several
     times it looks whether the rows of an evaluation were those of an earlier fit, as where all folds of a
-    cross-validation train one and the same model.
+    cross-validation train the same model.
 
     ## Why it is bad
     The evaluation measures how the model performs on unseen data. It may have memorised rows that it was trained

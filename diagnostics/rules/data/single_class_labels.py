@@ -129,7 +129,7 @@ class SingleClassLabels(MessageRule):
         )
 
     def _only_number(self, targets: TargetHistory) -> Finding | None:
-        """Look for a regression whose targets are one and the same number."""
+        """Look for a regression whose targets are all the same number."""
         value = targets.only_target
         if value is None or targets.examples < ROUNDED_ROWS:
             return None
@@ -137,7 +137,7 @@ class SingleClassLabels(MessageRule):
             return None  # small numbers that differ, such as returns by the minute
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
-            f"{value:.4g}. From one number the model can only learn a constant answer, and its loss "
+            f"{value:.4g}. From one number the model can only learn a constant prediction, and its loss "
             "falls to almost 0. A cast to integers does that to numbers between 0 and 1, and so does a column "
             "that is not the one to be predicted.",
             fix=(
@@ -188,7 +188,7 @@ class SingleClassLabels(MessageRule):
         return self.found(
             f"{seen} of the {targets.size} targets that were read are 0, and they are integers. A cast to "
             "integers cuts off the fractions, and of numbers between 0 and 1, as a scaler makes them, it leaves "
-            "nothing. The model learns to answer 0, and its loss falls to almost 0.",
+            "nothing. The model learns to predict 0, and its loss falls to almost 0.",
             fix=(
                 "y = y.astype('float32')  # not int",
                 "print the targets and their mean as the model gets them",

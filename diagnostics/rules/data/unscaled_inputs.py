@@ -26,8 +26,8 @@ SHARE_OF_WAY = 0.005  # of the way to the best constant prediction, in the steps
 MIN_STEPS = 10
 RUN = 100  # steps: a shorter run may just have begun
 SMALL = 0.02  # root mean square of every input: with it the first layer gives next to nothing but its bias
-NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
-FAR_ABOVE = 2.0  # times the constant answer's loss, at the end of a run: not slow, but thrown about
+NO_BETTER = 0.97  # of the constant prediction's loss: the mean of so many batches hardly varies by more
+FAR_ABOVE = 2.0  # times the constant prediction's loss, at the end of a run: not slow, but thrown about
 
 
 class UnscaledInputs(Rule):
@@ -65,9 +65,9 @@ class UnscaledInputs(Rule):
     of a batch have 50 times another standard deviation, and 50 times another size.
 
     Inputs are tiny if all of them together have a root mean square of at most 0.02, as bytes divided by 255 twice.
-    In a watched run, harm is a run of 100 steps or more that ended no better than the best constant answer (for
-    large inputs at twice its loss or more), while a linear or radial fit to the same rows, standardised, predicts
-    others.
+    In a watched run, harm is a run of 100 steps or more that ended no better than the best constant prediction
+    (for large inputs at twice its loss or more), while a linear or radial fit to the same rows, standardised,
+    predicts others.
 
     Harm, for inputs: the first loss exceeds the threshold of `initial-loss-off`. Or, in the second half of the
     trial run, half of the losses are more than a tenth above that of the best constant prediction, and would not
@@ -253,14 +253,14 @@ class UnscaledInputs(Rule):
             return None
         what = called(name) if column is None else f"column {column} of {called(name)}"
         why = (
-            "Inputs this small leave the first layer with little but its bias: the answers hardly differ"
+            "Inputs this small leave the first layer with little but its bias: the predictions hardly differ"
             if size < SMALL
             else "Inputs this large turn each step into a leap of the outputs"
         )
         return self.found(
             f"{capitalized(what)} runs from {low:,.4g} to {high:,.4g} in the batches sampled, and the run ended "
             "with a "
-            f"loss of {ended:.4g}, where one and the same answer for every example would score {constant:.4g}. "
+            f"loss of {ended:.4g}, where a constant prediction would score {constant:.4g}. "
             f"{why}. A simple fit to the same rows, standardised, predicts others.",
             fix={
                 "torch": (

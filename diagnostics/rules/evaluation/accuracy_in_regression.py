@@ -20,9 +20,9 @@ class AccuracyInRegression(Rule):
     accuracy.
 
     ## Why it is bad
-    An accuracy counts the rows whose answer equals the target. For one output, Keras rounds the answer to 0 or 1
-    before, so only targets that are exactly 0 or 1 can ever count. The number stays near 0 for the best of models,
-    does not change from epoch to epoch, and whoever stops early or keeps the best epoch by it keeps any.
+    An accuracy counts the rows whose prediction equals the target. For one output, Keras rounds the prediction to
+    0 or 1 before, so only targets that are exactly 0 or 1 can ever count. The number stays near 0 for the best of
+    models, does not change from epoch to epoch, and whoever stops early or keeps the best epoch by it keeps any.
 
     ## Example
     ```python
@@ -62,8 +62,8 @@ class AccuracyInRegression(Rule):
         return self.found(
             f"A metric of the model is an accuracy, and {fractions} of the {labels.size} targets in this batch "
             f"are no whole numbers (from {labels.min():.4g} to {labels.max():.4g}). An accuracy counts the rows "
-            "whose answer is the right class, so these can never count: it stays near 0, however good the model "
-            "is.",
+            "whose prediction is the right class, so these can never count: it stays near 0, however good the "
+            "model is.",
             fix={
                 "torch": "the mean absolute error as the metric",
                 "keras": 'model.compile(..., metrics=["mae"])',

@@ -21,16 +21,16 @@ EXAMPLES = 100  # of an evaluation, and of the sampled training batches in the s
 LEARNED = 0.5  # agreement with the labels in training: half of what is above chance
 CHANCE = 0.2  # agreement that evaluations stay below, with two standard errors added
 ERRORS = 2.0  # standard errors
-BELOW = 5.0  # standard errors under chance, of three classes or more: then answers and labels disagree
+BELOW = 5.0  # standard errors under chance, of three classes or more: then predictions and labels disagree
 MIXED = 4.0  # standard deviations that passes lie apart: then they are of several evaluations
-BALANCED = 1.5  # of the share that each class would have: only then is chance known without the answers
+BALANCED = 1.5  # of the share that each class would have: only then is chance known without the predictions
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
-CLASSES = 3  # least number whose numbering is judged: of two, answers that are all wrong may be meant
+CLASSES = 3  # least number whose numbering is judged: of two, predictions that are all wrong may be meant
 SAME = 0.7  # share of the examples that another numbering of the classes would make right
 MORE = 0.7  # of these at most are right as they are: of few classes, some keep their numbers
 UNSEEN = 0.5  # of the labels of an evaluation, of classes that no training example carries
 SHOWN = 6  # of these classes, named
-LEARNABLE = 0.7  # of the constant answer's error, left by a fit on rows that it was not given
+LEARNABLE = 0.7  # of the constant prediction's error, left by a fit on rows that it was not given
 
 CAUSES: Final = (
     "evaluation-mismatch",
@@ -48,8 +48,8 @@ SPLIT: Final = (
 
 ONE_LIST: Final = "number the classes of both datasets by one list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
-    "The answers are wrong more often than by chance: the classes are numbered otherwise in the evaluation, or "
-    "the rows were split in their order, and training never saw these classes."
+    "The predictions are wrong more often than by chance: the classes are numbered otherwise in the evaluation, "
+    "or the rows were split in their order, and training never saw these classes."
 )
 
 EXCLUDES: Final = {
@@ -61,14 +61,14 @@ EXCLUDES: Final = {
 
 
 class EvaluationAtChance(Rule):
-    """The model learned its training examples, and answers evaluation examples as if it had seen no labels.
+    """The model learned its training examples, and predicts for evaluation examples as if it had seen no labels.
 
     ## What it does
-    Compares the predicted classes with the labels, in training and in each evaluation, beyond what answers and
+    Compares the predicted classes with the labels, in training and in each evaluation, beyond what predictions and
     labels with these shares would agree in by chance (Cohen's kappa). Where the evaluation is at chance and no
-    other rule says why, it looks for the reason: whether another numbering of the classes would make the answers
-    right, whether the inputs of both sides look alike, and whether a linear or radial fit to some training rows
-    predicts others.
+    other rule says why, it looks for the reason: whether another numbering of the classes would make the
+    predictions right, whether the inputs of both sides look alike, and whether a linear or radial fit to some
+    training rows predicts others.
 
     ## Why it is bad
     A model that merely overfits is still better than chance. At chance, the evaluation measures something else
@@ -93,15 +93,13 @@ class EvaluationAtChance(Rule):
     0.5 or more; in every evaluation after it began, it stays below 0.2 by two standard errors. No class has more
     than 80% of the labels of the evaluation, and its passes differ by no more than chance (otherwise they are of
     several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
-    makes 70% of the answers right, also above chance if at most 70% as many are right as they are; if half of its
-    labels are of classes that no training example looked at carries; or if the inputs look alike and a fit to
-    half of the training rows leaves at most 70% of the constant answer's error on the other half. Otherwise a
+    makes 70% of the predictions right, also above chance if at most 70% as many are right as they are; if half of
+    its labels are of classes that no training example looked at carries; or if the inputs look alike and a fit to
+    half of the training rows leaves at most 70% of the constant prediction's error on the other half. Otherwise a
     note. Of Keras' `fit` the accuracy that it logs is judged, where it has `validation_data` or a
     `validation_split` and no class has 1.5 times its share of the labels; a note where layers differ between
-    training and evaluation, as batch norm in its first epochs.
-    There it is a warning, too, if of three or more classes fewer are right than by chance, by five standard
-    errors.
-    The numbers are ours.
+    training and evaluation, as batch norm in its first epochs. There it is a warning, too, if of three or more
+    classes fewer are right than by chance, by five standard errors. The numbers are ours.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
@@ -126,7 +124,7 @@ class EvaluationAtChance(Rule):
         targets: TargetHistory | None = None,
         inputs: InputFacts | None = None,
     ) -> Finding | None:
-        """Compare how far answers and labels agree, in training and in evaluation."""
+        """Compare how far predictions and labels agree, in training and in evaluation."""
         if not answers.softmax_loss:
             raise NotApplicable("needs a classifier whose loss is seen to treat its outputs as logits")
         if answers.evaluation_right is None or (
@@ -167,7 +165,7 @@ class EvaluationAtChance(Rule):
             bool(unseen) or renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         )
         return self.found(
-            f"In training {learned.right / learned.examples:.0%} of the answers are right, in the evaluation "
+            f"In training {learned.right / learned.examples:.0%} of the predictions are right, in the evaluation "
             f"after {step:,} steps {last.right / last.examples:.0%} of {last.examples:,}, where chance would give "
             f"{last.by_chance:.0%}. {_told(unseen, answers) or _reason(renumbered, fit, alike, last)} "
             f"{_differential(verdicts)}".rstrip(),
@@ -237,7 +235,7 @@ class EvaluationAtChance(Rule):
 
 
 class _Agreement:
-    """How far answers agree with labels, and would by chance; shares from 0 to 1."""
+    """How far predictions agree with labels, and would by chance; shares from 0 to 1."""
 
     def __init__(self, examples: int, right: float, by_chance: float) -> None:
         self.examples, self.right, self.by_chance = examples, right, by_chance
@@ -247,7 +245,7 @@ class _Agreement:
 
     @classmethod
     def of(cls, answers: Array, labels: Array, right: int) -> _Agreement:
-        """Build it from counts (classes,) of answers and labels."""
+        """Build it from counts (classes,) of predictions and labels."""
         examples = int(labels.sum())
         by_chance = float(answers @ labels) / max(1, int(answers.sum())) / max(1, examples)
         return cls(examples, int(right), by_chance)
@@ -282,7 +280,7 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
 
 
 def _renumbered(confusion: Array | None) -> list[int] | None:
-    """Return for each class (label) the one that is answered, where another numbering makes the answers right."""
+    """Return for each class (label) the one predicted, where another numbering makes the predictions right."""
     if confusion is None:
         return None
     there = np.flatnonzero(confusion.sum(axis=1))
@@ -323,7 +321,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
     if renumbered is not None:
         moved = [f"{label} as {given}" for label, given in enumerate(renumbered) if given not in (-1, label)]
         answered = listed(moved, most=4)
-        return f"The classes are numbered otherwise in the evaluation: the model answers label {answered}."
+        return f"The classes are numbered otherwise in the evaluation: the model predicts label {answered}."
     if fit is None:
         return "Whether there was more to learn than the examples themselves is not known."
     kind = "linear" if fit.linear else "radial"

@@ -164,7 +164,7 @@ class EvaluationMismatch(Rule):
             f"The targets of evaluation are in another unit than those of training: they have "
             f"{_described(sides.evaluation)}, and in training {_described(sides.training)}. They are spread "
             f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and distributed alike. The loss of "
-            "the evaluation compares the model's answers, in the unit of training, with numbers in another.",
+            "the evaluation compares the model's predictions, in the unit of training, with numbers in another.",
             fix=TARGETS,
             evidence={
                 "training_mean": float(sides.training.mean()),

@@ -34,10 +34,10 @@ class MetricOnLogits(MessageRule):
     Calls the metric function twice with predictions that are all correct: once as logits, highest at the true
     class, as the evaluation loop passes them, and once as class labels. If the labels get a perfect score and
     the logits fail or score lower, the conversion from logits to labels is missing. Under `diagnose run` it also
-    reads the script for an argmax of what the model answers, where that is a single score for each example, and
+    reads the script for an argmax of what the model predicts, where that is a single score for each example, and
     for a cast of its probabilities to integers. Of
     Keras' metrics it tests `Accuracy` and `MeanIoU`, which compare class numbers, with probabilities; and
-    `BinaryAccuracy` of classes that exclude each other with answers that are all wrong.
+    `BinaryAccuracy` of classes that exclude each other with predictions that are all wrong.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
@@ -119,7 +119,7 @@ class MetricOnLogits(MessageRule):
             return self._of_cut(written)
         first = written.argmaxes[0]
         return self.found(
-            f"The model answers with one score for each example, {first.answers}, and the script takes the argmax "
+            f"The model returns one score for each example, {first.answers}, and the script takes the argmax "
             f"of `{first.of}` over that axis: the class is 0 for every example, whatever the score.",
             fix=(THRESHOLD, TWO_OUTPUTS),
             severity="warning",
@@ -132,7 +132,7 @@ class MetricOnLogits(MessageRule):
             return None
         first = written.truncated[0]
         return self.found(
-            f"The model ends in a {first.activation}, so it answers with probabilities, and the script casts "
+            f"The model ends in a {first.activation}, so it returns probabilities, and the script casts "
             f"`{first.of}` to integers. A cast cuts off what stands behind the point: each probability below 1 "
             "becomes 0, whatever the model has learned.",
             fix=CUT if first.activation == "sigmoid" else CLASSES,

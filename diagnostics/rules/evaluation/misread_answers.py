@@ -10,29 +10,29 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
 
 ROWS = 20  # of a regression
-CORRELATED = 0.7  # answers with the true numbers
+CORRELATED = 0.7  # predictions with the targets
 SPREAD, SIZE = 10.0, 5.0  # times, in which both differ between two units; the size: |mean| + 2 deviations
 RANKED = 50  # rows of two classes
 ERRORS = 5.0  # standard errors of the area under the curve, below one half
 TURNED = 0.1  # area, below which scores are taken to be turned round, wherever they come from
 
 UNITS: Final = (
-    "answers = target_scaler.inverse_transform(answers)  # the scaler that was fitted on the targets",
-    "where the model was trained on a logarithm, undo it: np.expm1(answers)",
+    "predictions = target_scaler.inverse_transform(predictions)  # the scaler that was fitted on the targets",
+    "where the model was trained on a logarithm, undo it: np.expm1(predictions)",
     "compare both in the unit of the training: leave out the inverse on both sides",
 )
 
 
 class MisreadAnswers(Rule):
-    """A metric gets answers in another unit than the true numbers, or the scores of the other class.
+    """A metric gets predictions in another unit than the targets, or the scores of the other class.
 
     ## What it does
-    Under `diagnose run`, looks at what the script gives to metrics of scikit-learn beside a training: at answers
-    of a regression that follow the true numbers and are of another size altogether, and at scores that rank two
-    classes the wrong way round.
+    Under `diagnose run`, looks at what the script gives to metrics of scikit-learn beside a training: at
+    predictions of a regression that follow the targets and are of another size altogether, and at scores that rank
+    two classes the wrong way round.
 
     ## Why it is bad
-    The model may be good, and its error is as large as the difference between two units: answers that were
+    The model may be good, and its error is as large as the difference between two units: predictions that were
     brought back by the scaler of the inputs, or not at all, or whose logarithm was not undone. Of two scores for
     two classes the first is that of class 0: it ranks the rows backwards, so a model that is right in 95% of the
     rows has an area of 0.05.
@@ -50,15 +50,15 @@ class MisreadAnswers(Rule):
     ```
 
     ## Thresholds
-    At least 20 rows whose answers and true numbers have a correlation of 0.7 or more, while their standard
+    At least 20 rows whose predictions and targets have a correlation of 0.7 or more, while their standard
     deviations differ 10 times, and their sizes, the mean plus two of these, 5 times. Scores of at least 50 rows:
     an area under the ROC curve below one half by five standard errors, if they are the first of two columns of
-    answers; below 0.1, as a note, if it is not known where they come from. The numbers are ours.
+    predictions; below 0.1, as a note, if it is not known where they come from. The numbers are ours.
 
     ## Known problems
     Metrics that are computed by hand, or by another library, are not seen, nor those of a table or a list. Scores
-    that are copied, as by a subtraction, no longer tell their column. An attack that turns every answer round has
-    the note.
+    that are copied, as by a subtraction, no longer tell their column. An attack that turns every prediction round
+    has the note.
 
     ## Sources
     scikit-learn's documentation of `roc_auc_score` ("the probability of the class with the greater label") and of
@@ -69,7 +69,7 @@ class MisreadAnswers(Rule):
 
     @check
     def from_numbers(self, measured: MeasuredNumbers) -> Finding | None:
-        """Look for answers that are right up to their unit."""
+        """Look for predictions that are right up to their unit."""
         if measured.rows < ROWS:
             raise NotApplicable(f"needs {ROWS} rows")
         spread = measured.answer_spread / measured.target_spread
@@ -79,10 +79,11 @@ class MisreadAnswers(Rule):
             return None
         times = f"{max(spread, 1 / spread):,.3g} times {'as widely' if spread > 1 else 'less widely'}"
         return self.found(
-            f"{measured.metric} compares answers of {measured.answer_mean:.4g} ± {measured.answer_spread:.3g} "
-            f"with true numbers of {measured.target_mean:.4g} ± {measured.target_spread:.3g}. They follow each "
-            f"other, with a correlation of {measured.correlation:.2f} over {measured.rows:,} rows; the answers "
-            f"are spread {times}: they are in another unit. The error is that of the units, and not of the model.",
+            f"{measured.metric} compares predictions of {measured.answer_mean:.4g} ± {measured.answer_spread:.3g} "
+            f"with targets of {measured.target_mean:.4g} ± {measured.target_spread:.3g}. They follow each "
+            f"other, with a correlation of {measured.correlation:.2f} over {measured.rows:,} rows; the "
+            f"predictions are spread {times}: they are in another unit. The error is that of the units, and not "
+            "of the model.",
             fix=UNITS,
             evidence={
                 "metric": measured.metric,
@@ -113,7 +114,7 @@ class MisreadAnswers(Rule):
             f"{measured.metric} ranks {measured.rows:,} rows by scores that put the classes in the wrong order: "
             f"the area under the ROC curve is {measured.area:.3g}, where chance gives 0.5 and the other column "
             f"would give {1 - measured.area:.3g}. {why}",
-            fix="scores = answers[:, 1]  # the probability of class 1",
+            fix="scores = predictions[:, 1]  # the probability of class 1",
             evidence={
                 "metric": measured.metric,
                 "rows": measured.rows,

@@ -13,27 +13,27 @@ class ShuffledPredictions(Rule):
     ## What it does
     Under `diagnose run`, notes the `tf.data` pipelines with targets that are given to `predict` and draw another
     order for each iteration, and whether the script iterates the same pipeline itself. Then it reads in the
-    script's source whether the answers and what that pass collected are held against each other: compared,
+    script's source whether the predictions and what that pass collected are held against each other: compared,
     subtracted, or given to one function that measures. Of a sequence of batches (`PyDataset`, or a generator of
     `ImageDataGenerator`) that shuffles its rows: whether they are held against the labels that it was made of, or
     its `classes`.
 
     ## Why it is bad
-    `predict` returns the answers in the order of its own pass and drops the targets. The next pass, in which the
-    script collects these, has another order. Answers and labels belong to different rows, so accuracy and
+    `predict` returns the predictions in the order of its own pass and drops the targets. The next pass, in which
+    the script collects these, has another order. Predictions and labels belong to different rows, so accuracy and
     confusion matrix are those of chance, however good the model is.
 
     ## Example
     ```python
     test = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).batch(32)
-    answers = model.predict(test).argmax(1)
+    predictions = model.predict(test).argmax(1)
     labels = np.concatenate([y for _, y in test])
     ```
 
     ## Instead
     ```python
     test = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
-    answers = model.predict(test).argmax(1)
+    predictions = model.predict(test).argmax(1)
     labels = np.concatenate([y for _, y in test])
     ```
 
@@ -41,8 +41,9 @@ class ShuffledPredictions(Rule):
     None.
 
     ## Known problems
-    Names are followed within one function: answers that are kept in an attribute, or compared in another function
-    than the one that made them, are missed. So are cells of a notebook, and passes by `as_numpy_iterator()`.
+    Names are followed within one function: predictions that are kept in an attribute, or compared in another
+    function than the one that made them, are missed. So are cells of a notebook, and passes by
+    `as_numpy_iterator()`.
 
     ## Sources
     TensorFlow's documentation of `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default); public
@@ -56,9 +57,9 @@ class ShuffledPredictions(Rule):
         """Report a pass of `predict` and one of the script, or labels in the order of their source."""
         if passes.sequence:
             return self.found(
-                f"predict() got a {passes.sequence} that shuffles its rows, and the script compares the answers "
-                "with the labels that it was made of, in their own order. Answers and labels belong to different "
-                "rows: an accuracy or a confusion matrix of the two is that of chance.",
+                f"predict() got a {passes.sequence} that shuffles its rows, and the script compares the "
+                "predictions with the labels that it was made of, in their own order. Predictions and labels "
+                "belong to different rows: an accuracy or a confusion matrix of the two is that of chance.",
                 fix=(
                     "shuffle=False in the data that is evaluated",
                     "collect the labels batch by batch, as they come with the rows",
@@ -66,12 +67,12 @@ class ShuffledPredictions(Rule):
                 evidence={"sequence": passes.sequence},
             )
         return self.found(
-            "predict() got a dataset that is reshuffled for each pass, and the script compares the answers "
+            "predict() got a dataset that is reshuffled for each pass, and the script compares the predictions "
             "with what it has collected in another pass over it, such as the labels: these come in another order. "
             "An accuracy or a confusion matrix of the two is that of chance.",
             fix=(
                 "leave shuffle() out of the data that is evaluated",
-                "collect both in one pass: for x, y in test: answers.append(model(x, training=False)); "
+                "collect both in one pass: for x, y in test: predictions.append(model(x, training=False)); "
                 "labels.append(y)",
             ),
             evidence={"passes": passes.passes},

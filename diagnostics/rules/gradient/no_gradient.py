@@ -146,7 +146,7 @@ class NoGradient(MessageRule):
         return self.found(
             f"In {which} {weights.batches:,} batches looked at, every example has a sample weight of 0 "
             f"({weights.zero_rows:,} of {weights.rows:,} examples). Their loss is multiplied by 0: it is 0, "
-            "whatever the model answers, and so is the gradient.",
+            "whatever the model predicts, and so is the gradient.",
             fix=(
                 "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",
                 "compute them as floating-point numbers: integers divided with // end at 0, and so do weights "

@@ -11,14 +11,14 @@ class UndetachedTarget(Rule):
     """The target of a Q-learning loss is computed by the weights that are trained, and differentiated with them.
 
     ## What it does
-    Looks, in the graph of the first loss, for a squared error of chosen answers (`q.gather(...)`) whose target is
-    a reward and a discounted answer (`r + gamma * q_next.max(...)`) with a path to the same weights.
+    Looks, in the graph of the first loss, for a squared error of chosen predictions (`q.gather(...)`) whose target
+    is a reward and a discounted prediction (`r + gamma * q_next.max(...)`) with a path to the same weights.
 
     ## Why it is bad
-    Q-learning moves the answer towards its target, and takes the target for a constant. With a gradient through
-    both, half of each step moves the target towards the answer instead: values of later states are pulled to those
-    of earlier ones, and rewards spread slowly and wrongly. Often the target network is the trained one by mistake,
-    and not a copy, which also makes the target move with every step.
+    Q-learning moves the prediction towards its target, and takes the target for a constant. With a gradient
+    through both, half of each step moves the target towards the prediction instead: values of later states are
+    pulled to those of earlier ones, and rewards spread slowly and wrongly. Often the target network is the trained
+    one by mistake, and not a copy, which also makes the target move with every step.
 
     ## Example
     ```python
@@ -34,8 +34,8 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    The answer is chosen from several, the target is one number times the highest, or a chosen, answer of each row
-    plus another number, and one parameter at least is below both.
+    The prediction is chosen from several, the target is one number times the highest, or a chosen, prediction of
+    each row plus another number, and one parameter at least is below both.
 
     ## Known problems
     Residual gradient methods differentiate the target on purpose. A target network of its own weights that is not
@@ -53,11 +53,11 @@ class UndetachedTarget(Rule):
     @check
     def from_graph(self, target: BootstrappedTarget) -> Finding:
         """Report such a target."""
-        which = "the highest answer" if target.best else "a chosen answer"
+        which = "the highest prediction" if target.best else "a chosen prediction"
         return self.found(
-            f"The target of the squared error is a reward and {which} to the next state, and its gradient flows "
-            f"into the {target.weights} parameters that the trained answers come from: each step moves the target "
-            "towards the answer, too. Is the target network the trained one under another name?",
+            f"The target of the squared error is a reward and {which} for the next state, and its gradient flows "
+            f"into the {target.weights} parameters that the trained predictions come from: each step moves the "
+            "target towards the prediction, too. Is the target network the trained one under another name?",
             fix=(
                 "target_net = copy.deepcopy(policy_net)  # then load_state_dict now and then",
                 "with torch.no_grad(): target = reward + gamma * target_net(next_state).max(1)[0]",

@@ -20,7 +20,7 @@ MIN_UNITS = 32  # with 16 units, 15 are dead by chance once in 4,000 layers, and
 MIN_EXAMPLES_IN_ALL = 64  # of the sampled batches of a run, for a layer that is zero as a whole
 MIN_EXAMPLES = 8  # a unit that is zero for fewer examples may respond to others
 LAYERS_NAMED = 5
-MISSED = 20  # examples of a class that is never answered, in the second half of the run
+MISSED = 20  # examples of a class that is never predicted, in the second half of the run
 LASTING = 3  # the latest sampled batches, in all of which the units must be dead
 
 
@@ -32,7 +32,7 @@ class DeadUnits(Rule):
     convolution) counts as dead if it is zero for every example and every position. In a watched run of PyTorch, it
     must be dead in the last 3 sampled batches; there the input of a layer counts, too, if it comes straight from a
     ReLU that is no module, such as `torch.relu`. Where a ReLU makes the scores that a cross entropy takes for
-    logits, it looks for classes that are never answered: their unit is dead.
+    logits, it looks for classes that are never predicted: their unit is dead.
 
     ## Why it is bad
     Where a ReLU outputs zero its gradient is zero too. A unit that is zero for every example gets no gradient, so
@@ -77,7 +77,7 @@ class DeadUnits(Rule):
     chance, hence the minimum of 32 units. In a watched run, a loss that falls makes it a note; and a layer of any
     size counts if all of its units were zero in at least the last 3 sampled batches, of 64 examples together: such
     a layer passes nothing on. A class behind a ReLU has at least 20 examples in the second half of the run, and is
-    the answer to none.
+    predicted for none.
 
     ## Known problems
     A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its units
@@ -211,7 +211,7 @@ class DeadUnits(Rule):
         one = missed.size == 1
         return self.found(
             f"The scores that cross_entropy takes for logits come out of a ReLU, and class{'' if one else 'es'} "
-            f"{classes} {'is' if one else 'are'} never the answer in the second half of the run, to "
+            f"{classes} {'is' if one else 'are'} never predicted in the second half of the run, for "
             f"{int(labels[missed].sum()):,} examples sampled of {'it' if one else 'them'}. A score of 0 is the "
             "lowest that a ReLU gives, and has no gradient: a class whose score is 0 for every example is not "
             "learned any more, and none can be ruled out by a negative score.",

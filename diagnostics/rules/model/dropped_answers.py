@@ -6,21 +6,21 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
-LEAST = 0.02  # of the answers: a dropout of less does little harm
-MOST = 0.99  # of more: something before the last layer erases all, and no dropout of the answers
+LEAST = 0.02  # of the predictions: a dropout of less does little harm
+MOST = 0.99  # of more: something before the last layer erases all, and no dropout of the predictions
 
 
 class DroppedAnswers(Rule):
-    """A dropout after the last layer erases a part of the answers in training.
+    """A dropout after the last layer erases a part of the predictions in training.
 
     ## What it does
-    Runs a copy of the model in evaluation mode and twice in training mode, and counts the answers that are exactly
-    0 in training mode alone.
+    Runs a copy of the model in evaluation mode and twice in training mode, and counts the predictions that are
+    exactly 0 in training mode alone.
 
     ## Why it is bad
-    The loss compares targets with answers of which some were replaced by 0 at random, and the others were scaled
-    up. No weights can make an erased answer right: the training loss stays high, the gradient is noise, and the
-    probabilities of the trained model are off. Dropout belongs between hidden layers.
+    The loss compares targets with predictions of which some were replaced by 0 at random, and the others were
+    scaled up. No weights can make an erased prediction right: the training loss stays high, the gradient is noise,
+    and the probabilities of the trained model are off. Dropout belongs between hidden layers.
 
     ## Example
     ```python
@@ -33,12 +33,12 @@ class DroppedAnswers(Rule):
     ```
 
     ## Thresholds
-    In both runs 2% to 99% of the answers, our choice, and none in evaluation mode: where all are 0, a layer before
-    the last may be dropped whole. The target of the loss must be known: what a model hands to another as features
-    may be dropped.
+    In both runs 2% to 99% of the predictions, our choice, and none in evaluation mode: where all are 0, a layer
+    before the last may be dropped whole. The target of the loss must be known: what a model hands to another as
+    features may be dropped.
 
     ## Known problems
-    Answers that are dropped on purpose are reported, and a dropout that does not write zeros is not.
+    Predictions that are dropped on purpose are reported, and a dropout that does not write zeros is not.
 
     ## Sources
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (2014), which drops
@@ -50,16 +50,16 @@ class DroppedAnswers(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare the zeros among the answers in both modes."""
+        """Compare the zeros among the predictions in both modes."""
         dropped = dependence.dropped
         if dropped is None:
-            raise NotApplicable("needs a copy of the model, and the target that its answers are compared with")
+            raise NotApplicable("needs a copy of the model, and the target that its predictions are compared with")
         if not LEAST <= dropped <= MOST:
             return None
         return self.found(
-            f"In training mode {dropped:.0%} of the model's answers are exactly 0, and in evaluation mode none "
-            "is: a dropout stands after the last layer. It erases answers at random before the loss sees them, "
-            "and scales up the others.",
+            f"In training mode {dropped:.0%} of the model's predictions are exactly 0, and in evaluation mode "
+            "none is: a dropout stands after the last layer. It erases answers at random before the loss sees "
+            "them, and scales up the others.",
             fix="take out the dropout after the last layer; it belongs between the hidden layers",
             evidence={"dropped": dropped},
         )

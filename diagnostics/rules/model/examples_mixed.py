@@ -10,7 +10,7 @@ from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts, MixingFacts
 
-# Of the answers' root mean square. With equal shapes float32 gives equal bits, or differs by some 1e-6.
+# Of the predictions' root mean square. With equal shapes float32 gives equal bits, or differs by some 1e-6.
 CLEAR = 1e-4
 
 BY_KIND: Final[dict[str, dict[str, Fix]]] = {
@@ -32,19 +32,19 @@ GENERAL: Final = (
 
 
 class ExamplesMixed(Rule):
-    """The answer to one example depends on the other examples of its batch.
+    """The prediction for one example depends on the other examples of its batch.
 
     ## What it does
     Runs a copy of the model, in evaluation mode, on a few examples of one batch; replaces all of them but one; and
-    compares the answer to that one. Where it changes, the operation is looked for that works along the axis of the
-    examples: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an attention
-    that takes the batch for time. Then it runs the same examples in the reverse order: where answers change with
-    nothing but the place of their example, positions are counted along the batch.
+    compares the prediction for that one. Where it changes, the operation is looked for that works along the axis
+    of the examples: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an
+    attention that takes the batch for time. Then it runs the same examples in the reverse order: where predictions
+    change with nothing but the place of their example, positions are counted along the batch.
 
     ## Why it is bad
     An example has nothing to do with its neighbours in a shuffled batch. A softmax over the batch lets examples
     compete for the same class; an LSTM without `batch_first` reads the batch as one sequence. The loss may still
-    fall, and at inference, where batches differ, the same example gets another answer.
+    fall, and at inference, where batches differ, the same example gets another prediction.
 
     ## Example
     ```python
@@ -58,15 +58,15 @@ class ExamplesMixed(Rule):
     ```
 
     ## Thresholds
-    The answer must change by more than 1/10000 of the size of the answers, which is a hundred times the rounding
-    of float32. It is an error where the operation is proved by runs of two sizes of batch and cannot be meant; a
-    warning for attention, and for a softmax inside the model, of rows that are known to be shuffled; a note in
-    all other cases.
+    The prediction must change by more than 1/10000 of the size of the predictions, which is a hundred times the
+    rounding of float32. It is an error where the operation is proved by runs of two sizes of batch and cannot be
+    meant; a warning for attention, and for a softmax inside the model, of rows that are known to be shuffled; a
+    note in all other cases.
 
     ## Known problems
     Models that compare examples on purpose (attention between rows, a minibatch statistic in a discriminator,
-    experts with a capacity) change their answers, too: hence the note. Not judged where rows are nodes of a graph
-    or where the first axis may as well count positions.
+    experts with a capacity) change their predictions, too: hence the note. Not judged where rows are nodes of a
+    graph or where the first axis may as well count positions.
 
     ## Sources
     The documentation of `torch.nn.LSTM` (`batch_first`) and of `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A
@@ -78,7 +78,7 @@ class ExamplesMixed(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare the answer to one example before and after the others were replaced."""
+        """Compare the prediction for one example before and after the others were replaced."""
         change, spread, scale = dependence.change, dependence.spread, dependence.scale
         if change is None or spread is None or scale is None:
             raise NotApplicable(dependence.why_not.get("examples", "needs a batch of at least 4 examples"))
@@ -89,8 +89,9 @@ class ExamplesMixed(Rule):
         mixing = dependence.mixing
         others = dependence.compared - 1
         return self.found(
-            f"Replacing the other {others} examples changes the answer to an example by {change:.2g} (the answers "
-            f"differ by {spread:.2g} from example to example). {_explained(mixing, dependence.ends_in_it)}",
+            f"Replacing the other {others} examples changes the prediction for an example by {change:.2g} (the "
+            f"predictions differ by {spread:.2g} from example to example). "
+            f"{_explained(mixing, dependence.ends_in_it)}",
             fix=GENERAL if mixing is None else BY_KIND[mixing.kind],
             severity=_severity(dependence),
             where=None if mixing is None else mixing.where,
@@ -104,16 +105,16 @@ class ExamplesMixed(Rule):
         )
 
     def _by_place(self, dependence: DependenceFacts) -> Finding | None:
-        """Report answers that depend on where in the batch their example stands."""
+        """Report predictions that depend on where in the batch their example stands."""
         moved, scale = dependence.moved, dependence.scale
         if moved is None or scale is None or not CLEAR * scale < moved < math.inf:
             return None
         return self.found(
-            f"The answer to an example depends on its place in the batch: with the same {dependence.compared} "
-            f"examples in the reverse order it changes by {moved:.2g} (the answers differ by "
-            f"{dependence.spread:.2g} from example to example). Something is added, or chosen, by the number of "
-            "the row: positions that are counted along the axis of the examples, or a part of the batch that is "
-            "treated in another way.",
+            "The prediction for an example depends on its place in the batch: with the same "
+            f"{dependence.compared} examples in the reverse order it changes by {moved:.2g} (the predictions "
+            f"differ by {dependence.spread:.2g} from example to example). Something is added, or chosen, by the "
+            "number of the row: positions that are counted along the axis of the examples, or a part of the "
+            "batch that is treated in another way.",
             fix="positional encodings: pe[:, : x.size(1)] for (batch, time, features), pe[: x.size(0)] for "
             "(time, batch, features)",
             severity="warning" if dependence.shuffled else "note",
@@ -139,7 +140,7 @@ def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
     shape, axis = mixing.shape, mixing.axis
     match mixing.kind:
         case "softmax":
-            of = "The answers sum to 1 over the batch, not over the classes: a" if ends_in_it else "A"
+            of = "The predictions sum to 1 over the batch, not over the classes: a" if ends_in_it else "A"
             return f"{of} softmax of {shape} runs over axis {axis}, which counts the examples."
         case "reshape":
             return (

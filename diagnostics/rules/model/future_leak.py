@@ -6,7 +6,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
-CLEAR = 1e-3  # of the spread of the answers. A causal mask leaves rounding, some 1e-6
+CLEAR = 1e-3  # of the spread of the predictions. A causal mask leaves rounding, some 1e-6
 
 
 class FutureLeak(Rule):
@@ -14,7 +14,7 @@ class FutureLeak(Rule):
 
     ## What it does
     Finds the input whose next tokens are the targets of the loss. Replaces one of its tokens on a copy of the
-    model in evaluation mode, and compares the answer at the position before, which is to predict just this token.
+    model in evaluation mode, and compares the prediction of that token, at the position before it.
 
     ## Why it is bad
     A model that sees the next token learns to copy it: the loss falls far below what the language allows, and
@@ -35,8 +35,8 @@ class FutureLeak(Rule):
     ```
 
     ## Thresholds
-    The answer must change by more than 1/1000 of the spread of the answers over positions; a causal model changes
-    by rounding at most. Four positions are tried, and the largest change counts.
+    The prediction must change by more than 1/1000 of the spread of the predictions over positions; a causal model
+    changes by rounding at most. Four positions are tried, and the largest change counts.
 
     ## Known problems
     Judged only where the cross entropy is the whole loss and the targets are the next tokens of exactly one input.
@@ -64,7 +64,7 @@ class FutureLeak(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare the answer that is to predict a token before and after that token was replaced."""
+        """Compare the prediction that is to predict a token before and after that token was replaced."""
         future = dependence.future
         if future is None:
             raise NotApplicable(dependence.why_not.get("future", "needs a model that predicts the next token"))
@@ -73,9 +73,10 @@ class FutureLeak(Rule):
         shown = "its input" if future.input.isdigit() else f"its input {future.input!r}"
         return self.found(
             f"The targets are the next tokens of {shown}, and the model sees them: replacing the token at "
-            f"position {future.position + 1} of {future.length} changes the answer at position {future.position}, "
-            f"which is to predict it, by {future.change:.2g} (answers differ by {future.spread:.2g} between "
-            "positions). It learns to copy the next token, and generates noise where there is none yet.",
+            f"position {future.position + 1} of {future.length} changes the prediction at position "
+            f"{future.position}, which is to predict it, by {future.change:.2g} (predictions differ by "
+            f"{future.spread:.2g} between positions). It learns to copy the next token, and generates noise "
+            "where there is none yet.",
             evidence={
                 "change": future.change,
                 "spread": future.spread,

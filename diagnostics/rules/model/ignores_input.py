@@ -19,9 +19,9 @@ from diagnostics.text.join import count_of
 # Relative to the size of the predictions. Float32 rounds at 1.2e-7; another order of summation costs a few of
 # these. Predictions that depend on the input differ by far more.
 ROUNDING = 1e-6
-STEPS = 200  # of training, after which answers to different inputs differ
-SAME = 0.2  # of how much the inputs differ, that is 4% of their variance: no more do the answers
-NEAR, LEVEL = 0.35, 0.35  # of the same: how far the answer is from the mean input at most, that from 0 at least
+STEPS = 200  # of training, after which predictions for different inputs differ
+SAME = 0.2  # of how much the inputs differ, that is 4% of their variance: no more do the predictions
+NEAR, LEVEL = 0.35, 0.35  # of the same: how far predictions are from the mean input at most, that from 0 at least
 FALLS = 0.98  # of the loss of the third quarter: a last quarter below is still on its way
 CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding
 
@@ -32,8 +32,8 @@ class IgnoresInput(Rule):
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before
     and after. The examples and their labels differ, so the predictions should differ after training at the
-    latest. Of an autoencoder, that is any model whose target is its input, the answers of the trained model are
-    compared. A softmax over a single unit needs no training to be seen: each answer is 1.
+    latest. Of an autoencoder, that is any model whose target is its input, the predictions of the trained model
+    are compared. A softmax over a single unit needs no training to be seen: each prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -57,9 +57,9 @@ class IgnoresInput(Rule):
     about eight times the rounding of float32 (1.2e-7), so that only equal predictions count as equal. This must
     hold both before and after training: a head initialised to zero predicts a constant at first, and a model
     whose units die in training predicts a constant in the end, although both read their input. After 200 steps,
-    an autoencoder's answers must differ from example to example a fifth as much as the inputs; judged where they
-    are near the mean input, this is not near 0, as residuals may be, and the loss fell by less than 2% from the
-    third quarter of the run to the last. These shares are ours.
+    an autoencoder's predictions must differ from example to example a fifth as much as the inputs; judged where
+    they are near the mean input, this is not near 0, as residuals may be, and the loss fell by less than 2% from
+    the third quarter of the run to the last. These shares are ours.
 
     ## Known problems
     Not judged where a constant prediction is right: all inputs or all labels of the batch are equal. Not
@@ -77,7 +77,7 @@ class IgnoresInput(Rule):
 
     @check
     def from_outputs(self, outputs: OutputFacts, loss: LossFacts | None = None) -> Finding | None:
-        """Look for a softmax over one unit, whose answer is 1 for every input."""
+        """Look for a softmax over one unit, whose prediction is 1 for every input."""
         if not outputs.is_single or outputs.last_activation != "softmax":
             return None
         if outputs.lowest is None or outputs.highest is None or outputs.shape[0] < 2 or outputs.non_finite_rows:
@@ -86,10 +86,10 @@ class IgnoresInput(Rule):
             return None
         named = f" ({loss.name})" if loss is not None and loss.name else ""
         return self.found(
-            "The model ends in a softmax over one unit, so its answer is 1.0 for every input: a softmax divides "
-            f"by the sum over its units, and here there is only one. The loss{named} may still fall, where it is "
-            "computed from the numbers before the softmax, but the predictions stay 1.0, and the accuracy stays "
-            "at the share of one class.",
+            "The model ends in a softmax over one unit, so its prediction is 1.0 for every input: a softmax "
+            f"divides by the sum over its units, and here there is only one. The loss{named} may still fall, "
+            "where it is computed from the numbers before the softmax, but the predictions stay 1.0, and the "
+            "accuracy stays at the share of one class.",
             fix={
                 "torch": (
                     "two classes: one output without softmax, and torch.nn.BCEWithLogitsLoss()",
@@ -148,7 +148,8 @@ class IgnoresInput(Rule):
             return None
         return self.found(
             f"After {steps.total_steps:,} steps the model gives the same {same.numbers:,} numbers whatever it is "
-            f"given, about the mean of its inputs: its answers differ {same.answers:.2g} times as much as these.",
+            f"given, about the mean of its inputs: its predictions differ {same.answers:.2g} times as much as "
+            "these.",
             fix=(
                 "a variational autoencoder: sum both terms over the numbers of an example, and average them over "
                 "the batch; or weigh the KL term less in the beginning",

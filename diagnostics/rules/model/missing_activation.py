@@ -20,9 +20,9 @@ class MissingActivation(Rule):
     """Layers follow each other with no activation function between them, so that the model is linear.
 
     ## What it does
-    Runs a copy of the model on points of a line through two examples, inside and far outside: the answers of a
+    Runs a copy of the model on points of a line through two examples, inside and far outside: the predictions of a
     linear model change in proportion. A sigmoid or a softmax at the end is undone first. Then it halves the
-    weights of each layer: where that halves the distance between answers, the layer is one of a row.
+    weights of each layer: where that halves the distance between predictions, the layer is one of a row.
 
     ## Why it is bad
     A linear function of a linear function is linear. Layers in a row without an activation can do no more than one
@@ -43,10 +43,10 @@ class MissingActivation(Rule):
     ```
 
     ## Thresholds
-    At five points of the line answers deviate by less than 1/1000 of the distance between the two examples. Two
-    layers or more, none of them narrower than both ends: a bottleneck is a factorisation, and has a meaning. It is
-    a warning where a radial fit to some training rows proves that there is more to learn: it predicts others, and
-    of squared errors the run ends at twice the fit's or more. Otherwise a note. The numbers are ours.
+    At five points of the line predictions deviate by less than 1/1000 of the distance between the two examples.
+    Two layers or more, none of them narrower than both ends: a bottleneck is a factorisation, and has a meaning.
+    It is a warning where a radial fit to some training rows proves that there is more to learn: it predicts
+    others, and of squared errors the run ends at twice the fit's or more. Otherwise a note. The numbers are ours.
 
     ## Known problems
     Linear networks that are deep on purpose, as in studies of their training, get the note. Judged are models of
@@ -71,7 +71,7 @@ class MissingActivation(Rule):
         losses: LossHistory | None = None,
         targets: TargetHistory | None = None,
     ) -> Finding | None:
-        """Follow the answers along a line between two examples."""
+        """Follow the predictions along a line between two examples."""
         linear = dependence.linear
         if linear is None:
             if "linear" in dependence.why_not:

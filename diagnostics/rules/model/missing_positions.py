@@ -13,8 +13,8 @@ from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import LossFacts
 from diagnostics.facts.training import LossHistory
 
-SAME = 1e-4  # of the spread of the answers: another order of sums leaves some 1e-6
-LEARNED = 0.5  # of the constant answer's loss: below it, the model has found enough in the tokens alone
+SAME = 1e-4  # of the spread of the predictions: another order of sums leaves some 1e-6
+LEARNED = 0.5  # of the constant prediction's loss: below it, the model has found enough in the tokens alone
 THIRDS = 3  # of the run: the last is what was reached, the one before says whether it still falls
 FALLING = 0.9  # of the second third's losses: below it the run has not found all that is in the tokens
 
@@ -24,8 +24,8 @@ class MissingPositions(Rule):
 
     ## What it does
     After the run, puts the tokens of some rows into another order, with the masks that belong to them, and asks a
-    copy of the model again. Reports if every answer stays what it was, or moves along with its token, in a model
-    whose attention runs over all positions.
+    copy of the model again. Reports if every prediction stays what it was, or moves along with its token, in a
+    model whose attention runs over all positions.
 
     ## Why it is bad
     Attention sees a set: nothing in it tells the first token from the last. Without an embedding of the positions
@@ -44,11 +44,11 @@ class MissingPositions(Rule):
     ```
 
     ## Thresholds
-    No answer changes by more than 1/10000 of the spread of the answers. In at least half of the rows of the batch
-    some token stands twice, and the row is not sorted: items of a basket and columns of a table do not repeat.
-    Only where the loss ends above half of what a constant answer costs: below it, the words were enough. A note
-    where that cost is not known, and where the last third of the losses is still more than 10% below the second:
-    the words may yet be enough. The numbers are ours.
+    No prediction changes by more than 1/10000 of the spread of the predictions. In at least half of the rows of
+    the batch some token stands twice, and the row is not sorted: items of a basket and columns of a table do not
+    repeat. Only where the loss ends above half of what a constant prediction costs: below it, the words were
+    enough. A note where that cost is not known, and where the last third of the losses is still more than 10%
+    below the second: the words may yet be enough. The numbers are ours.
 
     ## Known problems
     A causal mask tells a model the order of a text, so decoders without positions are not reported. Rows of floats
@@ -79,23 +79,23 @@ class MissingPositions(Rule):
         losses: LossHistory | None = None,
         loss: LossFacts | None = None,
     ) -> Finding | None:
-        """Compare the answers to the same tokens in two orders."""
+        """Compare the predictions for the same tokens in two orders."""
         order = dependence.order
         if order is None:
             raise NotApplicable(dependence.why_not.get("order", "needs a model with attention over tokens"))
         if not dependence.trained or not order.spread > 0:
-            raise NotApplicable("needs the model as it is after the run, and answers that differ")
+            raise NotApplicable("needs the model as it is after the run, and predictions that differ")
         if order.change > SAME * order.spread:
             return None
         before, share = _left(targets, losses, loss)
         if share is not None and share <= LEARNED:
             return None
         stands = share is not None and before is not None and share >= FALLING * before
-        what = "the answer to each token moves along with it" if order.by_position else "no answer changes"
-        left = "" if share is None else f" The loss ends at {share:.0%} of what a constant answer costs."
+        what = "each prediction moves along with its token" if order.by_position else "no prediction changes"
+        left = "" if share is None else f" The loss ends at {share:.0%} of what a constant prediction costs."
         return self.found(
             f"The model does not know the order of its tokens: with the {order.length} tokens of each row in "
-            f"another order, {what} (by {order.change:.1g}; the answers differ by {order.spread:.2g}). Its "
+            f"another order, {what} (by {order.change:.1g}; the predictions differ by {order.spread:.2g}). Its "
             f"attention ({order.attention}) sees a set of tokens, and no positions are added to them.{left}",
             severity="warning" if stands and verdicts.complete else "note",
             evidence={
@@ -110,7 +110,7 @@ class MissingPositions(Rule):
 def _left(
     targets: TargetHistory | None, losses: LossHistory | None, loss: LossFacts | None
 ) -> tuple[float | None, float | None]:
-    """Return the losses of the last two thirds of the run as shares of a constant answer's; None if not known."""
+    """Return the last two thirds' losses as shares of a constant prediction's; None if not known."""
     if targets is not None and len(targets.losses):
         parts = [
             (float(seen.sum()), float(constant.sum()))

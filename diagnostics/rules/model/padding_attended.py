@@ -7,9 +7,9 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
-LEFT = 0.02  # of what the words do to the answer without padding; the mean over all positions leaves their share
+LEFT = 0.02  # of the words' effect on the prediction without padding; the mean over positions leaves their share
 MASK = "src_key_padding_mask=tokens == PAD  # True where there is padding"
-SEEN = 1e-4  # of the size of the answers: less is rounding, or a model that reads no words at all
+SEEN = 1e-4  # of the size of the predictions: less is rounding, or a model that reads no words at all
 
 
 class PaddingAttended(Rule):
@@ -18,9 +18,9 @@ class PaddingAttended(Rule):
     ## What it does
     After the run, finds an input whose rows end in padding of different lengths. Asks a copy of the trained model
     about padded rows one by one, with their words replaced by those of other rows: as they are, and without their
-    padding. Reports if the words change the answer without the padding and hardly at all with it, or if the answer
-    is NaN without padding; and if the mask that a layer of PyTorch's attention is given leaves out every word of
-    the batch, and no padding.
+    padding. Reports if the words change the prediction without the padding and hardly at all with it, or if the
+    prediction is NaN without padding; and if the mask that a layer of PyTorch's attention is given leaves out
+    every word of the batch, and no padding.
 
     ## Why it is bad
     A recurrent net that is asked for its last output has read all of the padding since the last word, and has
@@ -43,11 +43,12 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     The six rows with the most padding, of at least four with some. Replacing the words, but for the first, changes
-    the answer by less than a fiftieth of what it does without the padding. A mean over all positions leaves the
-    words their share of the row, and a model that has learned to carry them over the padding is not reported.
+    the prediction by less than a fiftieth of what it does without the padding. A mean over all positions leaves
+    the words their share of the row, and a model that has learned to carry them over the padding is not reported.
 
     ## Known problems
-    One answer for each row is needed. Padding in front is not looked for: the words come last, and are remembered.
+    One prediction for each row is needed. Padding in front is not looked for: the words come last, and are
+    remembered.
 
     ## Sources
     The documentation of `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and of
@@ -59,7 +60,7 @@ class PaddingAttended(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare what the words do to the answer with the padding and without it."""
+        """Compare what the words do to the prediction with the padding and without it."""
         padding = dependence.padding
         if padding is None:
             raise NotApplicable(dependence.why_not.get("padding", "needs an input that is padded"))
@@ -85,10 +86,9 @@ class PaddingAttended(Rule):
             )
         if padding.fails == padding.rows:
             return self.found(
-                f"Without its padding, each of {padding.rows} rows of {shown} gets an answer of NaN; with it the "
-                "answer "
-                "is finite. The mask hides the words and shows the padding: in PyTorch's attention, True in a "
-                "padding mask means to leave out.",
+                f"Without its padding, each of {padding.rows} rows of {shown} gets a prediction of NaN; with it "
+                "the prediction is finite. The mask hides the words and shows the padding: in PyTorch's "
+                "attention, True in a padding mask means to leave out.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",
@@ -98,8 +98,8 @@ class PaddingAttended(Rule):
         return self.found(
             f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
             "words "
-            f"changes the answer by {padding.with_padding:.2g}; without their padding by {padding.without:.2g}. "
-            "The model reads the padding, and the words hardly matter.",
+            f"changes the prediction by {padding.with_padding:.2g}; without their padding by "
+            f"{padding.without:.2g}. The model reads the padding, and the words hardly matter.",
             fix=(
                 "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
                 "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the recurrent "

@@ -14,7 +14,7 @@ ROUNDS = 2  # of passes without gradients, between steps
 SELDOM = 0.2  # rounds per step; passes that belong to training, as for pseudo-labels, come with every step
 MOSTLY = 0.9  # of the passes without gradients
 NAMED = 3
-LEAST = 1e-4  # of the answers' spread: a change that rounding does not explain
+LEAST = 1e-4  # of the predictions' spread: a change that rounding does not explain
 MUCH = 0.05  # of it: a change that a metric shows
 
 
@@ -58,13 +58,13 @@ class TrainModeEvaluation(Rule):
     mode. All limits are ours.
 
     Functional dropout counts if it is called without its argument `training`, or with one that is true in
-    evaluation mode, and changes the answers. A warning if the argument is left out, and passes in evaluation mode
-    were made, each with another input; otherwise a note. `training=True`, written out, is taken for intended,
+    evaluation mode, and changes the predictions. A warning if the argument is left out, and passes in evaluation
+    mode were made, each with another input; otherwise a note. `training=True`, written out, is taken for intended,
     and so is dropout of the model's own inputs, as a denoising autoencoder has it.
 
     A random first state counts if it is drawn and not computed, as in `torch.randn(layers, batch, hidden)`. A
-    warning if a loss is seen to compare the answers with a target, and another draw changes one by more than 5%
-    of the spread of the answers over the examples; otherwise a note, for a generator draws its noise so.
+    warning if a loss is seen to compare the predictions with a target, and another draw changes one by more than
+    5% of the spread of the predictions over the examples; otherwise a note, for a generator draws its noise so.
 
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty; as the same inputs pass
@@ -131,7 +131,7 @@ class TrainModeEvaluation(Rule):
         certain = bool(untold) and evaluated and no_grad.repeated_in_evaluation is False
         return self.found(
             f"In evaluation mode{passes} the model still drops {one.rate:.0%} at `{one.function}`"
-            f"{f' and {others} more' if others else ''}: the same inputs give answers that differ by up to "
+            f"{f' and {others} more' if others else ''}: the same inputs give predictions that differ by up to "
             f"{dependence.noise:.2g} from call to call. {_why(one)}",
             fix=_FIXES.get(one.function, f"F.{one.function}(x, p, training=self.training), or an nn.Dropout"),
             evidence={
@@ -155,8 +155,8 @@ class TrainModeEvaluation(Rule):
         certain = drawn.has_target and drawn.change > MUCH * drawn.spread
         return self.found(
             f"The first state of {drawn.layer} is drawn by `{drawn.function}` in each forward pass, in evaluation "
-            f"mode, too: the same inputs give answers that differ by up to {drawn.change:.2g} from call to call, "
-            f"while those to different examples have a standard deviation of {drawn.spread:.2g}.",
+            f"mode, too: the same inputs give predictions that differ by up to {drawn.change:.2g} from call to "
+            f"call, while those to different examples have a standard deviation of {drawn.spread:.2g}.",
             fix="torch.zeros(num_layers, batch, hidden)  # or give the layer no state: zeros are the default",
             evidence=vars(drawn),
             severity="warning" if certain else "note",

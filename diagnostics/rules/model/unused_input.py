@@ -10,11 +10,12 @@ from diagnostics.text.join import listed
 
 
 class UnusedInput(Rule):
-    """An input of the model changes no answer.
+    """An input of the model changes no prediction.
 
     ## What it does
     Runs a copy of the model on a few examples of one batch, and replaces each input alone by that of other
-    examples. An input that changes no bit of any answer is tried again in training mode, and with other weights.
+    examples. An input that changes no bit of any prediction is tried again in training mode, and with other
+    weights.
 
     ## Why it is bad
     The model is given something to learn from and cannot use it: a variable written twice in a `concat`, a mask
@@ -37,7 +38,7 @@ class UnusedInput(Rule):
     ## Thresholds
     None: not one bit may change, and at least one other input must matter. An input of which the first example
     alone is used must change no bit either, where that of all others is replaced. Of a recurrent net that reads
-    forward, and gives one answer for a sequence of 4 steps or more, the same is tried with all steps but the
+    forward, and gives one prediction for a sequence of 4 steps or more, the same is tried with all steps but the
     first, and with all but the last.
 
     ## Known problems
@@ -54,14 +55,14 @@ class UnusedInput(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare the answers before and after each input was replaced."""
+        """Compare the predictions before and after each input was replaced."""
         changes = dependence.inputs
         if len(changes) < 2:
             raise NotApplicable(dependence.why_not.get("inputs", "needs two inputs that differ between examples"))
         unused = [name for name, change in changes.items() if change == 0]
         used = {name: change for name, change in changes.items() if name not in unused}
         if not used:
-            raise NotApplicable("needs an input that changes an answer")
+            raise NotApplicable("needs an input that changes a prediction")
         if not unused and dependence.of_first:
             return self._of_first(dependence.of_first)
         if not unused:
@@ -69,25 +70,25 @@ class UnusedInput(Rule):
         names = listed([_named(name) for name in unused])
         most = max(used, key=lambda name: used[name])
         return self.found(
-            f"No answer depends on the model's {'input' if len(unused) == 1 else 'inputs'} {names}: with that of "
-            f"other examples in its place every bit of the answers stays the same, while replacing {_named(most)} "
-            f"changes them by {used[most]:.2g}. Look for a variable that is used twice, or never.",
+            f"No prediction depends on the model's {'input' if len(unused) == 1 else 'inputs'} {names}: with "
+            "that of other examples in its place every bit of the predictions stays the same, while replacing "
+            f"{_named(most)} changes them by {used[most]:.2g}. Look for a variable that is used twice, or never.",
             fix=f"use {names} in the model, or take {'it' if len(unused) == 1 else 'them'} out of its arguments",
             evidence={"unused": unused, "changes": dict(changes)},
         )
 
     @check
     def from_steps(self, dependence: DependenceFacts) -> Finding | None:
-        """Look for a model that reads a sequence and answers by its first step, or by its last."""
+        """Look for a model that reads a sequence and predicts from its first step, or from its last."""
         steps = dependence.first_step_of
         if dependence.mixing is not None:
             return None  # a layer that runs along the batch has no other step to remember
         if steps is None:
             return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(
-            f"The model reads sequences of {steps} steps with a layer that goes forward, and its answers depend "
-            "on the first step alone: replacing all later ones changes no bit of any answer. The output at the "
-            "first step is taken, before the layer has seen the others.",
+            f"The model reads sequences of {steps} steps with a layer that goes forward, and its predictions "
+            "depend on the first step alone: replacing all later ones changes no bit of any prediction. The "
+            "output at the first step is taken, before the layer has seen the others.",
             fix=(
                 "out[:, -1] with batch_first=True, out[-1] without, or the layer's last hidden state: h[-1]",
                 "of padded sequences the output at the last step of each: pack_padded_sequence, and h[-1]",
@@ -97,9 +98,9 @@ class UnusedInput(Rule):
 
     def _of_last(self, steps: int) -> Finding:
         return self.found(
-            f"The model reads sequences of {steps} steps, and its answers depend on the last step alone: "
-            "replacing all earlier ones changes no bit of any answer. A hidden state that is recreated at each "
-            "step, or left out of the call, forgets the steps before.",
+            f"The model reads sequences of {steps} steps, and its predictions depend on the last step alone: "
+            "replacing all earlier ones changes no bit of any prediction. A hidden state that is recreated at "
+            "each step, or left out of the call, forgets the steps before.",
             fix=(
                 "h = cell(x[:, t], h)  # with h set to zeros once, before the loop",
                 "out, state = rnn(x[:, t : t + 1], state)",
@@ -112,7 +113,7 @@ class UnusedInput(Rule):
         one = len(names) == 1
         return self.found(
             f"Of the model's {'input' if one else 'inputs'} {shown} only the first example of a batch is used: "
-            "replacing it for all others changes no bit of any answer. It is broadcast against the batch, and "
+            "replacing it for all others changes no bit of any prediction. It is broadcast against the batch, and "
             "each example is given that of another.",
             fix=f"look for {shown}[:1], [0] or an expand() in the model, and use the value of each example",
             evidence={"of_first": list(names)},

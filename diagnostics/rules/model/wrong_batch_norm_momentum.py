@@ -13,8 +13,8 @@ from diagnostics.text.join import count_of, listed
 STEPS = 20  # of a run: the statistics of a shorter one are far from those of the data in any case
 LATEST = 0.9  # from which on a batch outweighs all before it: PyTorch's default is 0.1
 EXAMPLES = 100  # of an evaluation, and of sampled training batches
-GAP = 0.15  # of right answers between training and evaluation, with two standard errors
-OTHERWISE = 0.4  # of the answers: other classes than late in training; chance and other rows make less
+GAP = 0.15  # of right predictions between training and evaluation, with two standard errors
+OTHERWISE = 0.4  # of the predictions: other classes than late in training; chance and other rows make less
 SHOWN = 3  # layers named in the message
 
 
@@ -23,7 +23,7 @@ class WrongBatchNormMomentum(Rule):
 
     ## What it does
     Looks at the momentum of each batch norm that was in training mode, and whether its running mean and variance
-    have ever moved. Compares the answers in training with those in evaluation.
+    have ever moved. Compares the predictions in training with those in evaluation.
 
     ## Why it is bad
     In training, batch norm takes mean and variance of the batch; in evaluation, the running ones. PyTorch's
@@ -45,8 +45,8 @@ class WrongBatchNormMomentum(Rule):
     ## Thresholds
     At least 20 steps. A momentum of exactly 0 is reported if the statistics are those that a layer is made with,
     and one of 0.9 or more: as a warning if, in the second half of the run and of 100 examples or more on both
-    sides, the share of right answers in evaluation is 15 points lower than in training, beyond two standard
-    errors, or if 40% of the answers are other classes than in training; else as a note. The numbers are ours.
+    sides, the share of right predictions in evaluation is 15 points lower than in training, beyond two standard
+    errors, or if 40% of the predictions are other classes than in training; else as a note. The numbers are ours.
 
     In Keras a momentum of exactly 1 is reported if the statistics are those that a layer is made with.
 
@@ -138,7 +138,7 @@ def _of(norms: BatchNormFacts, chosen: np.ndarray) -> list[str]:
 
 
 def _shares(answers: PredictionFacts) -> tuple[float, float, float] | None:
-    """Return the shares of right answers, in the second half of the run, and two standard errors."""
+    """Return the shares of right predictions, in the second half of the run, and two standard errors."""
     right = answers.evaluation_right
     if right is None or not len(right) or not len(answers.steps):
         return None
@@ -159,11 +159,11 @@ def _is_worse(shares: tuple[float, float, float] | None) -> bool:
 def _told(shares: tuple[float, float, float] | None) -> str:
     if shares is None:
         return ""
-    return f" In training {shares[0]:.0%} of the answers are right, in evaluation {shares[1]:.0%}."
+    return f" In training {shares[0]:.0%} of the predictions are right, in evaluation {shares[1]:.0%}."
 
 
 def _answers_differ(answers: PredictionFacts) -> bool:
-    """Whether the classes are answered in other shares than late in training, whatever the labels are."""
+    """Whether the classes are predicted in other shares than late in training, whatever the labels are."""
     if not len(answers.steps) or not len(answers.evaluation_steps):
         return False
     late = answers.answers[answers.steps >= answers.steps[-1] / 2].sum(axis=0)

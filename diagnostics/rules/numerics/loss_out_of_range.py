@@ -48,7 +48,8 @@ class LossOutOfRange(Rule):
     ## Why it is bad
     These losses are distances, and 0 is their minimum. A negative value means that an argument is not what the
     function takes it for: targets of binary cross entropy beyond 0 to 1, probabilities where `kl_div` reads
-    log-probabilities. Such a loss has no minimum at the right answer. It falls, and the model does not get better.
+    log-probabilities. Such a loss has no minimum at the right prediction. It falls, and the model does not get
+    better.
 
     ## Example
     ```python

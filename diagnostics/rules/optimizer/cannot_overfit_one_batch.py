@@ -120,7 +120,7 @@ def _num_labels(batch: BatchFacts) -> int:
 
 
 def _least(loss: LossFacts, batch: BatchFacts) -> float:
-    """Return the loss of right answers as a share of the best constant one's: above 0 where targets are soft."""
+    """Return right predictions' loss as a share of the best constant one's: above 0 where targets are soft."""
     targets = batch.labels
     if loss.kind != "binary_cross_entropy" or targets is None or targets.dtype.kind != "f" or not targets.size:
         return 0.0

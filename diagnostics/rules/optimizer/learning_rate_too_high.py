@@ -68,9 +68,9 @@ class LearningRateTooHigh(Rule):
     `loss-plateau` and `loss-oscillation` as well. If gradients are never zeroed, that is the cause, and this rule
     reports nothing.
 
-    A whole run of at least 100 steps that ended no better than a constant answer is reported if one step changed
-    the layers by more than their norm (the median), and a linear or radial fit shows that there is something to
-    learn: later updates may be small, because large weights have saturated the units, or killed them.
+    A whole run of at least 100 steps that ended no better than a constant prediction is reported if one step
+    changed the layers by more than their norm (the median), and a linear or radial fit shows that there is
+    something to learn: later updates may be small, because large weights have saturated the units, or killed them.
 
     ## Known problems
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. Not

@@ -52,13 +52,14 @@ class LearningRateTooLow(Rule):
     weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The rule of thumb for
     training from scratch is 1e-3.
 
-    A whole run of at least 100 steps that ended no better than a constant answer is reported if all its steps
+    A whole run of at least 100 steps that ended no better than a constant prediction is reported if all its steps
     together could move the weights by less than 10% of their norm, a rate at least 10 times as large passes that
     trial, and a linear or radial fit shows that there is something to learn.
 
     A run of at least 50 steps whose rate never fell and still rose at its end, by 5% or more in its last third, is
-    reported if it got to half of the schedule's full rate at most, ended no better than a constant answer, within
-    3%, and even steps as large as its largest could together move the weights by less than 10% of their norm.
+    reported if it got to half of the schedule's full rate at most, ended no better than a constant prediction,
+    within 3%, and even steps as large as its largest could together move the weights by less than 10% of their
+    norm.
 
     Such a run is also reported, whatever its loss, if its rate rose only now and then, two times or more and with
     at least 5 steps in between, and ended at a tenth of the full rate at most: the schedule counts batches, and is

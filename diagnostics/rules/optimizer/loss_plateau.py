@@ -35,9 +35,9 @@ class LossPlateau(Rule):
     Checks the last third of a trial at the user's own learning rate, on a copy of the model and one batch: is the
     loss that of a constant prediction, without a trend? And did another rate get well below it? In a watched run
     it compares the cross entropy of the predictions at the sampled steps with the entropy of their labels. Of any
-    loss it asks whether it is one and the same number in the end, though each batch holds other rows: then the
-    answers have collapsed, as those of a triplet loss at its margin, and no gradient is left. Where the scores of
-    a cross entropy are cosines times a constant, it computes how low the loss can fall at all.
+    loss it asks whether it is the same number throughout the end, though each batch holds other rows: then the
+    predictions have collapsed, as those of a triplet loss at its margin, and no gradient is left. Where the scores
+    of a cross entropy are cosines times a constant, it computes how low the loss can fall at all.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned the class frequencies, and nothing else. The first
@@ -193,7 +193,7 @@ class LossPlateau(Rule):
         return self.found(
             f"In the last {len(last)} steps that were kept the loss is {value:.5g}, and nothing else, although "
             "each batch holds other rows. Neither inputs nor targets change it any more: the model gives the same "
-            "answer to all, and there is no gradient that could part them.",
+            "prediction for all, and there is no gradient that could part them.",
             fix=(
                 "look for the layer after which all rows are alike: a relu that is 0 for every row, a sigmoid at "
                 "its bound, a clip",

@@ -18,18 +18,18 @@ from diagnostics.rules.shared.update_size import fastest_moved, largest_update, 
 from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third
 from diagnostics.text.join import listed
 
-LATE = 0.5  # of the run, whose sampled steps are compared with the constant answer
+LATE = 0.5  # of the run, whose sampled steps are compared with the constant prediction
 SAMPLES = 3  # of those steps
-CHANCE = 2.0  # standard errors of the constant answer's loss, by which sampled batches may be harder
+CHANCE = 2.0  # standard errors of the constant prediction's loss, by which sampled batches may be harder
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
 STAYED = 0.05  # of the weights' norm, if all steps had one direction: longer by a few epochs, and it stays there
-ABOVE, MANY = 1.1, 200  # of the constant answer's loss, and steps: a run that has not come to it in so many
+ABOVE, MANY = 1.1, 200  # of the constant prediction's loss, and steps: a run that has not come to it in so many
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
 
-FAR = 2.0  # of the constant answer's squared error: the output has not even come to the mean of its targets
+FAR = 2.0  # of the constant prediction's squared error: the output has not even come to the mean of its targets
 STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics, with Keras' momentum of 0.99, are right
 
-HARDLY, HALF, STEPS_OF_SEVERAL = 0.95, 0.5, 300  # of a constant answer's error; steps, beside another output
+HARDLY, HALF, STEPS_OF_SEVERAL = 0.95, 0.5, 300  # of a constant prediction's error; steps, beside another output
 
 NEAR_MARGIN = 0.2  # of the margin, in each step: triplets that still differ scatter more
 
@@ -66,22 +66,22 @@ EXCLUDES: Final = {
 
 
 class NotLearning(Rule):
-    """The run ends no better than a constant answer, and no other rule says why.
+    """The run ends no better than a constant prediction, and no other rule says why.
 
     ## What it does
-    Compares the losses of the second half of a run with what the best constant answer would have cost on the same
-    batches. The targets are recovered from the gradient of the output, and only where the loss that follows is the
-    one that the script differentiated. If the run is no better, a linear and a radial fit are made to some of its
-    rows: do these learn what the model did not?
+    Compares the losses of the second half of a run with what the best constant prediction would have cost on the
+    same batches. The targets are recovered from the gradient of the output, and only where the loss that follows
+    is the one that the script differentiated. If the run is no better, a linear and a radial fit are made to some
+    of its rows: do these learn what the model did not?
 
     A loss of triplets (`triplet_margin_loss`) is compared with its margin, which it is for equal embeddings: they
     end there, or just above, also where positives and negatives are given in the other order.
 
     Where a loss has several outputs, or penalties on the weights, its value does not tell. Then the trained model
-    is asked again about training rows, and each output's answers are compared with a constant one.
+    is asked again about training rows, and each output's predictions are compared with a constant one.
 
     ## Why it is bad
-    The first steps bring any model down to the constant answer, the mean of the targets or the shares of the
+    The first steps bring any model down to the constant prediction, the mean of the targets or the shares of the
     classes, and look like learning. A run that ends there has learned nothing from its inputs.
 
     ## Example
@@ -101,15 +101,15 @@ class NotLearning(Rule):
     ## Thresholds
     At least 100 steps, a learning rate that has stopped rising, a script that ended by itself, and a model that is
     not trained in turn with another. The losses of the last third, and those of the sampled steps of the second
-    half, must be at least 97% of the constant answer's; the former may be lower by two standard errors of what the
-    sampled batches give. A warning needs proof that there is something to learn: a fit to half of the sampled rows
-    has at most 70% of the constant answer's error on the other half (of classes, also less by five standard
-    errors). Otherwise it is a note, as is a loss that was still falling, unless it ended above the constant
-    answer's, and either 10% above it after 200 steps or more, or after steps that together can have moved the
-    fastest third of the layers by 5% at most; or unless the inputs show what they have lost: each row of 3 to 64
-    columns was standardised by itself, or a number for missing ones is 100 standard deviations from all others.
-    Of several outputs one counts from 95% on, after 300 steps, if a simple fit leaves half of the error at most,
-    and another output has come to half of its own. The numbers are ours.
+    half, must be at least 97% of the constant prediction's; the former may be lower by two standard errors of what
+    the sampled batches give. A warning needs proof that there is something to learn: a fit to half of the sampled
+    rows has at most 70% of the constant prediction's error on the other half (of classes, also less by five
+    standard errors). Otherwise it is a note, as is a loss that was still falling, unless it ended above the
+    constant prediction's, and either 10% above it after 200 steps or more, or after steps that together can have
+    moved the fastest third of the layers by 5% at most; or unless the inputs show what they have lost: each row of
+    3 to 64 columns was standardised by itself, or a number for missing ones is 100 standard deviations from all
+    others. Of several outputs one counts from 95% on, after 300 steps, if a simple fit leaves half of the error at
+    most, and another output has come to half of its own. The numbers are ours.
 
     ## Known problems
     Labels of pure noise, as in a control experiment, end here rightly and get the note. What only a deep model can
@@ -134,7 +134,7 @@ class NotLearning(Rule):
         updates: UpdateHistory | None = None,
         clips: ClipFacts | None = None,
     ) -> Finding | None:
-        """Compare the end of the run with the constant answer."""
+        """Compare the end of the run with the constant prediction."""
         if steps.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
         if not verdicts.complete:
@@ -189,7 +189,7 @@ class NotLearning(Rule):
 
     @check
     def from_answers(self, answers: FinalAnswers) -> Finding | None:
-        """Compare the trained model's answers, output by output, with a constant one."""
+        """Compare the trained model's predictions, output by output, with a constant one."""
         least = STEPS_OF_STATISTICS if answers.keeps_statistics else STEPS
         if answers.steps < least:
             raise NotApplicable(f"needs {least} steps")
@@ -201,15 +201,15 @@ class NotLearning(Rule):
         far = worst.kind == "mean_squared_error" and worst.error >= FAR * worst.constant_error
         low, high = worst.answers
         reason = (
-            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the answers run from "
+            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the predictions run from "
             f"{low:,.6g} to {high:,.6g}: the output has not even come to their mean."
             if far
             else _evidence(worst.fit, falling=False)
         )
         return self.found(
             f"After {answers.steps:,} steps {_called(worst, answers)} {_how_much(worst)} better than a constant "
-            f"answer: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, and one and "
-            f"the same answer for all would score {worst.constant_error:.4g}. {reason}",
+            f"prediction: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, "
+            f"that of a constant prediction {worst.constant_error:.4g}. {reason}",
             fix=_of_scale(answers) if far else PENALTY if len(answers.outputs) == 1 else SHARED,
             severity=None if far or is_learnable(worst.fit) else "note",
             evidence={

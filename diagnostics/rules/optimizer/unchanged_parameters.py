@@ -153,7 +153,7 @@ ZERO = (
 )
 OF_ZERO = (
     "let one of two factors start at random: a product of two matrices of zeros passes no gradient to either",
-    "look for units that are all dead, and for a loss that is 0 or constant whatever the answer",
+    "look for units that are all dead, and for a loss that is 0 or constant whatever the prediction",
 )
 
 

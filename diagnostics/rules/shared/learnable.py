@@ -6,12 +6,12 @@ import math
 
 from diagnostics.facts.course import SimpleFit
 
-LEARNABLE = 0.7  # of the constant answer's error on rows that the fit was not given
-ERRORS = 5.0  # standard errors, of a share of wrong answers: the better of several fits is chosen
+LEARNABLE = 0.7  # of the constant prediction's error on rows that the fit was not given
+ERRORS = 5.0  # standard errors, of a share of wrong predictions: the better of several fits is chosen
 
 
 def is_learnable(fit: SimpleFit | None) -> bool:
-    """Whether the fit predicts other rows clearly better than a constant answer; False if there is none."""
+    """Whether the fit predicts other rows clearly better than a constant prediction; False if there is none."""
     if fit is None or fit.constant_error <= 0 or fit.error > LEARNABLE * fit.constant_error:
         return False
     by_chance = fit.constant_error * (1 - fit.constant_error) / fit.predicted

@@ -1,4 +1,4 @@
-"""How a whole run ended, for the rules that compare that with a constant answer."""
+"""How a whole run ended, for the rules that compare that with a constant prediction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diagnostics.facts.course import Verdicts
 from diagnostics.facts.training import LossHistory, StepHistory
 
 STEPS = 100  # of a run that is judged when it is over
-NO_BETTER = 0.97  # of the constant answer's loss: the mean of so many batches hardly varies by more
+NO_BETTER = 0.97  # of the constant prediction's loss: the mean of so many batches hardly varies by more
 
 
 def check_whole(steps: StepHistory, verdicts: Verdicts) -> None:

@@ -42,7 +42,7 @@ def test_softmax_over_the_batch_is_named():
     stage, found = looked_at(classifier(layers.Dense(3), layers.Softmax(axis=0)), X, LABELS)
     assert stage.status == "passed"
     assert found["examples-mixed"].severity == "error"
-    assert "The answers sum to 1 over the batch" in found["examples-mixed"].message
+    assert "The predictions sum to 1 over the batch" in found["examples-mixed"].message
     assert found["examples-mixed"].fix == "keras.ops.softmax(x, axis=-1)  # over the classes of each example"
 
 
@@ -81,7 +81,7 @@ def segments(loss):
 def test_a_score_that_is_minimised_is_named():
     _, found = looked_at(segments(score), MASKS + 0.1, MASKS)
     assert found["inverted-loss"].severity == "warning"
-    assert found["inverted-loss"].message.startswith("The loss score is higher for right answers")
+    assert found["inverted-loss"].message.startswith("The loss score is higher for right predictions")
 
 
 @pytest.mark.parametrize("loss", [opposite, "mse", lambda y, p: keras.ops.mean(keras.ops.abs(y - p))])

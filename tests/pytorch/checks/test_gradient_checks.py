@@ -387,7 +387,7 @@ class TestThroughTime:
             ("2 time 4", {"at_least": 2}, "expected a share"),
             ("2 time 4", {"output": 3}, "was given an int as output"),
             ("2 time 4", {"output": lambda out: 3}, "returned an int. It takes a function that picks"),
-            ("2 time 4", {"output": lambda out: out.detach()}, "got an answer without a gradient"),
+            ("2 time 4", {"output": lambda out: out.detach()}, "got an output without a gradient"),
             (lambda length: torch.ones(2, length, 4, dtype=torch.long), {}, "and that raised"),
         ],
     )

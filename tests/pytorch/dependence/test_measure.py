@@ -81,7 +81,7 @@ class TestExamples:
         near = torch.rand(32, 32)
         facts = of_rows(Lambda(lambda x, layer: near @ layer(x), nn.Linear(4, 3)), 4)
         assert facts.change is None
-        assert facts.why_not["examples"] == "a part of the batch does not give that part of the answers"
+        assert facts.why_not["examples"] == "a part of the batch does not give that part of the predictions"
 
     def test_where_positions_look_like_examples_it_is_not_judged(self):
         model = Lambda(lambda x, rnn: rnn(x)[0], nn.GRU(4, 3))

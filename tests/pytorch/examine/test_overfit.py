@@ -152,7 +152,7 @@ STOPS = {
     answers_divided_away: (1, "Even a single example"),
     answers_cut_off_at_zero: (1, "Even a single example"),
     rounded_states: (5, "inputs cut off or rounded"),
-    answers_averaged_over_the_batch: (2, "One constant answer"),
+    answers_averaged_over_the_batch: (2, "One constant prediction"),
     labels_that_contradict_each_other: (5, "labels contradict each other"),
     no_activation_between_layers: (16, "the capacity of the model"),
 }

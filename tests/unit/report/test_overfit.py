@@ -64,8 +64,8 @@ class TestPointsTo:
         ("last", "words"),
         [
             (trial(1, "not learned"), "Even a single example is not learned."),
-            (trial(2, "not learned", run(0.7, learned=False, output_spread=0.0)), "The answers to all 2 examples"),
-            (trial(2, "not learned", run(0.7, learned=False, output_spread=0.1)), "One constant answer is all"),
+            (trial(2, "not learned", run(0.7, learned=False, output_spread=0.0)), "The predictions for all 2"),
+            (trial(2, "not learned", run(0.7, learned=False, output_spread=0.1)), "One constant prediction"),
             (trial(5, "not learned", contradictions=2, equal_inputs=3), "The labels contradict each other: 2 of"),
             (trial(5, "not learned"), "Fewer examples are learned."),
             (trial(32, "not learned", whole=True), "A few examples are learned, the batch is not."),

@@ -100,7 +100,7 @@ class TestOfAScript:
     )
     def test_a_second_look_that_was_too_short_is_to_take_longer(self, detail, told):
         looked = StageResult("second look", "not judged", detail)
-        said = self.said(stages=(looked,), examples_mixed="needs what the answers depend on")
+        said = self.said(stages=(looked,), examples_mixed="needs what the predictions depend on")
         assert said == told
 
     def test_what_was_found_comes_first(self):

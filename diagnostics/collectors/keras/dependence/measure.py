@@ -132,9 +132,9 @@ def _parts(subject: KerasSubject) -> _Parts:
     axes = [axis for axis, pair in enumerate(zip(one, other, strict=False)) if pair == (sizes[0], sizes[1])]
     same = [axis for axis, pair in enumerate(zip(one, other, strict=False)) if pair[0] == pair[1]]
     if len(one) != len(other) or len(axes) != 1 or len(same) != len(one) - 1:
-        raise Unclear("a part of the batch does not give that part of the answers")
+        raise Unclear("a part of the batch does not give that part of the predictions")
     if subject.ask(_rows(subject, np.arange(sizes[0]))).change(answers[0]) != 0:
-        raise Unclear("the answers are random in inference mode")
+        raise Unclear("the predictions are random in inference mode")
     return _Parts((sizes[0], sizes[1]), (answers[0], answers[1]), axes[0], (reshapes[0], reshapes[1]))
 
 
@@ -148,18 +148,18 @@ def _compare_examples(subject: KerasSubject, parts: _Parts) -> DependenceFacts:
     size, before = parts.sizes[0], parts.answers[0].main
     first, change = _rows(subject, np.arange(size)), 0.0
     if not np.isfinite(before).all():
-        raise Unclear("the answers are not finite")
+        raise Unclear("the predictions are not finite")
     for kept in (0, size - 1):
         inputs = _rows(subject, _replaced(subject, size, kept))
         if all(np.array_equal(inputs[name], first[name]) for name in first):
             raise Unclear("the examples of the batch are all alike")
         after = subject.ask(inputs).main
         if after.shape != before.shape:
-            raise Unclear("the shape of the answers depends on the values of the inputs")
+            raise Unclear("the shape of the predictions depends on the values of the inputs")
         difference = np.abs(after.take(kept, parts.axis) - before.take(kept, parts.axis))
         change = max(change, float(difference.max()))
     if math.isnan(change):
-        raise Unclear("the answers are not finite")
+        raise Unclear("the predictions are not finite")
     mixing = _mixing(subject, parts)
     return DependenceFacts(
         examples=_whole(subject),
@@ -246,7 +246,7 @@ def _compare_inputs(subject: KerasSubject, parts: _Parts) -> dict[str, float]:
         else:
             del changes[name]
     if subject.adds_losses or not _has_plain_loss(subject.model):
-        raise Unclear("the model has a loss of its own, which may use what the answers do not")
+        raise Unclear("the model has a loss of its own, which may use what the predictions do not")
     return changes
 
 
@@ -291,10 +291,10 @@ def _compare_future(subject: KerasSubject) -> FutureFacts:
     if summaries:
         raise Unclear(f"{summaries[0]} sums up a text, as an autoencoder does, which may read all of it")
     if subject.ask(inputs).change(first) != 0:
-        raise Unclear("the answers are random in inference mode")
+        raise Unclear("the predictions are random in inference mode")
     before = first.main
     if before.ndim != 3 or before.shape[:2] != (rows, length) or first.others or subject.adds_losses:
-        raise Unclear("it gives no single answer for each position")
+        raise Unclear("it gives no single prediction for each position")
     predicted = np.flatnonzero(counted[:rows].all(0)).tolist()
     if not predicted:
         raise Unclear("the loss leaves out a part of each position")
@@ -307,7 +307,7 @@ def _compare_future(subject: KerasSubject) -> FutureFacts:
         changes.append((float(np.abs(after[:, position] - before[:, position]).max()), position))
     change, position = max(changes)
     if not np.isfinite(before).all() or math.isnan(change):
-        raise Unclear("the answers are not finite")
+        raise Unclear("the predictions are not finite")
     spread = float(np.sqrt(np.square(before.reshape(rows * length, -1).std(0)).mean()))
     return FutureFacts(change, spread, position, length, name)
 

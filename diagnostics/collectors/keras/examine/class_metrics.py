@@ -72,7 +72,7 @@ def _answers(target: Array, outputs: tuple[int, ...]) -> tuple[Array, Array]:
         return target, np.where(target == 1, SURE, (1 - SURE) / (width - 1))
     if width == 1 and target.size == int(np.prod(outputs)) and bool(((target == 0) | (target == 1)).all()):
         return target, np.where(target == 1, SURE, 1 - SURE)
-    raise CannotJudge("needs targets that are 0 or 1, in the shape of the answers")
+    raise CannotJudge("needs targets that are 0 or 1, in the shape of the predictions")
 
 
 def _score(metric: Any, target: Array, answers: Array) -> float:

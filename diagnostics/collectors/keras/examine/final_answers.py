@@ -25,7 +25,7 @@ from diagnostics.facts.pipeline import LossKind
 ROWS, BYTES, SECONDS = 512, 8 * 2**20, 0.5  # of the data, until the run is over
 PART = 128  # rows at a time
 LEAST = 1e-12  # of a probability
-NEAR = 0.95  # of the constant answer's error: below it no fit is made
+NEAR = 0.95  # of the constant prediction's error: below it no fit is made
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _error(kind: LossKind, values: Array, targets: Array) -> float:
 
 
 def _wanted(loss: Any, targets: Array) -> Wanted | None:
-    """Return what an output should answer; None where it has no loss whose constant answer is known."""
+    """Return what an output should answer; None where it has no loss whose constant prediction is known."""
     kind, targets = kind_of_loss(loss), targets.reshape(len(targets), -1)
     alone = targets.shape[1] == 1
     if kind == "cross_entropy" and expects_indices(loss):

@@ -86,7 +86,7 @@ class TorchPositions:
                 )
             if not answer.requires_grad:
                 raise InvalidInput(
-                    "through_time() got an answer without a gradient: the model detaches it, or runs under "
+                    "through_time() got an output without a gradient: the model detaches it, or runs under "
                     "no_grad."
                 )
             (gradient,) = torch.autograd.grad((answer * weights).sum(), leaves[:1], allow_unused=True)
@@ -117,7 +117,7 @@ class TorchPositions:
         if found is None:
             raise InvalidInput(
                 f"through_time() found no float tensor in what the model returned, {what(outputs)}. Pass output=, "
-                "a function that picks the answer."
+                "a function that picks the prediction."
             )
         return found[:, -1] if found.ndim > 2 and found.shape[1] == length else found
 

@@ -60,7 +60,7 @@ def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
         return (), 0.0
     change = largest_change(first, subject.ask(subject.inputs, seed=1))
     if change != change or change == float("inf"):
-        raise Unclear("the answers are not finite, or of random shape")
+        raise Unclear("the predictions are not finite, or of random shape")
     return tuple(recorder.seen.values()), change
 
 

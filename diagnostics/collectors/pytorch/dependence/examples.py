@@ -54,7 +54,7 @@ def axes(subject: Subject) -> list[Axis]:
     """
     found = [axis for number in (0, 1) if (axis := _try_axis(subject, number)) is not None]
     if not found:
-        raise Unclear("a part of the batch does not give that part of the answers")
+        raise Unclear("a part of the batch does not give that part of the predictions")
     return found
 
 
@@ -66,7 +66,7 @@ def _of_examples(subject: Subject, found: list[Axis]) -> Axis:
         raise Unclear("which axis of the inputs counts the examples cannot be told")
     axis, target = found[0], subject.target
     if target is not None and (not target.ndim or target.shape[0] != axis.whole):
-        raise Unclear("the loss does not compare one answer with one target for each example")
+        raise Unclear("the loss does not compare one prediction with one target for each example")
     if not subject.batch_first and axis.answers[0].main.ndim > 2:
         raise Unclear("whether the first axis counts examples or positions cannot be told")
     return axis
@@ -123,12 +123,12 @@ def compare_examples(subject: Subject, found: list[Axis]) -> DependenceFacts:
             raise Unclear("the examples of the batch are all alike")
         after = subject.ask(inputs).main
         if after.shape != before.shape:
-            raise Unclear("the shape of the answers depends on the values of the inputs")
+            raise Unclear("the shape of the predictions depends on the values of the inputs")
         pair = (answer.select(axis.of_answers, kept) for answer in (before, after))
         one, other = pair
         change = max(change, float((one - other).abs().max()))
     if change != change or not bool(before.isfinite().all()):
-        raise Unclear("the answers are not finite")
+        raise Unclear("the predictions are not finite")
     if not subject.batch_first and subject.target is None and (mixing is None or mixing.kind != "reshape"):
         raise Unclear("the target of the loss is not known, and rows may be parts of one example")
     spread = float(before.std(axis.of_answers).square().mean().sqrt())

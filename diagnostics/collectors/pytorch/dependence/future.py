@@ -50,9 +50,9 @@ def compare_future(subject: Subject) -> FutureFacts:
     again = subject.ask(inputs, seed=1)
     before = _by_position(first.main, rows, length, axis)
     if not torch.equal(first.main, again.main):
-        raise Unclear("the answers are random in evaluation mode")
+        raise Unclear("the predictions are random in evaluation mode")
     if sum(by_position_or_none(t, rows, length, axis) is not None for t in first.others):
-        raise Unclear("it returns several tensors with an answer for each position")
+        raise Unclear("it returns several tensors with a prediction for each position")
     changes = []
     predicted = counted.narrow(1 - axis, 0, rows).all(1 - axis).nonzero().flatten().tolist()
     if not predicted:
@@ -63,7 +63,7 @@ def compare_future(subject: Subject) -> FutureFacts:
         changes.append((change, position))
     change, position = max(changes)
     if change != change or not bool(before.isfinite().all()):
-        raise Unclear("the answers are not finite")
+        raise Unclear("the predictions are not finite")
     spread = float(before.flatten(0, 1).std(0).square().mean().sqrt())
     return FutureFacts(change, spread, position, length, name)
 

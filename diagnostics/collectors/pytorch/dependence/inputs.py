@@ -83,7 +83,7 @@ def compare_steps(subject: Subject, axis: Axis) -> tuple[int | None, int | None]
     if len(named) != 1 or len(first) != 1 or min(length) < LEAST_STEPS:
         raise Unclear(f"needs a single input of {LEAST_STEPS} steps or more")
     if axis.answers[0].main.numel() >= axis.sizes[0] * min(length):
-        raise Unclear("needs one answer for a sequence")
+        raise Unclear("needs one prediction for a sequence")
     (name,), (steps,) = named, length
     others = cut(subject.inputs, axis, replaced(axis), axis.whole)[name]
     alone = [_only(subject, first, name, others, time, step) for step in (0, steps - 1)]

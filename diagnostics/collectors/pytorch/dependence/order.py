@@ -43,7 +43,7 @@ def compare_order(subject: Subject) -> OrderFacts:
     if not seen:
         raise Unclear("no attention between the tokens of a row is seen")
     if not torch.equal(first, subject.ask(inputs, seed=1).main):
-        raise Unclear("the answers are random in evaluation mode")
+        raise Unclear("the predictions are random in evaluation mode")
     if any(_are_positions(t, length) for t in inputs.values()):
         raise Unclear("it is given the positions")
     order = torch.randperm(length, generator=torch.Generator().manual_seed(0))
@@ -58,7 +58,7 @@ def compare_order(subject: Subject) -> OrderFacts:
     answers = first if by_position is None else by_position.index_select(1, order)
     after = after if by_position is None else by_position_or_none(after, rows, length, 1)
     if after is None or after.shape != answers.shape or not bool(first.isfinite().all()):
-        raise Unclear("the answers are not finite, or have another shape")
+        raise Unclear("the predictions are not finite, or have another shape")
     whole = answers.reshape(-1, answers.shape[-1])
     return OrderFacts(
         change=float((after - answers).abs().max()),

@@ -51,9 +51,9 @@ def compare_padding(subject: Subject) -> PaddingFacts:
         one = {name: t[row : row + 1] if t.ndim else t for name, t in subject.inputs.items()}
         first = subject.ask(one).main
         if first.ndim and (first.shape[0] != 1 or padded.width in first.shape[1:]):
-            raise Unclear("it gives no single answer for each row")
+            raise Unclear("it gives no single prediction for each row")
         if not bool(first.isfinite().all()):
-            raise Unclear("the answers are not finite")
+            raise Unclear("the predictions are not finite")
         try:
             cut = subject.ask(_trimmed(one, kept, padded.width)).main
         except OutOfTime:
@@ -62,7 +62,7 @@ def compare_padding(subject: Subject) -> PaddingFacts:
             fails += not bool(subject.ask(_filled(one, padded.name, kept)).main.isfinite().all())
             continue
         if cut.shape != first.shape:
-            raise Unclear("its answers depend on the length in their shape")
+            raise Unclear("its predictions depend on the length in their shape")
         if not bool(cut.isfinite().all()):
             fails += 1
             continue

@@ -63,7 +63,7 @@ class BroadcastLoss(MessageRule):
 
     ## Known problems
     Found only for losses that can be recognised by computing them again, and for differences in the graph of one
-    column of answers with the row of targets that the loader gave, or the other way round. One
+    column of predictions with the row of targets that the loader gave, or the other way round. One
     target that many predictions share on purpose is reported too: expand it to the full shape. Keras' own
     losses reshape (n, 1) and (n,) to match; in Keras the bug needs a custom loss or a longer axis, such as that
     of the steps where a last recurrent layer returns its sequence, or of an image that no layer flattens.
@@ -97,9 +97,10 @@ class BroadcastLoss(MessageRule):
     def _several_answers(self, prediction: tuple[int, ...], target: tuple[int, ...]) -> Finding:
         each = math.prod(prediction[1:])
         return self.found(
-            f"The prediction has shape {prediction} and the target {target}: an example has {each} answers, one "
-            "for each position of its input, and a single target, with which the loss compares all of them. Each "
-            "answer is made from its own position, or from what came before it, and not from the whole input.",
+            f"The prediction has shape {prediction} and the target {target}: an example has {each} predictions, "
+            "one for each position of its input, and a single target, with which the loss compares all of them. "
+            "Each prediction is made from its own position, or from what came before it, and not from the whole "
+            "input.",
             fix={
                 "torch": "pool or flatten the positions before the last layer: x.flatten(1), x.mean(dim=1)",
                 "keras": (
@@ -210,9 +211,9 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
         each = targets // predictions
         return (
             f"{seen} That is {each} targets each: a label for each of {each} positions where the model gives one "
-            "answer for the whole, one-hot rows that were flattened, or an output that was cut.",
+            "prediction for the whole, one-hot rows that were flattened, or an output that was cut.",
             (
-                "a model with an answer for each position, if the labels are of positions",
+                "a model with a prediction for each position, if the labels are of positions",
                 f"target.view(-1, {each}).argmax(1), if they are one-hot",
                 print_both,
             ),
@@ -230,8 +231,8 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
     if len(got) < len(wanted):
         return (
             f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted}, "
-            f"and got {got}: the prediction has an axis more than one answer for each target needs, such as one "
-            "for each step of a sequence.",
+            f"and got {got}: the prediction has an axis more than one prediction for each target needs, such as "
+            "one for each step of a sequence.",
             (
                 "output[:, -1], or output.mean(1), for outputs of shape (batch, steps, classes)",
                 "output.squeeze(1), if that axis has size 1; print(output.shape)",
@@ -259,7 +260,7 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
 
 
 def _shares_its_target(prediction: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether an example has several answers of one number, along axes that its one target lacks."""
+    """Whether an example has several predictions of one number, along axes that its one target lacks."""
     return (
         len(prediction) == len(target) + 1 > 2
         and prediction[-1] == 1

@@ -7,15 +7,15 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.dependence import AnswerLosses
 
-WORSE = 0.1  # of the larger of both losses, by which that of right answers must lie above that of a constant one
+WORSE = 0.1  # of the larger of both losses, by which right predictions must lie above a constant one
 
 
 class InvertedLoss(Rule):
-    """The loss is higher for right answers than for wrong ones: its sign is wrong.
+    """The loss is higher for right predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    Asks a loss that the script wrote itself three times, about rows of a batch: the answers are nearly the
-    targets, or the mean target for every row, or what the trained model answers.
+    Asks a loss that the script wrote itself three times, about rows of a batch: the predictions are nearly the
+    targets, or the mean target for every row, or what the trained model predicts.
 
     ## Why it is bad
     Training makes the loss small, whatever it measures. A score that is to be high (Dice, IoU, a cosine) falls to
@@ -34,11 +34,11 @@ class InvertedLoss(Rule):
     ```
 
     ## Thresholds
-    The loss of right answers lies above that of a constant one by 10% of the larger of the two, and above what the
-    model has reached. An answer has 8 numbers or more: a single one may be a distance, which is to be low for
-    pairs with the label 1; it counts where most targets differ and its correlation with them is -0.5 or less. The
-    targets are masks or images from 0 to 1, or the loss takes no notice of the answers' scale, as a cosine: of
-    others the targets may be costs or advantages. The numbers are ours.
+    The loss of right predictions lies above that of a constant one by 10% of the larger of the two, and above what
+    the model has reached. A prediction has 8 numbers or more: a single one may be a distance, which is to be low
+    for pairs with the label 1; it counts where most targets differ and its correlation with them is -0.5 or less.
+    The targets are masks or images from 0 to 1, or the loss takes no notice of the predictions' scale, as a
+    cosine: of others the targets may be costs or advantages. The numbers are ours.
 
     ## Known problems
     Keras on TensorFlow only, after `fit` or `train_on_batch` under `diagnose run`; one output. A loss whose
@@ -53,17 +53,17 @@ class InvertedLoss(Rule):
 
     @check
     def from_losses(self, losses: AnswerLosses) -> Finding | None:
-        """Compare the loss of right answers with that of a constant one."""
+        """Compare the loss of right predictions with that of a constant one."""
         above = losses.right - losses.constant
         if above <= WORSE * max(abs(losses.right), abs(losses.constant)) or losses.right <= losses.reached:
             return None
         if not losses.in_unit_range and not losses.scale_free:
             return None
         return self.found(
-            f"The loss {losses.name} is higher for right answers than for wrong ones: answers that equal the "
-            f"targets, but for 1%, score {losses.right:.4g}, one and the same answer for every row "
-            f"{losses.constant:.4g}, and the model has reached {losses.reached:.4g}. Training makes the loss "
-            "small, and so the answers wrong.",
+            f"The loss {losses.name} is higher for right predictions than for wrong ones: predictions that equal "
+            f"the targets, but for 1%, score {losses.right:.4g}, a constant prediction {losses.constant:.4g}, "
+            f"and the model has reached {losses.reached:.4g}. Training makes the loss small, and so the "
+            "predictions wrong.",
             fix=(
                 "return 1 - score, or -score, for a score that is to be high",
                 "keras.losses.cosine_similarity has its minus sign already: add nothing, or 1",

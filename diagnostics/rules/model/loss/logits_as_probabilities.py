@@ -163,7 +163,7 @@ class LogitsAsProbabilities(MessageRule):
         return self.found(
             f"The model ends in a sigmoid for each of {classes} classes, but each example has exactly one class, "
             f"and {_named(loss)} reads probabilities that add up to 1 over the classes. "
-            f"{_TRAINED[loss.reads is None]} What the model answers, a sigmoid of each class, does not add up to "
+            f"{_TRAINED[loss.reads is None]} What the model predicts, a sigmoid of each class, does not add up to "
             "1 and is not trained to be its probability.",
             fix={"keras": f'keras.layers.Dense({classes}, activation="softmax")', "torch": SOFTMAX},
             evidence={
@@ -208,7 +208,7 @@ def _named(loss: LossFacts) -> str:
 
 
 def _is_sigmoid_over_classes(loss: LossFacts, outputs: OutputFacts) -> bool:
-    """Whether independent sigmoids answer for exclusive classes, under a loss that does not read logits."""
+    """Whether independent sigmoids predict exclusive classes, under a loss that does not read logits."""
     exclusive = loss.kind == "cross_entropy" and outputs.num_classes is not None and outputs.num_classes > 1
     sigmoid = outputs.last_activation == "sigmoid" and outputs.sums_to_one is False
     return exclusive and sigmoid and loss.reads not in ("logits", "log_probabilities")

@@ -9,17 +9,17 @@ from diagnostics.facts.dependence import TurnedArguments
 
 
 class SwappedLossArguments(Rule):
-    """A loss of the script's own takes the model's answers for the targets, and the targets for the answers.
+    """A loss of the script's own takes the model's predictions for the targets, and the reverse.
 
     ## What it does
-    Reads the names of the arguments of a loss that was given to `compile`. Where the first is named for answers
-    (`y_pred`, `output`) and the second for targets (`y_true`, `labels`), it computes the loss on a batch as Keras
-    calls it, and the other way round.
+    Reads the names of the arguments of a loss that was given to `compile`. Where the first is named for
+    predictions (`y_pred`, `output`) and the second for targets (`y_true`, `labels`), it computes the loss on a
+    batch as Keras calls it, and the other way round.
 
     ## Why it is bad
     Keras calls a loss with the targets first, whatever its arguments are named. A squared difference is the same
     both ways. A cross entropy is not: it then takes the logarithm of the targets, which are 0 or 1, and its
-    gradient is the same however wrong an answer is.
+    gradient is the same however wrong a prediction is.
 
     ## Example
     ```python
@@ -51,10 +51,10 @@ class SwappedLossArguments(Rule):
     def from_names(self, turned: TurnedArguments) -> Finding:
         """Report a loss whose names say the other order."""
         return self.found(
-            f"The loss {turned.name}({turned.first}, {turned.second}) names the model's answers first, and Keras "
-            f"calls it with the targets first: {turned.first} holds the targets, {turned.second} the answers. On "
-            f"a batch the loss is {turned.as_called:.4g}; in the order that the names say it would be "
-            f"{turned.turned:.4g}.",
+            f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, and "
+            f"Keras calls it with the targets first: {turned.first} holds the targets, {turned.second} the "
+            f"predictions. On a batch the loss is {turned.as_called:.4g}; in the order that the names say it "
+            f"would be {turned.turned:.4g}.",
             fix=f"def {turned.name}({turned.second}, {turned.first}):",
             evidence={
                 "loss": turned.name,

@@ -28,10 +28,10 @@ RANGES: Final = {
 
 _OF_ZEROS: Final = {
     "cosine_embedding_loss": "A pair with target 0 costs nothing: only the alike are drawn together, and the loss "
-    "falls to 0 once all answers are the same.",
+    "falls to 0 once all predictions are the same.",
     "hinge_embedding_loss": "A target of 0 counts as both: drawn together and pushed apart at once.",
-    "margin_ranking_loss": "With a target of 0 the loss is the margin, whatever the answers: it has no gradient.",
-    "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the answer: it has no gradient.",
+    "margin_ranking_loss": "With a target of 0 the loss is the margin for any prediction: it has no gradient.",
+    "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the prediction: it has no gradient.",
 }
 
 DISTANCES = ("smooth_l1_loss", "huber_loss", "SmoothL1Loss", "HuberLoss")
@@ -56,7 +56,7 @@ class TargetsOutOfReach(Rule):
     axis, where the targets must be shares of the classes. Heads of a Keras model are judged each with its loss.
 
     ## Why it is bad
-    A sigmoid gives 0 to 1. If the targets are prices from 3 to 103, every answer saturates at 1, where its
+    A sigmoid gives 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1, where its
     gradient is zero: the loss falls for a moment and then stays at the mean squared distance from 1. Binary cross
     entropy is a distance only for targets from 0 to 1; beyond, it has no minimum, falls below 0 and rewards ever
     larger logits. Labels of -1 and 1, and pixels from 0 to 255, do that.
@@ -139,7 +139,7 @@ class TargetsOutOfReach(Rule):
             return self.found(
                 f"The targets of {targets.with_blank:,} of {targets.examples:,} examples hold the index "
                 f"{targets.blank}, which ctc_loss takes for the blank between labels. When an output is decoded, "
-                "blanks are taken out: this label can never be answered.",
+                "blanks are taken out: this label can never be predicted.",
                 fix=(
                     "number the labels from 1, and give the last layer one output more",
                     f"CTCLoss(blank=num_labels)  # an index that no label has, not {targets.blank}",
@@ -164,7 +164,7 @@ class TargetsOutOfReach(Rule):
         if not twice and (rates.made_by not in ("softplus", "relu", "sigmoid") or rates.mean_target >= 1):
             return None
         low = f"The rate is then at least 1, and the targets have a mean of {rates.mean_target:.3g}"
-        effect = "The exponential is taken twice" if twice else f"{low}: the answers go to 0, and stay there"
+        effect = "The exponential is taken twice" if twice else f"{low}: the predictions go to 0, and stay there"
         return self.found(
             f"The output is made by {rates.made_by}, as a rate, and poisson_nll_loss takes it for the logarithm "
             f"of the rate (log_input=True). {effect}.",
@@ -204,13 +204,13 @@ class TargetsOutOfReach(Rule):
         return first_found(several, lambda part: self.from_batch(part.batch, part.outputs, part.loss))
 
     def _single_class(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
-        """Look for categorical cross entropy on a single output, which no answer of the model changes."""
+        """Look for categorical cross entropy on a single output, which no weights change."""
         if outputs.num_classes != 1 or outputs.indexed_labels:
             return None
         return self.found(
             f"The model has one output, and {_named(loss)} compares an example's outputs with each other: the "
-            "probability of a single class is always 1. The loss does not depend on the model's answer, so its "
-            "gradient is zero and nothing is learned.",
+            "probability of a single class is always 1. The loss does not depend on the model's prediction, so "
+            "its gradient is zero and nothing is learned.",
             fix=(
                 'two classes: a sigmoid at the end and loss="binary_crossentropy"',
                 "more classes: one output for each class and one-hot targets",
@@ -370,8 +370,8 @@ class TargetsOutOfReach(Rule):
         reach = f"{least:g} to {most:g}" if math.isfinite(most) else f"{least:g} and more"
         return self.found(
             f"The model ends in {activation}, which gives {reach}, and the targets run from {lowest:.4g} to "
-            f"{highest:.4g}: {share:.0%} of them are out of reach. The answers saturate at the bound, where they "
-            "get no gradient.",
+            f"{highest:.4g}: {share:.0%} of them are out of reach. The predictions saturate at the bound, where "
+            "they get no gradient.",
             fix={
                 "torch": ("scale the targets into its range", "leave out the last " + activation)[::step],
                 "keras": ("keras.layers.Dense(units)  # no activation", "scale the targets into its range"),

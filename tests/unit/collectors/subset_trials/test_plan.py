@@ -15,7 +15,7 @@ class Fake:
     """Subsets whose copies learn as they are told.
 
     Args:
-        fails_from: number of examples from which on a constant answer is all that is learned.
+        fails_from: number of examples from which on a constant prediction is all that is learned.
         theirs_learns: whether the user's optimizer learns what can be learned.
         inputs: one number a row.
     """
@@ -82,7 +82,7 @@ class TestTrials:
 
     def test_says_how_far_it_came(self):
         *_, last = trials(Fake(fails_from=2), 60.0)
-        assert last.reason == "the loss never fell below 0.6931; a constant answer would reach 0.6931"
+        assert last.reason == "the loss never fell below 0.6931; a constant prediction reaches 0.6931"
         assert last.best.output_spread == 0.0
 
     def test_no_time_is_not_a_failure(self):

@@ -25,7 +25,7 @@ def test_fires_where_the_end_is_ignored_as_if_it_were_padding():
     assert finding.message == (
         "4 of the 4 texts in this batch end with the end token, 1, and its label is ignored in each, while their "
         "other tokens count. The model never learns to end a text: what it generates runs on until "
-        "max_new_tokens. Mostly the end token is the pad token, too, and the collator ignores all of those."
+        "max_new_tokens. Usually the end token is the pad token, too, and the collator ignores all of those."
     )
     assert finding.evidence == {"texts": 4, "ended": 4, "token": 1}
 

@@ -22,7 +22,7 @@ def test_fires_on_labels_that_are_the_next_tokens():
     assert (finding.rule, finding.severity) == ("labels-shifted-twice", "error")
     assert finding.message == (
         "Each of the 44 labels in this batch is the token after its own place, and GPT2LMHeadModel compares each "
-        "answer with the next label by itself. It is trained to predict the token after the next."
+        "prediction with the next label by itself. It is trained to predict the token after the next."
     )
     assert finding.fix == "labels = input_ids.clone(), with -100 where a token is not to be learned"
 

@@ -152,8 +152,8 @@ class TestBlankRows:
         assert finding.message == (
             "200 of the 640 training rows sampled (31%) hold nothing but the value 0, which is rare in the "
             "others, "
-            "and they have 4 different targets. The model cannot distinguish them, and can only learn one answer "
-            "for all of them."
+            "and they have 4 different targets. The model cannot distinguish them, and can only learn one "
+            "prediction for all of them."
         )
 
     @pytest.mark.parametrize("rows", [(9,), (200, 1), (200, 4, 0.3)])

@@ -121,8 +121,8 @@ class TestFromTargets:
         assert finding.severity == "warning"
         assert finding.message == (
             "All targets of the 640 examples in 10 sampled steps are 0. From one number the model can only learn "
-            "a constant answer, and its loss falls to almost 0. A cast to integers does that to numbers between 0 "
-            "and 1, and so does a column that is not the one to be predicted."
+            "a constant prediction, and its loss falls to almost 0. A cast to integers does that to numbers "
+            "between 0 and 1, and so does a column that is not the one to be predicted."
         )
         assert "are -2.5." in binary(-2.5, kind="mean_squared_error").message
 
@@ -181,7 +181,7 @@ class TestFromRoundedTargets:
         assert finding.message == (
             f"{seen} of the {300 + len(others)} targets that were read are 0, and they are integers. A cast to "
             "integers cuts off the fractions, and of numbers between 0 and 1, as a scaler makes them, it leaves "
-            "nothing. The model learns to answer 0, and its loss falls to almost 0."
+            "nothing. The model learns to predict 0, and its loss falls to almost 0."
         )
         assert finding.fix == "y = y.astype('float32')  # not int"
         assert finding.evidence == {"targets": 300 + len(others), "other_than_zero": len(others)}

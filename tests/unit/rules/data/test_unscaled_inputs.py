@@ -252,10 +252,9 @@ class TestInputsAndTheEndOfTheRun:
         assert finding.severity == "warning"
         assert finding.message.startswith("Input 0 runs from ")
         assert finding.message.endswith(
-            " in the batches sampled, and the run ended with a loss of 1.79, where one and the same answer for "
-            "every "
-            "example would score 1.79. Inputs this small leave the first layer with little but its bias: the "
-            "answers hardly differ. A simple fit to the same rows, standardised, predicts others."
+            " in the batches sampled, and the run ended with a loss of 1.79, where a constant prediction would "
+            "score 1.79. Inputs this small leave the first layer with little but its bias: the "
+            "predictions hardly differ. A simple fit to the same rows, standardised, predicts others."
         )
         assert finding.alternatives == ("divide by 255 once: ToTensor() has done so already",)
 

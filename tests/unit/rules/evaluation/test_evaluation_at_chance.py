@@ -51,11 +51,11 @@ class TestFires:
         finding = judge(RULE.from_answers, RUN, evaluated(CHANCE, CHANCE), VERDICTS, targets(0.1), inputs())
         assert (finding.rule, finding.severity, finding.step) == ("evaluation-at-chance", "warning", 160)
         assert finding.message == (
-            "In training 94% of the answers are right, in the evaluation after 160 steps 50% of 400, where chance "
-            "would give 50%. Rows like those of training can be predicted: a linear fit to 300 of them leaves 20% "
-            "of a constant prediction's error on 300 others. The evaluation inputs look like them, so their "
-            "labels may belong to other rows. Ruled out: evaluation inputs have the scale of training inputs and "
-            "training batches differ."
+            "In training 94% of the predictions are right, in the evaluation after 160 steps 50% of 400, where "
+            "chance would give 50%. Rows like those of training can be predicted: a linear fit to 300 of them "
+            "leaves 20% of a constant prediction's error on 300 others. The evaluation inputs look like them, so "
+            "their labels may belong to other rows. Ruled out: evaluation inputs have the scale of training "
+            "inputs and training batches differ."
         )
         assert finding.fix.startswith("print ten evaluation rows with their labels")
 
@@ -80,9 +80,9 @@ class TestFires:
         finding = judge(RULE.from_answers, RUN, evaluated(SHIFTED), VERDICTS)
         assert finding.severity == "warning"
         assert finding.message == (
-            "In training 94% of the answers are right, in the evaluation after 80 steps 5% of 300, where chance "
-            "would give 33%. The classes are numbered otherwise in the evaluation: the model answers label 0 as "
-            "1, 1 as 2 and 2 as 0. Ruled out: evaluation inputs have the scale of training inputs and "
+            "In training 94% of the predictions are right, in the evaluation after 80 steps 5% of 300, where "
+            "chance would give 33%. The classes are numbered otherwise in the evaluation: the model predicts "
+            "label 0 as 1, 1 as 2 and 2 as 0. Ruled out: evaluation inputs have the scale of training inputs and "
             "training batches differ."
         )
         assert finding.evidence["other_numbering"] == [1, 2, 0]

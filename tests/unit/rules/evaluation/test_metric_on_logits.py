@@ -83,7 +83,7 @@ def test_tells_of_an_argmax_over_the_only_score():
     finding = RULE.from_source(WrittenFacts(argmaxes=(argmax,)))
     assert finding.severity == "warning"
     assert finding.message == (
-        "The model answers with one score for each example, (32, 1), and the script takes the argmax of `outputs` "
+        "The model returns one score for each example, (32, 1), and the script takes the argmax of `outputs` "
         "over that axis: the class is 0 for every example, whatever the score."
     )
     assert finding.where.line == 40
@@ -95,7 +95,7 @@ def test_tells_of_probabilities_that_are_cast_to_integers():
     finding = RULE.from_source(WrittenFacts(truncated=(truncated,)))
     assert finding.severity == "warning"
     assert finding.message == (
-        "The model ends in a sigmoid, so it answers with probabilities, and the script casts `model.predict(x)` "
+        "The model ends in a sigmoid, so it returns probabilities, and the script casts `model.predict(x)` "
         "to integers. A cast cuts off what stands behind the point: each probability below 1 becomes 0, whatever "
         "the model has learned."
     )

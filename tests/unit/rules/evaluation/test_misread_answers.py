@@ -15,11 +15,11 @@ def test_names_answers_in_another_unit():
     finding = RULE.from_numbers(UNITS)
     assert (finding.rule, finding.severity, finding.stage) == ("misread-answers", "warning", "evaluation")
     assert finding.message == (
-        "mean_squared_error compares answers of 24 ± 6 with true numbers of 1100 ± 150. They follow each other, "
-        "with a correlation of 0.98 over 300 rows; the answers are spread 25 times less widely: they are in "
+        "mean_squared_error compares predictions of 24 ± 6 with targets of 1100 ± 150. They follow each other, "
+        "with a correlation of 0.98 over 300 rows; the predictions are spread 25 times less widely: they are in "
         "another unit. The error is that of the units, and not of the model."
     )
-    assert finding.fix.startswith("answers = target_scaler.inverse_transform(answers)")
+    assert finding.fix.startswith("predictions = target_scaler.inverse_transform(predictions)")
     assert finding.evidence == {
         "metric": "mean_squared_error", "rows": 300, "answers": [24.0, 6.0], "targets": [1100.0, 150.0],
         "correlation": 0.98,
@@ -34,7 +34,7 @@ def test_names_answers_in_another_unit():
         {"answer_mean": 1090.0, "answer_spread": 100.0},
         {"target_mean": 300.0, "answer_mean": 130.0, "answer_spread": 0.5},  # a series that leaves its range
     ],
-    ids=["answers of chance", "a timid model", "a good model", "a saturated model"],
+    ids=["predictions of chance", "a timid model", "a good model", "a saturated model"],
 )
 def test_silent_on_answers_in_the_unit_of_the_targets(seen):
     assert RULE.from_numbers(dataclasses.replace(UNITS, **seen)) is None
@@ -48,7 +48,7 @@ def test_names_the_first_of_two_columns():
         "curve is 0.02, where chance gives 0.5 and the other column would give 0.98. The scores are the first of "
         "two columns, the probability of class 0, and the metric wants that of class 1."
     )
-    assert finding.fix == "scores = answers[:, 1]  # the probability of class 1"
+    assert finding.fix == "scores = predictions[:, 1]  # the probability of class 1"
     assert RULE.from_scores(dataclasses.replace(FIRST, area=0.3)).severity == "warning"
 
 

@@ -6,7 +6,7 @@ def test_fires_on_labels_of_another_pass():
     finding = ShuffledPredictions().from_passes(Passes())
     assert (finding.rule, finding.severity) == ("shuffled-predictions", "warning")
     assert finding.message == (
-        "predict() got a dataset that is reshuffled for each pass, and the script compares the answers with "
+        "predict() got a dataset that is reshuffled for each pass, and the script compares the predictions with "
         "what it has collected in another pass over it, such as the labels: these come in another order. An "
         "accuracy or a confusion matrix of the two is that of chance."
     )

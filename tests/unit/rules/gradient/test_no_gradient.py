@@ -62,7 +62,7 @@ class TestFromWeights:
         assert (finding.rule, finding.severity) == ("no-gradient", "error")
         assert finding.message == (
             "In all 20 batches looked at, every example has a sample weight of 0 (640 of 640 examples). Their "
-            "loss is multiplied by 0: it is 0, whatever the model answers, and so is the gradient."
+            "loss is multiplied by 0: it is 0, whatever the model predicts, and so is the gradient."
         )
         assert (
             finding.fix == "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()"

@@ -135,8 +135,8 @@ class TestFromAnswers:
         finding = self.judged((32, 0, 32))
         assert (finding.rule, finding.severity) == ("dead-units", "warning")
         assert finding.message.startswith(
-            "The scores that cross_entropy takes for logits come out of a ReLU, and class 1 is never the answer "
-            "in the second half of the run, to "
+            "The scores that cross_entropy takes for logits come out of a ReLU, and class 1 is never predicted "
+            "in the second half of the run, for "
         )
         assert finding.fix.startswith("leave out the ReLU")
         assert "classes 0 and 1 are never" in self.judged((0, 0, 64)).message

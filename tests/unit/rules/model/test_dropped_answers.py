@@ -15,7 +15,7 @@ def test_fires_on_answers_that_are_erased():
     finding = RULE.from_answers(DependenceFacts(dropped=0.352))
     assert (finding.rule, finding.severity) == ("dropped-answers", "warning")
     assert finding.message == (
-        "In training mode 35% of the model's answers are exactly 0, and in evaluation mode none is: a dropout "
+        "In training mode 35% of the model's predictions are exactly 0, and in evaluation mode none is: a dropout "
         "stands after the last layer. It erases answers at random before the loss sees them, and scales up the "
         "others."
     )

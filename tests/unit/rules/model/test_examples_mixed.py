@@ -30,9 +30,9 @@ class TestFires:
         finding = RULE.from_answers(facts(SOFTMAX, ends_in_it=True))
         assert (finding.rule, finding.severity, finding.where.line) == ("examples-mixed", "error", 9)
         assert finding.message == (
-            "Replacing the other 6 examples changes the answer to an example by 0.37 (the answers differ by 0.31 "
-            "from example to example). The answers sum to 1 over the batch, not over the classes: a softmax of "
-            "(32, 4) runs over axis 0, which counts the examples."
+            "Replacing the other 6 examples changes the prediction for an example by 0.37 (the predictions "
+            "differ by 0.31 from example to example). The predictions sum to 1 over the batch, not over the "
+            "classes: a softmax of (32, 4) runs over axis 0, which counts the examples."
         )
         assert finding.fix == "softmax(dim=-1)  # over the classes of each example"
 
@@ -95,8 +95,8 @@ class TestPlaceInTheBatch:
         finding = RULE.from_answers(self.PLACED)
         assert (finding.rule, finding.severity) == ("examples-mixed", "warning")
         assert finding.message.startswith(
-            "The answer to an example depends on its place in the batch: with the same 7 examples in the reverse "
-            "order it changes by 0.2 (the answers differ by 0.31 from example to example)."
+            "The prediction for an example depends on its place in the batch: with the same 7 examples in the "
+            "reverse order it changes by 0.2 (the predictions differ by 0.31 from example to example)."
         )
 
     def test_is_a_note_for_rows_in_an_order_of_their_own(self):

@@ -20,8 +20,9 @@ def test_fires_on_a_model_that_sees_the_next_token():
     assert (finding.rule, finding.severity) == ("future-leak", "error")
     assert finding.message == (
         "The targets are the next tokens of its input 'ids', and the model sees them: replacing the token at "
-        "position 15 of 16 changes the answer at position 14, which is to predict it, by 6 (answers differ by 2.6 "
-        "between positions). It learns to copy the next token, and generates noise where there is none yet."
+        "position 15 of 16 changes the prediction at position 14, which is to predict it, by 6 (predictions "
+        "differ by 2.6 between positions). It learns to copy the next token, and generates noise where there is "
+        "none yet."
     )
     assert "masked_fill" in finding.fix
     assert finding.for_library("keras").fix == "MultiHeadAttention(...)(x, x, use_causal_mask=True)"

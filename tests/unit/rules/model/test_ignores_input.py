@@ -26,7 +26,8 @@ class TestSoftmaxOverOneUnit:
         finding = IgnoresInput().from_outputs(SINGLE, loss)
         assert (finding.rule, finding.severity) == ("ignores-input", "error")
         assert finding.message == (
-            "The model ends in a softmax over one unit, so its answer is 1.0 for every input: a softmax divides "
+            "The model ends in a softmax over one unit, so its prediction is 1.0 for every input: a softmax "
+            "divides "
             'by the sum over its units, and here there is only one. The loss (loss="binary_crossentropy") may '
             "still fall, where it is computed from the numbers before the softmax, but the predictions stay 1.0, "
             "and the accuracy stays at the share of one class."
@@ -132,7 +133,7 @@ class TestGivesBackTheMean:
         assert (finding.rule, finding.severity) == ("ignores-input", "warning")
         assert finding.message == (
             "After 400 steps the model gives the same 196 numbers whatever it is given, about the mean of its "
-            "inputs: its answers differ 0.1 times as much as these."
+            "inputs: its predictions differ 0.1 times as much as these."
         )
 
     @pytest.mark.parametrize("healthy", [{"answers": 0.6}, {"apart": 0.9}, {"level": 0.1}, {"ends": 0.8}])

@@ -24,14 +24,15 @@ def test_fires_on_a_model_that_sees_a_set_and_does_not_learn():
     assert (finding.rule, finding.severity) == ("missing-positions", "warning")
     assert finding.message == (
         "The model does not know the order of its tokens: with the 12 tokens of each row in another order, no "
-        "answer changes (by 6e-08; the answers differ by 0.26). Its attention (encoder.layers.0.self_attn) sees a "
-        "set of tokens, and no positions are added to them. The loss ends at 100% of what a constant answer costs."
+        "prediction changes (by 6e-08; the predictions differ by 0.26). Its attention "
+        "(encoder.layers.0.self_attn) sees a set of tokens, and no positions are added to them. The loss ends at "
+        "100% of what a constant prediction costs."
     )
     assert "nn.Embedding(max_length, width)" in finding.for_library("torch").fix
 
 
 def test_says_that_the_answers_move_along():
-    assert "the answer to each token moves along with it" in judge(by_position=True).message
+    assert "each prediction moves along with its token" in judge(by_position=True).message
 
 
 def test_is_a_note_where_it_is_not_known_what_was_learned():

@@ -17,7 +17,8 @@ def test_fires_where_the_words_hardly_count():
     assert (finding.rule, finding.severity) == ("padding-attended", "warning")
     assert finding.message == (
         "In 6 rows of the input 'tokens' with up to 35 positions of padding, replacing the words changes the "
-        "answer by 0.001; without their padding by 0.8. The model reads the padding, and the words hardly matter."
+        "prediction by 0.001; without their padding by 0.8. The model reads the padding, and the words hardly "
+        "matter."
     )
     assert finding.fix.startswith("take the output at the last word of each row")
 
@@ -26,9 +27,9 @@ def test_fires_where_nothing_is_left_without_padding():
     finding = judge(0.0, 0.0, fails=6)
     assert finding.severity == "error"
     assert finding.message == (
-        "Without its padding, each of 6 rows of the input 'tokens' gets an answer of NaN; with it the answer is "
-        "finite. The mask hides the words and shows the padding: in PyTorch's attention, True in a padding mask "
-        "means to leave out."
+        "Without its padding, each of 6 rows of the input 'tokens' gets a prediction of NaN; with it the "
+        "prediction is finite. The mask hides the words and shows the padding: in PyTorch's attention, True in a "
+        "padding mask means to leave out."
     )
 
 

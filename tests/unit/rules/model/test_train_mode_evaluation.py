@@ -107,7 +107,7 @@ class TestFunctionalDropout:
         assert (finding.severity, finding.where.line) == ("warning", 7)
         assert finding.message == (
             "In evaluation mode, as in 20 of the script's forward passes without gradients, the model still drops "
-            "50% at `dropout`: the same inputs give answers that differ by up to 0.4 from call to call. The "
+            "50% at `dropout`: the same inputs give predictions that differ by up to 0.4 from call to call. The "
             "function does not know the mode of the model, and drops unless the call says otherwise."
         )
         assert finding.fix == "F.dropout(x, p, training=self.training), or an nn.Dropout"
@@ -147,8 +147,8 @@ class TestRandomStates:
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
         assert finding.message == (
             "The first state of lstm (LSTM) is drawn by `randn` in each forward pass, in evaluation mode, too: "
-            "the same inputs give answers that differ by up to 0.3 from call to call, while those to different "
-            "examples have a standard deviation of 0.5."
+            "the same inputs give predictions that differ by up to 0.3 from call to call, while those to "
+            "different examples have a standard deviation of 0.5."
         )
 
     @pytest.mark.parametrize("state", [(0.01, True), (0.3, False)], ids=["little", "perhaps a generator"])

@@ -37,8 +37,8 @@ class TestFires:
         assert finding.message == (
             "2 layers of batch norm (bn1 and bn2) have momentum 0: their running statistics never move from mean "
             "0 and variance 1. In training they normalise by the batch, in evaluation by these numbers, so the "
-            "network that is evaluated is another one. In training 94% of the answers are right, in evaluation "
-            "45%."
+            "network that is evaluated is another one. In training 94% of the predictions are right, in "
+            "evaluation 45%."
         )
 
     def test_on_the_momentum_of_another_library_where_the_evaluation_is_worse(self):
@@ -47,7 +47,7 @@ class TestFires:
         assert finding.message == (
             "2 layers of batch norm (bn1 and bn2) have a momentum of 0.99. PyTorch's is the weight of the new "
             "batch, 1 minus that of TensorFlow and Keras: the statistics that evaluation uses are 99% those of "
-            "the last training batch. In training 94% of the answers are right, in evaluation 45%."
+            "the last training batch. In training 94% of the predictions are right, in evaluation 45%."
         )
         assert finding.fix == "nn.BatchNorm2d(channels, momentum=0.01)"
 

@@ -112,7 +112,7 @@ class TestStaysSilent:
     @pytest.mark.parametrize(
         "losses",
         [(1.13, *(1.3, 0.85) * 10, *(0.9,) * 9), (1.13, *(1.12,) * 12, 0.5, *(1.12,) * 16)],
-        ids=["ends below the best constant answer", "was at half of it once"],
+        ids=["ends below the best constant prediction", "was at half of it once"],
     )
     def test_when_the_loss_does_get_below(self, losses):
         assert RULE.from_trial(trial(losses), LOSS) is None

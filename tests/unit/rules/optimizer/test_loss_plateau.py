@@ -137,8 +137,8 @@ class TestOneAndTheSame:
         assert finding.severity == "warning"
         assert finding.message == (
             "In the last 100 steps that were kept the loss is 0.2, and nothing else, although each batch holds "
-            "other rows. Neither inputs nor targets change it any more: the model gives the same answer to all, "
-            "and there is no gradient that could part them."
+            "other rows. Neither inputs nor targets change it any more: the model gives the same prediction for "
+            "all, and there is no gradient that could part them."
         )
 
     def test_a_margin_that_every_row_keeps_is_not(self):

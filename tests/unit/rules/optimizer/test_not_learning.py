@@ -164,9 +164,10 @@ class TestFromAnswers:
         finding = RULE.from_answers(FinalAnswers((price, GOOD), 304))
         assert (finding.rule, finding.severity) == ("not-learning", "warning")
         assert finding.message == (
-            "After 304 steps output price is no better than a constant answer: on 512 training rows its mean "
-            "squared error is 6.7e+10, and one and the same answer for all would score 4e+09. The targets are "
-            "250,000 ± 6.3e+04, and the answers run from 0.5 to 812: the output has not even come to their mean."
+            "After 304 steps output price is no better than a constant prediction: on 512 training rows its mean "
+            "squared error is 6.7e+10, that of a constant prediction 4e+09. The targets are "
+            "250,000 ± 6.3e+04, and the predictions run from 0.5 to 812: the output has not even come to their "
+            "mean."
         )
         assert finding.fix == (
             "targets = (targets - mean) / std, with mean and std of the training targets; such a loss outweighs "
@@ -178,7 +179,9 @@ class TestFromAnswers:
         of_classes = SimpleFit(250, 250, 0.66, 0.1, linear=True, of_classes=True)
         finding = RULE.from_answers(FinalAnswers((score(fit=of_classes),), 320))
         assert finding.severity == "warning"
-        assert finding.message.startswith("After 320 steps the model is no better than a constant answer: on 512")
+        assert finding.message.startswith(
+            "After 320 steps the model is no better than a constant prediction: on 512"
+        )
         assert finding.fix.startswith("compare the penalty with the loss")
 
     def test_is_a_note_where_no_fit_learns_it_either(self):
@@ -195,7 +198,7 @@ class TestFromAnswers:
         lags = dataclasses.replace(lags, error=0.96 * lags.constant_error)
         finding = RULE.from_answers(FinalAnswers((learned, lags), 750))
         assert finding.severity == "warning"
-        assert "is hardly better than a constant answer" in finding.message
+        assert "is hardly better than a constant prediction" in finding.message
         assert "loss_weights" in finding.fix
         assert RULE.from_answers(FinalAnswers((learned, lags), 250)) is None
         assert RULE.from_answers(FinalAnswers((lags,), 750)) is None

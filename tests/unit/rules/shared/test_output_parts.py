@@ -30,7 +30,7 @@ def test_targets_out_of_reach_of_one_output_are_named_with_it():
     assert (finding.rule, finding.severity) == ("targets-out-of-reach", "error")
     assert finding.message == (
         "Output angle: The model ends in tanh, which gives -1 to 1, and the targets run from -25 to 25: 100% of "
-        "them are out of reach. The answers saturate at the bound, where they get no gradient."
+        "them are out of reach. The predictions saturate at the bound, where they get no gradient."
     )
     assert finding.evidence["output"] == "angle"
 

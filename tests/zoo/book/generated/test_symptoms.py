@@ -58,7 +58,7 @@ def test_a_broken_run_that_was_noted_is_drawn_under_its_exhibit():
     page = symptoms_page(load(), EXHIBITS, all_rules(), {"12": curve})
     entry = page.partition("[12 ")[0].rpartition("\n### ")[2]
     assert entry.count("<svg") == page.count("<svg") == 1
-    assert 'aria-label="Training loss from 2.30 to nan in 30 steps; a constant answer has 2.30."' in entry
+    assert 'aria-label="Training loss from 2.30 to nan in 30 steps; a constant prediction has 2.30."' in entry
     assert "nan" not in re.search('points="(.*?)"', entry)[1]
 
 

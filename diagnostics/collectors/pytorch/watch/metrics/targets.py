@@ -55,7 +55,7 @@ TOKENS = 8  # in a row of ids
 EVALUATED = 32  # passes of evaluations whose targets are kept, `KEPT` numbers of each
 KEPT = 1024
 TARGET_DIGITS = 3  # of a target: it comes out of a gradient, with rounding
-NOT_LEARNED = 0.9  # of the constant answer's loss: below, no fit is tried
+NOT_LEARNED = 0.9  # of the constant prediction's loss: below, no fit is tried
 
 
 @dataclass

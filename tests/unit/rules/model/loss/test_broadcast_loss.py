@@ -57,9 +57,9 @@ class TestFromLoss:
     def test_fires_on_an_answer_for_each_step_and_one_target(self):
         finding = found((32, 24, 1), (32, 1)).for_library("keras")
         assert finding.message == (
-            "The prediction has shape (32, 24, 1) and the target (32, 1): an example has 24 answers, one for each "
-            "position of its input, and a single target, with which the loss compares all of them. Each answer "
-            "is made from its own position, or from what came before it, and not from the whole input."
+            "The prediction has shape (32, 24, 1) and the target (32, 1): an example has 24 predictions, one for "
+            "each position of its input, and a single target, with which the loss compares all of them. Each "
+            "prediction is made from its own position, or from what came before it, and not from the whole input."
         )
         assert finding.fix == "keras.layers.Flatten() before the Dense layers"
         assert finding.alternatives == (
@@ -232,7 +232,7 @@ class TestFromMessagesWithNumbersAlone:
     @pytest.mark.parametrize(
         ("got", "part"),
         [
-            ((4,), "the prediction has an axis more than one answer for each target needs"),
+            ((4,), "the prediction has an axis more than one prediction for each target needs"),
             ((4, 7, 9), "the prediction lost an axis, by squeeze() or an index, or the target has one more"),
         ],
     )

@@ -18,9 +18,9 @@ def test_fires_on_a_score_that_is_minimised():
     finding = judge(0.9974, 0.1502, 0.0031)
     assert (finding.rule, finding.severity) == ("inverted-loss", "warning")
     assert finding.message == (
-        "The loss dice_loss is higher for right answers than for wrong ones: answers that equal the targets, but "
-        "for 1%, score 0.9974, one and the same answer for every row 0.1502, and the model has reached 0.0031. "
-        "Training makes the loss small, and so the answers wrong."
+        "The loss dice_loss is higher for right predictions than for wrong ones: predictions that equal the "
+        "targets, but for 1%, score 0.9974, a constant prediction 0.1502, and the model has reached 0.0031. "
+        "Training makes the loss small, and so the predictions wrong."
     )
     assert finding.fix == "return 1 - score, or -score, for a score that is to be high"
 

@@ -110,8 +110,8 @@ class TestFires:
         assert finding.message == (
             "The model ends in a sigmoid for each of 6 classes, but each example has exactly one class, and the "
             'loss (loss="categorical_crossentropy") reads probabilities that add up to 1 over the classes. Keras '
-            "trains a softmax of the numbers before the sigmoid. What the model answers, a sigmoid of each class, "
-            "does not add up to 1 and is not trained to be its probability."
+            "trains a softmax of the numbers before the sigmoid. What the model predicts, a sigmoid of each "
+            "class, does not add up to 1 and is not trained to be its probability."
         )
         assert finding.fix == 'keras.layers.Dense(6, activation="softmax")'
 

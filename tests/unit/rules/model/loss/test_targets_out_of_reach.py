@@ -21,7 +21,7 @@ class TestFires:
         assert (finding.rule, finding.severity) == ("targets-out-of-reach", "error")
         assert finding.message == (
             "The model ends in sigmoid, which gives 0 to 1, and the targets run from 3 to 103: 100% of them are "
-            "out of reach. The answers saturate at the bound, where they get no gradient."
+            "out of reach. The predictions saturate at the bound, where they get no gradient."
         )
         assert finding.fix == "leave out the last sigmoid"
         assert finding.for_library("keras").fix == "keras.layers.Dense(units)  # no activation"
@@ -78,7 +78,7 @@ class TestFiresOnClasses:
         assert RULE.from_batch(batch, outputs, loss).message == (
             'The model has one output, and the loss (loss="categorical_crossentropy") compares an example\'s '
             "outputs with each other: the probability of a single class is always 1. The loss does not depend on "
-            "the model's answer, so its gradient is zero and nothing is learned."
+            "the model's prediction, so its gradient is zero and nothing is learned."
         )
 
     def test_whose_indices_were_divided(self):
@@ -195,7 +195,7 @@ class TestSignedTargets:
         finding = TargetsOutOfReach().from_signed(SignedTargets("cosine_embedding_loss", 40, 22, 18))
         assert finding.message == (
             "18 of 40 targets are 0, the others 1, and cosine_embedding_loss reads 1 and -1. A pair with target 0 "
-            "costs nothing: only the alike are drawn together, and the loss falls to 0 once all answers are "
+            "costs nothing: only the alike are drawn together, and the loss falls to 0 once all predictions are "
             "the same."
         )
 
@@ -210,7 +210,7 @@ class TestAlignedTargets:
         assert finding.severity == "error"
         assert finding.message == (
             "The targets of 11 of 20 examples hold the index 0, which ctc_loss takes for the blank between "
-            "labels. When an output is decoded, blanks are taken out: this label can never be answered."
+            "labels. When an output is decoded, blanks are taken out: this label can never be predicted."
         )
 
     def test_fewer_frames_than_labels(self):
@@ -230,8 +230,8 @@ class TestLogRates:
         finding = RULE.from_rates(LogRates("softplus", 0.4))
         assert finding.message == (
             "The output is made by softplus, as a rate, and poisson_nll_loss takes it for the logarithm of the "
-            "rate (log_input=True). The rate is then at least 1, and the targets have a mean of 0.4: the answers "
-            "go to 0, and stay there."
+            "rate (log_input=True). The rate is then at least 1, and the targets have a mean of 0.4: the "
+            "predictions go to 0, and stay there."
         )
         assert finding.fix == "torch.nn.PoissonNLLLoss(log_input=False)"
 
