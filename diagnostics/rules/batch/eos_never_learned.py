@@ -6,6 +6,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EndToken
 from diagnostics.facts.pipeline import BatchFacts
 
@@ -17,8 +18,9 @@ class EosNeverLearned(Rule):
     """The token that ends a text is ignored in the loss.
 
     ## What it does
-    Looks at a batch of a language model whose labels are its tokens: at the texts whose last token, as the
-    attention mask has it, is the end token of the model's configuration. Does its label count in any of them?
+    Looks at a batch of a language model whose labels are its tokens, or the next ones: at the texts whose last
+    token, as the attention mask has it, is the end token of the model's configuration. Does its label count in any
+    of them?
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, and every generation runs on until
@@ -57,12 +59,14 @@ class EosNeverLearned(Rule):
     @check
     def from_batch(self, batch: BatchFacts, end: EndToken) -> Finding | None:
         """Look at the labels of the last tokens."""
-        ids, labels, mask = batch.token_ids, batch.labels, batch.attention_mask
-        if ids is None or labels is None or ids.ndim != 2 or labels.shape != ids.shape:
+        ids, mask = batch.token_ids, batch.attention_mask
+        ignored = -100 if batch.ignore_index is None else batch.ignore_index
+        labels = None if ids is None or ids.ndim != 2 else _of_tokens(batch.labels, ids, ignored)
+        if ids is None or labels is None:
             raise NotApplicable("needs a label for each token")
         if mask is None or mask.shape != ids.shape or not np.isin(mask, (0, 1)).all():
             raise NotApplicable("needs an attention mask of zeros and ones, one per token")
-        counted = labels != (-100 if batch.ignore_index is None else batch.ignore_index)
+        counted = labels != ignored
         if not counted.any() or (labels != ids)[counted].any():
             raise NotApplicable("needs a language model, whose labels are its tokens")
         rows = np.arange(len(ids))
@@ -71,7 +75,8 @@ class EosNeverLearned(Rule):
         ended &= counted.sum(axis=1) >= LABELS
         if ended.sum() < TEXTS:
             raise NotApplicable(f"needs {TEXTS} texts that end with the end token")
-        if np.isin(labels[counted], end.tokens).any():
+        given = np.asarray(batch.labels)
+        if np.isin(given[given != ignored], end.tokens).any():
             return None
         token, number = int(ids[rows, last][ended][0]), int(ended.sum())
         return self.found(
@@ -86,3 +91,18 @@ class EosNeverLearned(Rule):
             ),
             evidence={"texts": len(ids), "ended": number, "token": token},
         )
+
+
+def _of_tokens(labels: Array | None, ids: Array, ignored: int) -> Array | None:
+    """Return the labels (rows, length) at the places of their tokens; None if there is not one for each.
+
+    Labels of a model of transformers stand there already. A loss of the script's own gets the next token of each
+    place, often flattened, and of a length one less where the last place has none.
+    """
+    if labels is None or (labels.shape == ids.shape and (labels == ids)[labels != ignored].all()):
+        return labels
+    rows, length = ids.shape
+    if labels.ndim > 2 or labels.size not in (rows * length, rows * (length - 1)):
+        return None
+    of_next = labels.reshape(rows, -1)[:, : length - 1]
+    return np.hstack([np.full((rows, 1), ignored, of_next.dtype), of_next])

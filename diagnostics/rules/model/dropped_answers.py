@@ -58,7 +58,7 @@ class DroppedAnswers(Rule):
             return None
         return self.found(
             f"In training mode {dropped:.0%} of the model's predictions are exactly 0, and in evaluation mode "
-            "none is: a dropout stands after the last layer. It erases answers at random before the loss sees "
+            "none is: a dropout stands after the last layer. It erases predictions at random before the loss sees "
             "them, and scales up the others.",
             fix="take out the dropout after the last layer; it belongs between the hidden layers",
             evidence={"dropped": dropped},

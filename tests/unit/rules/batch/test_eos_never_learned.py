@@ -37,6 +37,19 @@ def test_fires_on_padding_at_the_left():
     assert CHECK(batch(np.where(left == 1, -100, left), mask, left), END).evidence["ended"] == 4
 
 
+NEXT = LABELS[:, 1:]  # as a loss of the script's own gets them
+
+
+@pytest.mark.parametrize(
+    "labels", [NEXT, NEXT.ravel(), np.hstack([NEXT, np.full((4, 1), -100)])], ids=["rows", "flat", "as long"]
+)
+def test_fires_on_next_tokens(labels):
+    assert CHECK(batch(labels), END).evidence["ended"] == 4
+    labels = labels.copy()
+    labels.flat[-1] = 1
+    assert CHECK(batch(labels), END) is None
+
+
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [2]])
 def test_silent_where_an_end_counts(rows):
     labels = LABELS.copy()

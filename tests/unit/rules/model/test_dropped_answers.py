@@ -16,8 +16,8 @@ def test_fires_on_answers_that_are_erased():
     assert (finding.rule, finding.severity) == ("dropped-answers", "warning")
     assert finding.message == (
         "In training mode 35% of the model's predictions are exactly 0, and in evaluation mode none is: a dropout "
-        "stands after the last layer. It erases answers at random before the loss sees them, and scales up the "
-        "others."
+        "stands after the last layer. It erases predictions at random before the loss sees them, and scales up "
+        "the others."
     )
     assert finding.fix == "take out the dropout after the last layer; it belongs between the hidden layers"
 
