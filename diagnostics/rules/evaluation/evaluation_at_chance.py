@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,8 @@ from diagnostics.facts.training import PredictionFacts, StepHistory
 from diagnostics.rules.shared.input_shift import distance, moments
 from diagnostics.text.join import listed
 
-EXAMPLES = 100  # of an evaluation, and of the sampled training batches in the second half of the run
+EXAMPLES = 100  # of an evaluation
+TRAINED = 32  # of the training batches sampled late in the run: an agreement of 0.5 is then no chance
 LEARNED = 0.5  # agreement with the labels in training: half of what is above chance
 CHANCE = 0.2  # agreement that evaluations stay below, with two standard errors added
 ERRORS = 2.0  # standard errors
@@ -26,9 +28,10 @@ MIXED = 4.0  # standard deviations that passes lie apart: then they are of sever
 BALANCED = 1.5  # of the share that each class would have: only then is chance known without the predictions
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
 CLASSES = 3  # least number whose numbering is judged: of two, predictions that are all wrong may be meant
-SAME = 0.7  # share of the examples that another numbering of the classes would make right
+SAME = 0.6  # share of the examples that another numbering of the classes would make right
 MORE = 0.7  # of these at most are right as they are: of few classes, some keep their numbers
 UNSEEN = 0.5  # of the labels of an evaluation, of classes that no training example carries
+BY_CHANCE = 0.1  # of its labels, of classes that none of so many training examples need carry
 SHOWN = 6  # of these classes, named
 LEARNABLE = 0.7  # of the constant prediction's error, left by a fit on rows that it was not given
 
@@ -89,17 +92,19 @@ class EvaluationAtChance(Rule):
     ```
 
     ## Thresholds
-    At least 100 examples with known labels on both sides. In the second half of the training the agreement is
-    0.5 or more; in every evaluation after it began, it stays below 0.2 by two standard errors. No class has more
-    than 80% of the labels of the evaluation, and its passes differ by no more than chance (otherwise they are of
-    several evaluations, some under attack perhaps). A warning if one other numbering of three or more classes
-    makes 70% of the predictions right, also above chance if at most 70% as many are right as they are; if half of
-    its labels are of classes that no training example looked at carries; or if the inputs look alike and a fit to
-    half of the training rows leaves at most 70% of the constant prediction's error on the other half. Otherwise a
-    note. Of Keras' `fit` the accuracy that it logs is judged, where it has `validation_data` or a
-    `validation_split` and no class has 1.5 times its share of the labels; a note where layers differ between
-    training and evaluation, as batch norm in its first epochs. There it is a warning, too, if of three or more
-    classes fewer are right than by chance, by five standard errors. The numbers are ours.
+    At least 32 training examples and 100 of the evaluation, with known labels. In the last quarter of the
+    training, or in its second half where that shows too few, the agreement is 0.5 or more; in every evaluation
+    after it began, it stays below 0.2 by two standard errors. No class has more than 80% of the labels of the
+    evaluation, and its passes differ by no more than chance (otherwise they are of several evaluations, some
+    under attack perhaps). A warning if one other numbering of three or more classes makes 60% of the
+    predictions right, also above chance if at most 70% as many are right as they are; if half of its labels
+    are of classes that no training example looked at carries, where chance would hide a tenth; or if the
+    inputs look alike and a fit to half of the training rows leaves at most 70% of the constant prediction's
+    error on the other half. Otherwise a note. Of Keras' `fit` the accuracy that it logs is judged, where it
+    has `validation_data` or a `validation_split` and no class has 1.5 times its share of the labels; a note
+    where layers differ between training and evaluation, as batch norm in its first epochs. There it is a
+    warning, too, if of three or more classes fewer are right than by chance, by five standard errors. The
+    numbers are ours.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
@@ -131,10 +136,7 @@ class EvaluationAtChance(Rule):
             answers.evaluation_answers.any() and not answers.evaluation_labels.any()
         ):
             raise NotApplicable("needs an evaluation that computes its loss")
-        late = answers.steps >= steps.total_steps / 2
-        learned = _Agreement.of(
-            answers.answers[late].sum(0), answers.labels[late].sum(0), answers.right[late].sum()
-        )
+        learned = next((one for one in _late(answers, steps.total_steps) if one.examples >= TRAINED), None)
         evaluations = [
             (int(step), _Agreement.of(given, labels, right))
             for step, given, labels, right in zip(
@@ -146,8 +148,10 @@ class EvaluationAtChance(Rule):
             )
             if step and labels.sum() >= EXAMPLES and labels.max() <= MOST_FREQUENT * labels.sum()
         ]
-        if learned.examples < EXAMPLES or not evaluations:
-            raise NotApplicable(f"needs the labels of {EXAMPLES} examples, in training and in an evaluation")
+        if learned is None or not evaluations:
+            raise NotApplicable(
+                f"needs the labels of {TRAINED} examples in training, and of {EXAMPLES} in an evaluation"
+            )
         if learned.kappa < LEARNED:
             return None
         renumbered = _renumbered(answers.last_confusion)
@@ -256,13 +260,22 @@ class _Agreement:
         return self.kappa < -ERRORS * self.error
 
 
+def _late(answers: PredictionFacts, total: int) -> Iterator[_Agreement]:
+    """Yield the agreement in the last quarter of a training of so many steps, and in its second half."""
+    for begins in (0.75 * total, 0.5 * total):
+        late = answers.steps >= begins
+        yield _Agreement.of(answers.answers[late].sum(0), answers.labels[late].sum(0), answers.right[late].sum())
+
+
 def _unseen(answers: PredictionFacts) -> tuple[int, ...]:
     """Return the classes of an evaluation that no training example carries, if they have most of its labels."""
     known = np.flatnonzero(answers.evaluation_labels.sum(axis=1) >= EXAMPLES)
     if not known.size:
         return ()
     last, new = answers.evaluation_labels[known[-1]], answers.labels.sum(axis=0) == 0
-    if last[new].sum() < UNSEEN * last.sum():
+    share = last / last.sum()
+    missed = share * (1 - share) ** int(answers.labels.sum())  # by chance, of many classes and few examples
+    if share[new].sum() < UNSEEN or missed.sum() > BY_CHANCE:
         return ()
     return tuple(int(number) for number in np.flatnonzero(new & (last > 0)))
 
@@ -284,14 +297,19 @@ def _renumbered(confusion: Array | None) -> list[int] | None:
     if confusion is None:
         return None
     there = np.flatnonzero(confusion.sum(axis=1))
-    answered = confusion[there].argmax(axis=1)
-    if len(there) < CLASSES or len(set(answered.tolist())) < len(there) or (answered == there).all():
-        return None
-    right, otherwise = (int(confusion[there, column].sum()) for column in (there, answered))
-    if otherwise < SAME * confusion.sum() or right > MORE * otherwise:
+    if len(there) < CLASSES:
         return None
     numbering = np.full(len(confusion), -1)
-    numbering[there] = answered
+    left = confusion.astype(np.float64)
+    for _ in there:  # the most frequent pair first; each class is predicted for one
+        label, answer = np.unravel_index(left.argmax(), left.shape)
+        if left[label, answer] <= 0:
+            return None
+        numbering[label] = answer
+        left[label], left[:, answer] = -1, -1
+    right, otherwise = (int(confusion[there, column].sum()) for column in (there, numbering[there]))
+    if (numbering[there] == there).all() or otherwise < SAME * confusion.sum() or right > MORE * otherwise:
+        return None
     return [int(number) for number in numbering]
 
 

@@ -38,7 +38,7 @@ def evaluated(*confusions, right=30, **known):
         "evaluation_right": np.array([np.trace(one) for one in counts]),
         "last_confusion": counts[-1],
     }
-    labels = (16, 16) if counts.shape[1] == 2 else (12, 10, 10)
+    labels = {2: (16, 16), 3: (12, 10, 10), 4: (8, 8, 8, 8)}[counts.shape[1]]
     return answers([0.1] * 20, labels, right=right, **(of_evaluations | known))
 
 
@@ -76,6 +76,23 @@ class TestFires:
         )
         assert finding.fix.startswith("train_test_split(x, y, stratify=y)")
 
+    def test_on_batches_of_eight(self):
+        counts = np.array(SHIFTED)
+        seen = dataclasses.replace(evaluated(counts), labels=np.tile((3, 3, 2), (20, 1)), right=np.full(20, 7))
+        seen = dataclasses.replace(seen, answers=seen.labels)
+        assert judge(RULE.from_answers, RUN, seen, VERDICTS).evidence["other_numbering"] == [1, 2, 0]
+
+    def test_on_many_classes_of_which_few_examples_show_all(self):
+        labels = np.zeros((20, 200), int)
+        labels[np.arange(20), np.arange(20)] = 8  # of 200 classes, 160 examples show 20 or a hundred
+        given = np.full(200, 2)
+        seen = dataclasses.replace(
+            evaluated(CHANCE), labels=labels, answers=labels, right=np.full(20, 8), evaluation_labels=given[None],
+            evaluation_answers=given[None], evaluation_right=np.array([2]), last_confusion=None,
+        )  # fmt: skip
+        finding = judge(RULE.from_answers, RUN, seen, VERDICTS)
+        assert (finding.severity, finding.evidence["classes_unseen_in_training"]) == ("note", [])
+
     def test_on_classes_that_are_numbered_otherwise(self):
         finding = judge(RULE.from_answers, RUN, evaluated(SHIFTED), VERDICTS)
         assert finding.severity == "warning"
@@ -86,6 +103,11 @@ class TestFires:
             "training batches differ."
         )
         assert finding.evidence["other_numbering"] == [1, 2, 0]
+
+    def test_on_another_numbering_of_classes_that_are_not_yet_told_apart(self):
+        counts = [[13, 1, 10, 15], [0, 0, 0, 43], [23, 1, 2, 18], [0, 34, 0, 0]]  # both 0 and 1 are most often 3
+        finding = judge(RULE.from_answers, RUN, evaluated(counts), VERDICTS)
+        assert (finding.severity, finding.evidence["other_numbering"]) == ("warning", [2, 3, 0, 1])
 
     def test_on_two_of_three_classes_that_are_swapped_above_chance(self):
         swapped = [[94, 3, 3], [3, 3, 94], [3, 94, 3]]
@@ -151,11 +173,11 @@ class TestNotApplicable:
         [
             (
                 evaluated([[190, 190], [10, 10]]),
-                "needs the labels of 100 examples, in training and in an evaluation",
+                "needs the labels of 32 examples in training, and of 100 in an evaluation",
             ),
             (
                 evaluated([[20, 20], [20, 20]]),
-                "needs the labels of 100 examples, in training and in an evaluation",
+                "needs the labels of 32 examples in training, and of 100 in an evaluation",
             ),
             (evaluated(CHANCE, evaluation_right=None), "needs an evaluation that computes its loss"),
             (
