@@ -228,6 +228,21 @@ class CutTargets:
 
 
 @dataclass(frozen=True)
+class HalvedLogits:
+    """Logits that are taken for probabilities.
+
+    Attributes:
+        of: the expression: ``output``.
+        rounded: whether they are rounded; if not, they are compared with 0.5.
+        where: the line.
+    """
+
+    of: str
+    rounded: bool
+    where: Where
+
+
+@dataclass(frozen=True)
 class WrittenFacts:
     """What stands in the script and the modules beside it that it has imported.
 
@@ -239,6 +254,7 @@ class WrittenFacts:
         shared: settings of one part of a data set that another part overwrites.
         apart: inputs and targets in two orders.
         truncated: probabilities that are cast to integers.
+        halved: logits of one output that are compared with 0.5, or rounded.
         remade: models that each epoch makes again.
         refitted: scalers that are fitted on both sides.
         backward: comparisons with the best in the wrong direction.
@@ -256,6 +272,7 @@ class WrittenFacts:
     shared: tuple[SharedSetting, ...] = ()
     apart: tuple[ShuffledApart, ...] = ()
     truncated: tuple[TruncatedAnswers, ...] = ()
+    halved: tuple[HalvedLogits, ...] = ()
     remade: tuple[RemadeModel, ...] = ()
     refitted: tuple[RefittedScaler, ...] = ()
     backward: tuple[BackwardBest, ...] = ()

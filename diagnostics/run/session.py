@@ -270,17 +270,22 @@ class RunSession:
         return ", ".join(parts)
 
 
-def _answers(trainings: Sequence[TrainingReports]) -> tuple[tuple[int, ...] | None, str | None]:
-    """Return the shape of the predictions for a batch, and the activation that makes them.
+def _answers(trainings: Sequence[TrainingReports]) -> tuple[tuple[int, ...] | None, str | None, bool]:
+    """Return shape and activation of the predictions for a batch, and whether they are logits of two classes.
 
-    None unless there is one training, and they are known.
+    Nothing unless there is one training, and it is known.
     """
-    from diagnostics.facts.pipeline import OutputFacts
+    from diagnostics.facts.pipeline import LossFacts, OutputFacts
 
     if len(trainings) != 1 or trainings[0].examined is None:
-        return None, None
-    known = (fact for fact in trainings[0].examined.facts if isinstance(fact, OutputFacts))
-    return next(((fact.shape, fact.last_activation) for fact in known), (None, None))
+        return None, None, False
+    facts = trainings[0].examined.facts
+    outputs = next((fact for fact in facts if isinstance(fact, OutputFacts)), None)
+    loss = next((fact for fact in facts if isinstance(fact, LossFacts)), None)
+    binary_logits = loss is not None and loss.kind == "binary_cross_entropy" and loss.reads == "logits"
+    if outputs is None:
+        return None, None, binary_logits
+    return outputs.shape, outputs.last_activation, binary_logits
 
 
 @contextmanager

@@ -17,12 +17,14 @@ class ModelAnswers:
 
     Args:
         tree: the module.
+        kept: functions and methods that give back what they are given, for the purpose at hand.
 
     Attributes:
         is_one: whether one model at most is asked: of several, it cannot be told which answered.
     """
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, kept: tuple[str, ...] = KEEP_SHAPE) -> None:
+        self._kept = kept
         self._compiled = {
             dotted(call.func.value)
             for call in calls(tree)
@@ -43,12 +45,10 @@ class ModelAnswers:
             if self._model(node):
                 return True
             name = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
-            if name not in KEEP_SHAPE:
+            if name not in self._kept:
                 return False
-            inner = (
-                node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
-            )
-            return inner is not None and self.are_in(inner, names)
+            of = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            return any(self.are_in(inner, names) for inner in (*of, *node.args[:1]))
         if isinstance(node, ast.Attribute) and (node.attr in HELD or node.attr == "data"):
             return node.attr in HELD or self.are_in(node.value, names)
         return bool(name := dotted(node)) and name in names

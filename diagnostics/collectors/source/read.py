@@ -14,6 +14,7 @@ from diagnostics.facts.written import (
     ConstantArgmax,
     ConstantSeed,
     CutTargets,
+    HalvedLogits,
     KeptModel,
     LostResult,
     MonitoredMode,
@@ -34,6 +35,7 @@ from .data.refitted_scalers import refitted_scalers
 from .data.shared_settings import shared_settings
 from .data.shuffled_apart import shuffled_apart
 from .data.unread_splits import unread_splits
+from .halved_logits import halved_logits
 from .kept_models import kept_models
 from .lost_results import lost_results
 from .monitored_modes import monitored_modes
@@ -46,7 +48,10 @@ PROBABILITIES = ("sigmoid", "softmax")  # activations that end below 1
 
 
 def written_facts(
-    files: Iterable[str], answers: tuple[int, ...] | None = None, activation: str | None = None
+    files: Iterable[str],
+    answers: tuple[int, ...] | None = None,
+    activation: str | None = None,
+    binary_logits: bool = False,
 ) -> WrittenFacts:
     """Return what stands in these files; a file that cannot be read or parsed is left out.
 
@@ -54,6 +59,7 @@ def written_facts(
         files: paths.
         answers: the shape of what the only model that was trained answers to a batch; None if not known.
         activation: that this model ends in; None if not known.
+        binary_logits: whether its loss is a binary cross entropy that takes logits.
     """
     kept: list[KeptModel] = []
     unread: list[UnreadSplit] = []
@@ -63,6 +69,7 @@ def written_facts(
     apart: list[ShuffledApart] = []
     truncated: list[TruncatedAnswers] = []
     remade: list[RemadeModel] = []
+    halved: list[HalvedLogits] = []
     refitted: list[RefittedScaler] = []
     backward: list[BackwardBest] = []
     lost: list[LostResult] = []
@@ -101,6 +108,9 @@ def written_facts(
         if activation in PROBABILITIES:
             for of, line, function in truncated_answers(tree):
                 truncated.append(TruncatedAnswers(of, activation, Where(shown, line, function)))
+        if binary_logits:
+            for of, how, line, function in halved_logits(tree):
+                halved.append(HalvedLogits(of, how == "round", Where(shown, line, function)))
     return WrittenFacts(
         kept=tuple(kept),
         unread=tuple(unread),
@@ -114,6 +124,7 @@ def written_facts(
         cut=tuple(cut),
         modes=tuple(modes),
         truncated=tuple(truncated),
+        halved=tuple(halved),
         remade=tuple(remade),
     )
 

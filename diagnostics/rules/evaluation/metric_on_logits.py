@@ -33,11 +33,12 @@ class MetricOnLogits(MessageRule):
     ## What it does
     Calls the metric function twice with predictions that are all correct: once as logits, highest at the true
     class, as the evaluation loop passes them, and once as class labels. If the labels get a perfect score and
-    the logits fail or score lower, the conversion from logits to labels is missing. Under `diagnose run` it also
-    reads the script for an argmax of what the model predicts, where that is a single score for each example, and
-    for a cast of its probabilities to integers. Of
-    Keras' metrics it tests `Accuracy` and `MeanIoU`, which compare class numbers, with probabilities; and
-    `BinaryAccuracy` of classes that exclude each other with predictions that are all wrong.
+    the logits fail or score lower, the conversion from logits to labels is missing. Under `diagnose run` it
+    also reads the script for an argmax of what the model predicts, where that is a single score for each
+    example, for a cast of its probabilities to integers, and, where a binary cross entropy takes logits, for
+    logits that are rounded or compared with 0.5. Of Keras' metrics it tests `Accuracy` and `MeanIoU`, which
+    compare class numbers, with probabilities; and `BinaryAccuracy` of classes that exclude each other with
+    predictions that are all wrong.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
@@ -114,9 +115,9 @@ class MetricOnLogits(MessageRule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Look for an argmax over an axis of size 1, and for probabilities that are cast to integers."""
+        """Look for an argmax over an axis of size 1, probabilities cast to integers, and logits against 0.5."""
         if not written.argmaxes:
-            return self._of_cut(written)
+            return self._of_cut(written) or self._of_half(written)
         first = written.argmaxes[0]
         return self.found(
             f"The model returns one score for each example, {first.answers}, and the script takes the argmax "
@@ -138,6 +139,24 @@ class MetricOnLogits(MessageRule):
             fix=CUT if first.activation == "sigmoid" else CLASSES,
             severity="warning",
             evidence={"of": first.of, "last_activation": first.activation},
+            where=first.where,
+        )
+
+    def _of_half(self, written: WrittenFacts) -> Finding | None:
+        if not written.halved:
+            return None
+        first = written.halved[0]
+        use = (
+            f"rounds `{first.of}`: a logit of 3 becomes 3, and counts as no class"
+            if first.rounded
+            else f"compares `{first.of}` with 0.5. A probability of 0.5 is a logit of 0: with 0.5 an example "
+            "counts as positive only from a probability of 0.62 on"
+        )
+        return self.found(
+            f"The loss takes the model's outputs for logits, and the script {use}.",
+            fix=("predictions = logits > 0", "predictions = torch.sigmoid(logits) > 0.5  # the same"),
+            severity="warning",
+            evidence={"of": first.of, "rounded": first.rounded},
             where=first.where,
         )
 

@@ -5,7 +5,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantArgmax, TruncatedAnswers, WrittenFacts
+from diagnostics.facts.written import ConstantArgmax, HalvedLogits, TruncatedAnswers, WrittenFacts
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
 
 RULE = MetricOnLogits()
@@ -100,3 +100,21 @@ def test_tells_of_probabilities_that_are_cast_to_integers():
         "the model has learned."
     )
     assert finding.fix == "classes = (probabilities > 0.5).astype(int)"
+
+
+@pytest.mark.parametrize(
+    ("rounded", "said"),
+    [
+        (True, "the script rounds `out`: a logit of 3 becomes 3, and counts as no class."),
+        (
+            False,
+            "the script compares `out` with 0.5. A probability of 0.5 is a logit of 0: with 0.5 an example counts "
+            "as positive only from a probability of 0.62 on.",
+        ),
+    ],
+)
+def test_tells_of_logits_that_are_taken_for_probabilities(rounded, said):
+    halved = HalvedLogits("out", rounded, Where("train.py", 40, "accuracy"))
+    finding = RULE.from_source(WrittenFacts(halved=(halved,)))
+    assert (finding.severity, finding.fix) == ("warning", "predictions = logits > 0")
+    assert finding.message == f"The loss takes the model's outputs for logits, and {said}"
