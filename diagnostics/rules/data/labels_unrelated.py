@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import RepeatedRows, TargetHistory
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import CutTargets, WrittenFacts
 
 ROWS = 32  # different ones that came again
@@ -18,6 +21,9 @@ APART = 0.8  # of the changes that dealing out again would bring, squared: sever
 NEARBY = 0.9  # of the difference between any two targets: neighbours are closer in each task of meta-learning
 OF_OTHERS = 0.25  # of the changed targets: others are re-created, as a teacher's or those of Q-learning
 LEARNED = 0.95  # of a constant prediction's loss
+TAGGED, TAGS = 8, 4  # rows with a tag for each token, and tags of a row
+DIFFERENT = 0.1  # of the rows, whose first token has another tag than most: a start token says nothing of its own
+TAIL = 4  # one in so many tokens of a row, at its end
 
 
 class LabelsUnrelated(Rule):
@@ -25,12 +31,13 @@ class LabelsUnrelated(Rule):
 
     ## What it does
     Follows some rows of the training inputs through the run, recognised by what they hold, and compares the
-    target that each has when it comes again with that of its first time. Rows that repeat by nature, such as those
-    of a few categories, are left out. If the targets change about as often as if they were dealt out again, and
-    are those of other rows, then inputs and targets are brought together wrongly. Under `diagnose run` it also
-    reads the script for inputs and targets that are shuffled one after the other, each in place, with one
-    generator that is not seeded again in between; and for inputs that are filtered by what they hold while their
-    targets are cut to the same length.
+    target that each has when it comes again with that of its first time. Rows that repeat by nature, such as
+    those of a few categories, are left out. If the targets change about as often as if they were dealt out
+    again, and are those of other rows, then inputs and targets are brought together wrongly. Under `diagnose
+    run` it also reads the script for inputs and targets that are shuffled one after the other, each in place,
+    with one generator that is not seeded again in between; and for inputs that are filtered by what they hold
+    while their targets are cut to the same length. Of a model that tags tokens it looks at a batch: whether
+    the start token has several tags, and the ends of the rows one at most.
 
     ## Why it is bad
     Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant prediction
@@ -53,11 +60,13 @@ class LabelsUnrelated(Rule):
 
     ## Thresholds
     At least 32 rows that came again, and hardly one of them twice within an epoch; no more of the targets stay
-    than two standard deviations above what dealing out again leaves, and the changes have 80% of the mean square
-    that it would bring: noisy labels, or those of several people, stay below. A quarter of the changed targets
-    must be known from other rows. Within a batch, neighbouring rows must have targets that differ 90% as much as
-    those of any two: in few-shot training each episode has targets of its own, which go with its rows. In PyTorch
-    also a loss of at least 95% of a constant prediction's. The numbers are ours.
+    than two standard deviations above what dealing out again leaves, and the changes have 80% of the mean
+    square that it would bring: noisy labels, or those of several people, stay below. A quarter of the changed
+    targets must be known from other rows. Within a batch, neighbouring rows must have targets that differ 90%
+    as much as those of any two: in few-shot training each episode has targets of its own, which go with its
+    rows. In PyTorch also a loss of at least 95% of a constant prediction's. Tags: in a batch of 8 rows or
+    more, 10% or more of the start tokens have another tag than most of them, while all tokens in the last
+    quarter of every row have the same tag, or one that is ignored. The numbers are ours.
 
     ## Known problems
     Rows that are augmented differ each time and cannot be followed, and pictures drawn with replacement are taken
@@ -111,6 +120,48 @@ class LabelsUnrelated(Rule):
                 "apart_of_neighbours": rows.nearby,
                 "targets_of_other_rows": rows.of_others,
             },
+        )
+
+    @check
+    def from_tags(self, batch: BatchFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
+        """Look for the tags of words at the places of word pieces: they begin too early and are too few."""
+        ids, tags, mask = batch.token_ids, batch.labels, batch.attention_mask
+        if (
+            ids is None
+            or tags is None
+            or mask is None
+            or not ids.shape == tags.shape == mask.shape
+            or ids.ndim != 2
+        ):
+            raise NotApplicable("needs a tag and a mask for each token")
+        if (
+            outputs.num_classes in (None, model.embedding_rows)
+            or len(ids) < TAGGED
+            or not np.isin(mask, (0, 1)).all()
+        ):
+            raise NotApplicable(f"needs a model that tags tokens, and {TAGGED} rows")
+        real, known = mask == 1, tags != (-100 if batch.ignore_index is None else batch.ignore_index)
+        start = ids[0, 0]
+        if not (real[:, 0] & (ids[:, 0] == start)).all() or (ids[:, 1:][real[:, 1:]] == start).any():
+            raise NotApplicable("needs rows that begin with a start token")
+        if not known[:, 0].all() or (known & real).sum(axis=1).min() < TAGS:
+            return None
+        counts = np.unique(tags[:, 0], return_counts=True)[1]
+        place, length = real.cumsum(axis=1), real.sum(axis=1, keepdims=True)
+        tail = real & known & (place > length - length // TAIL)
+        if counts.sum() - counts.max() < DIFFERENT * len(ids) or len(np.unique(tags[tail])) > 1:
+            return None
+        return self.found(
+            f"The rows begin with a start token ({start}), which has {len(counts)} different tags in this batch, "
+            f"and the last quarter of each row has {'no tag' if not tail.any() else 'a single tag'}. The tags "
+            "are those of the words, from the first on, and the tokens are pieces of them, with a start token "
+            "before: each tag is at the place of another word.",
+            fix=(
+                "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
+                "one tag for the first piece of each word, -100 for its others and for special tokens",
+            ),
+            evidence={"start_token": int(start), "tags_of_it": len(counts), "rows": len(ids)},
+            severity="warning",
         )
 
     @check

@@ -9,6 +9,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RepeatedRows, TargetHistory
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import CutTargets, ShuffledApart, WrittenFacts
 from diagnostics.rules.data.labels_unrelated import LabelsUnrelated
@@ -95,3 +96,57 @@ def test_names_inputs_that_are_filtered_alone():
         "them by their places. From the first row left out on, each target is that of another row."
     )
     assert finding.fix == "X, y = X[keep], y[keep]  # one mask for both"
+
+
+WORDS = np.array([6, 7, 8, 9, 6, 7, 8, 9, 6, 8])  # in each row
+TOKENS = 2 * WORDS + 2  # two pieces of each word, a start token and an end
+at = np.arange(TOKENS.max())
+MASK = (at < TOKENS[:, None]).astype(int)
+IDS = np.where(at == 0, 2, np.where(at == TOKENS[:, None] - 1, 3, 10 + at)) * MASK
+TAGS = np.random.default_rng(0).integers(0, 3, (len(WORDS), TOKENS.max()))
+OF_WORDS = np.where(at < WORDS[:, None], TAGS, -100)
+TAGGER = ModelFacts("DistilBertForTokenClassification", "transformers", 9, 9, embedding_rows=60)
+
+
+class TestTags:
+    def judge(self, tags, ids=IDS, mask=MASK, classes=3):
+        batch = BatchFacts(len(ids), {"input_ids": ids, "attention_mask": mask}, tags, "labels")
+        return RULE.from_tags(batch, OutputFacts((*ids.shape, classes), classes), TAGGER)
+
+    @pytest.mark.parametrize("behind", [-100, 0], ids=["ignored", "no entity"])
+    def test_of_words_at_the_places_of_their_pieces(self, behind):
+        finding = self.judge(np.where(at < WORDS[:, None], TAGS, behind))
+        assert (finding.severity, finding.evidence["tags_of_it"]) == ("warning", 3)
+        assert finding.message == (
+            "The rows begin with a start token (2), which has 3 different tags in this batch, and the last "
+            f"quarter of each row has {'no tag' if behind else 'a single tag'}. The tags are those of the words, "
+            "from the first on, and the tokens are pieces of them, with a start token before: each tag is at the "
+            "place of another word."
+        )
+
+    @pytest.mark.parametrize(
+        "tags",
+        [
+            np.where(at == 0, 0, np.where(MASK == 1, TAGS, -100)),  # the start token is no entity
+            np.where(at == 0, -100, OF_WORDS),
+            np.where(at == 0, TAGS, -100),  # one tag for the row, at its start token
+            np.where(MASK == 1, TAGS, -100),  # tags up to the end, as of a task that answers from the start on
+            np.full_like(TAGS, 1),
+        ],
+        ids=["start of none", "start ignored", "of the row", "to the end", "all alike"],
+    )
+    def test_where_they_belong_to_their_tokens(self, tags):
+        assert self.judge(tags) is None
+
+    @pytest.mark.parametrize(
+        ("given", "needs"),
+        [
+            ({"classes": 60}, "a model that tags tokens"),  # of a vocabulary: it predicts tokens
+            ({"ids": np.where(at == 4, 2, IDS)}, "rows that begin with a start token"),
+            ({"ids": IDS + at[: len(IDS), None]}, "rows that begin with a start token"),
+            ({"tags": OF_WORDS[:, 0]}, "a tag and a mask for each token"),
+        ],
+    )
+    def test_needs_tags_behind_a_start_token(self, given, needs):
+        with pytest.raises(NotApplicable, match=needs):
+            self.judge(**({"tags": OF_WORDS} | given))
