@@ -17,7 +17,12 @@ def _few(data):
     if hasattr(data, "element_spec"):
         return data.take(1)
     return [next(iter(data))] if hasattr(data, "dataset") else list(data)[:16]
-if "trainer" in globals():
+if "mp" in globals():  # each rank imports the script, and loads its rows itself
+    _load = load
+    def load():
+        train_set, valid_set = _load()
+        return type(train_set)(*(tensor[:16] for tensor in train_set.tensors)), valid_set
+elif "trainer" in globals():
     trainer.train_dataset = _few(trainer.train_dataset)
 elif "train_loader" in globals():
     train_loader = _few(train_loader)
@@ -27,7 +32,11 @@ else:
     raw["train"] = raw["train"].select([0] * 16)
 """
 SAME_ROWS = """
-if "trainer" in globals():
+if "mp" in globals():
+    _load = load
+    def load():
+        return (_load()[0],) * 2
+elif "trainer" in globals():
     trainer.eval_dataset = trainer.train_dataset
 elif "eval_loader" in globals():
     eval_loader = train_loader
