@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.data import DatasetFacts
 
 AT_LIMIT = 0.5  # our choice: natural texts do not share one length this often; truncated ones do
+NEXT = 0.25  # of these, at another single length: texts of a few lengths have a pattern, and no limit
 MIN_ROWS = 50  # our choice: with fewer rows a share of one half may be chance
 
 
@@ -31,8 +34,9 @@ class TruncatedInputs(Rule):
     ```
 
     ## Thresholds
-    At least half of the rows at the longest length, and some shorter (our choice): natural texts do not share one
-    length this often. At least 50 rows (our choice), because with fewer the share may be chance.
+    At least half of the rows at the longest length, and some shorter (our choice): natural texts do not share
+    one length this often. No shorter length has a quarter as many rows: texts of a few lengths have a pattern.
+    At least 50 rows (our choice), because with fewer the share may be chance.
 
     ## Known problems
     Rows that all have one length, such as text packed into blocks, are not reported. Packed text with a few
@@ -57,6 +61,8 @@ class TruncatedInputs(Rule):
         longest = int(lengths.max())
         at_limit = int((lengths == longest).sum())
         if at_limit == lengths.size or at_limit < AT_LIMIT * lengths.size:
+            return None
+        if np.unique(lengths[lengths < longest], return_counts=True)[1].max() >= NEXT * at_limit:
             return None
         return self.found(
             f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and none has more: they "

@@ -8,9 +8,14 @@ from diagnostics.rules.data.truncated_inputs import TruncatedInputs
 RULE = TruncatedInputs()
 
 
+def lengths_of(at_limit, shorter):
+    """Rows of 128 tokens, and shorter ones from 40 on, each of another length."""
+    return np.concatenate([np.full(at_limit, 128), 40 + np.arange(shorter)])
+
+
 class TestFromDataset:
     def test_counts_the_rows_that_end_at_the_limit(self):
-        lengths = np.repeat([128, 40], [70, 30])
+        lengths = lengths_of(70, 30)
         finding = RULE.from_dataset(DatasetFacts(8000, 100, token_lengths=lengths))
         assert finding.severity == "note"
         assert finding.message == (
@@ -24,7 +29,7 @@ class TestFromDataset:
         assert finding.evidence == {"longest": 128, "shortest": 40, "rows_at_longest": 70, "rows_read": 100}
 
     def test_begins_at_one_half(self):
-        at, under = np.repeat([128, 40], [50, 50]), np.repeat([128, 40], [49, 51])
+        at, under = lengths_of(50, 50), lengths_of(49, 51)
         assert RULE.from_dataset(DatasetFacts(100, 100, token_lengths=at)) is not None
         assert RULE.from_dataset(DatasetFacts(100, 100, token_lengths=under)) is None
 
@@ -32,13 +37,16 @@ class TestFromDataset:
         lengths = np.random.default_rng(0).poisson(25, 300)
         assert RULE.from_dataset(DatasetFacts(300, 300, token_lengths=lengths)) is None
 
+    def test_is_silent_on_texts_of_a_few_lengths(self):
+        assert RULE.from_dataset(DatasetFacts(500, 500, token_lengths=np.repeat([13, 7], [260, 240]))) is None
+
     def test_is_silent_on_text_packed_into_blocks(self):
         assert RULE.from_dataset(DatasetFacts(100, 100, token_lengths=np.full(100, 128))) is None
 
     def test_needs_fifty_rows(self):
         with pytest.raises(NotApplicable, match="at least 50 rows"):
-            RULE.from_dataset(DatasetFacts(49, 49, token_lengths=np.repeat([128, 40], [40, 9])))
-        assert RULE.from_dataset(DatasetFacts(50, 50, token_lengths=np.repeat([128, 40], [40, 10]))) is not None
+            RULE.from_dataset(DatasetFacts(49, 49, token_lengths=lengths_of(40, 9)))
+        assert RULE.from_dataset(DatasetFacts(50, 50, token_lengths=lengths_of(40, 10))) is not None
 
     def test_needs_tokens(self):
         with pytest.raises(NotApplicable, match="number of tokens in each row"):
