@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -115,6 +116,13 @@ def parameter_names(model: nn.Module) -> tuple[str, ...]:
     if any(p.kind is p.VAR_KEYWORD for p in parameters) and len(parameters) == 1:
         return ()
     return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+
+
+def named_arguments(model: nn.Module, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Name the arguments that a model of transformers got by their place, ``"0"``, as its forward names them."""
+    names = parameter_names(model) if configuration(model) is not None else ()
+    known = {str(place): name for place, name in enumerate(names) if name not in inputs}
+    return {known.get(name, name): value for name, value in inputs.items()}
 
 
 def _input_embedding(model: nn.Module) -> Any:

@@ -21,7 +21,7 @@ from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, private, sample_rows
 from diagnostics.collectors.pytorch.idle_settings import of_loader
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
-from diagnostics.collectors.pytorch.model import describe_model, end_token, uncompiled
+from diagnostics.collectors.pytorch.model import describe_model, end_token, named_arguments, uncompiled
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
@@ -194,6 +194,7 @@ class FirstStepPipeline(Pipeline):
             for name, tensor in seen.inputs.items()
             if tensor._version == seen.versions[name] and (array := to_array(tensor)) is not None
         }
+        inputs = named_arguments(self._model, inputs)
         name = next((name for name in LABEL_NAMES if name in inputs), None)
         labels = inputs.pop(name) if name is not None else self._labels(inputs)
         if labels is None and seen.loader is None and seen.batch is None:
