@@ -1,6 +1,6 @@
 """The whole loop on every cage: try, fail with the right words, three hints, our solution, recovered; cheats.
 
-It takes an hour. `LOOP=12,15 pytest -m "" tests/zoo/learner/test_loop.py` takes some of the cages.
+It takes hours. `LOOP=12,15 pytest -m "" tests/zoo/learner/test_loop.py` takes some of the cages.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def test_another_right_repair_passes(repair: Repair, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exhibit", CHOSEN.values(), ids=CHOSEN)
 def test_the_effort_in_the_manifest_is_that_of_the_solution(exhibit: Exhibit) -> None:
-    assert exhibit.effort is not None, "not measured yet: python -m bugs.learner.checking.effort prints it"
+    assert exhibit.effort is not None
     measured = effort_of(exhibit)
     assert (measured.updates, measured.rows) == (exhibit.effort.updates, exhibit.effort.rows)
     assert set(exhibit.effort.judged) <= set(measured.judged)
