@@ -94,6 +94,8 @@ FILES = (
     "files_of_weights",
     "builds",
     "compiled",
+    "torch_data",
+    "torch_ranks",
     "kinds",
     "cut",
 )
