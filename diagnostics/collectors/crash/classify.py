@@ -40,6 +40,7 @@ NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (
     *examples.RECOGNISERS,
     *settings.RECOGNISERS,
     checkpoints.unreadable,
+    checkpoints.lacking_part,
     *versions.RECOGNISERS,
     *unimported_names.RECOGNISERS,
 )

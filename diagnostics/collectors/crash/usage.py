@@ -119,7 +119,7 @@ def _checkpoint_keys_differ(crash: Crash) -> CheckpointKeysDiffer | None:
     if found.kind == "optimizer":
         return CheckpointKeysDiffer(of_optimizer=True)
     if found.kind == "first unexpected":
-        return CheckpointKeysDiffer(unexpected=(found["unexpected"],))
+        return CheckpointKeysDiffer(unexpected=(found["unexpected"],), first_only=True)
     if found.kind == "first missing":
         return CheckpointKeysDiffer(missing=tuple(re.findall(r"['\"]([\w.]+)\\?['\"]", found["missing"])))
     model = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)

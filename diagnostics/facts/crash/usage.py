@@ -71,12 +71,14 @@ class CheckpointKeysDiffer:
         missing: keys of the model that the checkpoint lacks, in its order.
         unexpected: keys of the checkpoint that the model lacks.
         of_optimizer: whether it is the state of an optimizer, which has no keys to compare.
+        first_only: whether the message stops at the first unexpected key, so that the others are not known.
     """
 
     model: str = ""
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
     of_optimizer: bool = False
+    first_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
@@ -26,6 +28,11 @@ _LOST = " This process can no longer use the device: every later call fails too,
 _CPU = (
     'run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
     "failing line and names the index"
+)
+_EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
+_NEWER = (
+    'python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())": if the list '
+    "lacks the GPU's number, this PyTorch is older than the GPU; install one for a newer CUDA"
 )
 
 
@@ -92,7 +99,8 @@ class AsynchronousError(MessageRule):
             f"at the next synchronisation. Meaning: {_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}"
             f"{_candidates(symptom)}"
         )
-        return self._found(crash, symptom, message, (_again(crash), _CPU))
+        newer = (_NEWER,) if _EXECUTION.search(symptom.said) else ()
+        return self._found(crash, symptom, message, (_again(crash), *newer, _CPU))
 
     def _blocking(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (

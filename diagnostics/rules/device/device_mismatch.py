@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from diagnostics.engine.finding import Finding
@@ -62,6 +63,18 @@ class DeviceMismatch(MessageRule):
         devices = symptom.devices or tuple(dict.fromkeys(symptom.tensors.values()))
         on = listed(devices) if devices else "different devices"
         detail = f": {_by_device(symptom.tensors)}" if symptom.tensors else ""
+        if _in_optimizer(crash):
+            return self.found(
+                f"A step of the optimizer met tensors on {on}{detail}. Its state (momentum, exp_avg) lies on "
+                "another device than the weights: it was made, or loaded, before the model was moved.",
+                fix=(
+                    "model.to(device) first, then the optimizer, then optimizer.load_state_dict(state)",
+                    "for state in optimizer.state.values(): state.update({key: value.to(device) for key, value in "
+                    "state.items() if torch.is_tensor(value)}), after a state was loaded",
+                ),
+                evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
+                where=crash.where,
+            )
         unknown = "" if symptom.tensors else " " + not_known("which tensors these are", crash.live)
         return self.found(
             f"An operation got tensors on {on}{detail}. It runs on one device and cannot read the memory of "
@@ -84,6 +97,12 @@ class DeviceMismatch(MessageRule):
             evidence={"devices": list(symptom.devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
         )
+
+
+def _in_optimizer(crash: CrashFacts) -> bool:
+    """Whether the update itself failed: a closure runs the user's own code inside of the optimizer's step."""
+    last = crash.frames[-1].file.replace("\\", "/") if crash.frames else ""
+    return re.search(r"(?:^|/)(?:torch|apex|timm)/optim\w*/", last) is not None
 
 
 def _by_device(tensors: Mapping[str, str]) -> str:

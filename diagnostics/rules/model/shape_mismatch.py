@@ -23,6 +23,7 @@ from diagnostics.rules.shared import shape_fixes
 from diagnostics.text.join import count_of, listed
 
 MAX_WEIGHTS_NAMED = 4  # in the message; the evidence holds them all
+SMALLEST_SIDE = 16  # pixels; what is smaller is rarely the side of an image
 
 
 class ShapeMismatch(MessageRule):
@@ -308,6 +309,12 @@ def _reading(symptom: OperandsMisfit) -> str:
         return (
             " If these are feature maps: sizes that differ by one come of inputs whose height or width cannot be "
             "halved as often as the network does it."
+        )
+    of_feature_maps = abs(one - other) == 1 or max(one, other) == 2 * min(one, other)
+    if symptom.operation == "concatenation" and min(one, other) > SMALLEST_SIDE and not of_feature_maps:
+        return (
+            " If each belongs to an example, the examples of the batch have different sizes: resize, crop or pad "
+            "images and their masks to one size in the dataset."
         )
     return ""
 

@@ -25,6 +25,18 @@ CASES = [
         ATTRIBUTE.format("strip"),
         "The environment variable 'RANK' is not set",
     ),
+    (
+        "im = cv2.imread('data/images' + name)[:, :, ::-1]",
+        INDEXED,
+        "cv2.imread('data/images' + name) is None: OpenCV found no image",
+    ),
+    (
+        "h, w = cv2.imread(os.path.join(root, name)).shape[:2]",
+        ATTRIBUTE.format("shape"),
+        "cv2.imread(os.path.join(root, name)) is None: OpenCV found no image",
+    ),
+    ("return img[:, :, ::-1]", INDEXED, "img is None: the image was not read"),
+    ("x = self.left_image[:, :, 0] / 255", INDEXED, "self.left_image is None: the image was not read"),
     ("a = meta.get('size')[0]", INDEXED, "meta.get('size') is None: there is no entry 'size'"),
     ("if args.mode.lower() == 'fit':", ATTRIBUTE.format("lower"), "args.mode is None: the setting was not given"),
     ("size = cfg.sizes[0]", INDEXED, "cfg.sizes is None: the setting was not given"),

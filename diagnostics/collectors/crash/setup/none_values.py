@@ -110,6 +110,26 @@ _SOURCES = (
         ("print the keys: the entry is written otherwise, or a file of another release lacks it",),
     ),
     _Source(
+        r"(?P<held>cv2\.imread\((?:[^()]|\([^()]*\)){1,200}\))(?=\.\w|\[)",
+        "{held} is None: OpenCV found no image at that path, or cannot decode the file, and raises no error.",
+        (
+            "print(path, os.path.exists(path)) before the line; os.path.join(folder, name), where a slash is "
+            "missing; it counts from the folder in which the program was started",
+            "leave out files that are no images, or broken, and paths with letters that OpenCV cannot open on "
+            "Windows",
+        ),
+    ),
+    _Source(
+        r"(?<![\w.\"'])(?P<held>(?:self\.)?(?:\w+_)?(?:img|image|im|mask|frame|bgr|rgb|gray)\d?)(?=\[[^\]\"']*[:,])",
+        "{held} is None: the image was not read. cv2.imread returns None, without an error, for a path that is "
+        "not there or a file that it cannot decode; a video gives None for a frame behind its end.",
+        (
+            "print(path, os.path.exists(path)), where it is read: it counts from the folder in which the program "
+            "was started",
+            "raise an error there if image is None, with the path in it",
+        ),
+    ),
+    _Source(
         r"(?<![\w.])(?P<held>spec)\.loader\b",
         "spec is None: importlib found no module at that path, or a file that does not end in .py.",
         ("print the path, and os.path.exists(path): it counts from the folder in which the program was started",),

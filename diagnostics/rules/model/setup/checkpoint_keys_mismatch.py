@@ -135,7 +135,36 @@ def _of_optimizer() -> tuple[str, Fix]:
     )
 
 
+def _of_first(key: str) -> tuple[str, Fix]:
+    """Say what a key tells by itself: PyTorch before 0.4 stops at the first that the model lacks."""
+    seen = (
+        f"The checkpoint has the key {key}, and the model has none of that name; this PyTorch names only the "
+        "first."
+    )
+    for prefix, wrapper in WRAPPERS.items():
+        if key.startswith(prefix) and prefix in ("module.", "_orig_mod."):
+            return (
+                f"{seen} {wrapper} puts {prefix!r} in front of every key.",
+                (
+                    f"state = {{key.replace({prefix!r}, '', 1): value for key, value in state.items()}}",
+                    "build the model with the arguments that the checkpoint was trained with, if it still differs",
+                ),
+            )
+    return (
+        f"{seen} A model in DataParallel has 'module.' in front of every key; else the two are of different "
+        "architectures.",
+        (
+            "model.load_state_dict(state) before model = DataParallel(model), or "
+            "model.module.load_state_dict(state)",
+            "print(list(state)[:3], list(model.state_dict())[:3]), which shows how the names differ",
+            "build the model with the arguments that the checkpoint was trained with",
+        ),
+    )
+
+
 def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str, Fix]:
+    if symptom.first_only:
+        return _of_first(symptom.unexpected[0])
     prefix, model = prefix_of(symptom, in_part), symptom.model or "the model"
     if prefix is not None and not prefix.startswith("-"):
         by = f", which {WRAPPERS[prefix]} adds" if prefix in WRAPPERS else ""

@@ -154,3 +154,12 @@ class TestFromCrash:
             "that failed",
             ON_THE_CPU,
         )
+
+    def test_a_kernel_of_a_library_may_be_older_than_the_gpu(self):
+        for said, kind, named in [
+            ("CUDNN_STATUS_EXECUTION_FAILED", "launch", True),
+            ("CUBLAS_STATUS_EXECUTION_FAILED", "launch", True),
+            ("unspecified launch failure", "launch", False),
+        ]:
+            finding = RULE.from_crash(TEXT, AsynchronousErrorCrash(kind, said))
+            assert any("get_arch_list" in fix for fix in finding.alternatives) == named

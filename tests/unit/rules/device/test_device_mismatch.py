@@ -57,3 +57,22 @@ class TestFromCrash:
             "An operation got tensors on different devices. It runs on one device and cannot read the "
             "memory of another. Which tensors these are could not be read from the exception's frames."
         )
+
+    def test_says_where_the_state_of_an_optimizer_lies(self):
+        step = FrameFacts("torch/optim/adam.py", 93, "step")
+        crash = CrashFacts("RuntimeError", MESSAGE, (*FRAMES, step), live=False)
+        finding = RULE.from_crash(crash, DevicesDiffer(("cuda:0", "cpu")))
+        assert finding.message == (
+            "A step of the optimizer met tensors on cuda:0 and cpu. Its state (momentum, exp_avg) lies on another "
+            "device than the weights: it was made, or loaded, before the model was moved."
+        )
+        assert finding.fix.startswith("model.to(device) first, then the optimizer")
+
+    def test_a_closure_inside_of_the_step_is_the_users(self):
+        inside = (
+            FrameFacts("torch/optim/lbfgs.py", 330, "step"),
+            FrameFacts("train.py", 20, "closure", yours=True),
+        )
+        crash = CrashFacts("RuntimeError", MESSAGE, (*FRAMES, *inside), live=False)
+        finding = RULE.from_crash(crash, DevicesDiffer(("cuda:0", "cpu")))
+        assert finding.message.startswith("An operation got tensors on")

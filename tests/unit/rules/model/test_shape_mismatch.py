@@ -283,3 +283,16 @@ class TestFromWeights:
         assert finding.message.endswith("is (8, 8) in the checkpoint and (4, 4) in the model; and 2 more.")
         assert finding.fix == "build Net with the sizes in the checkpoint, then load"
         assert len(finding.evidence["weights"]) == 6
+
+
+class TestSizesOfJoinedExamples:
+    def said(self, one, other):
+        return RULE.from_operands(CRASH, OperandsMisfit("concatenation", one, other, 0)).message
+
+    def test_images_of_two_sizes_are_told_as_such(self):
+        assert "If each belongs to an example, the examples of the batch have different sizes" in self.said(
+            1024, 910
+        )
+
+    def test_feature_maps_and_short_axes_are_not(self):
+        assert not any("an example" in self.said(*sizes) for sizes in [(56, 57), (28, 56), (3, 8)])
