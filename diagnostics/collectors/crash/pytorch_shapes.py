@@ -139,13 +139,16 @@ def _axes(crash: Crash) -> AxesMisfit | None:
         name = f"Conv{int(few) - 2}d" if name == "input" else name
     elif name is None and found.text.startswith("expected"):  # quoted without a traceback: only this layer says so
         name = _BATCH_NORM.get(few)
+    channels = getattr(module, "in_channels", getattr(module, "num_features", None))
+    if channels is None and (written := found.get("channels")) is not None and "Transpose" not in (name or ""):
+        channels = int(written) if written != "1" else None  # 1 is also the weight of a depthwise layer
     return AxesMisfit(
         few if many is None else f"{few} or {many}",
         len(shape) if shape is not None else int(found["got"]),
         name,
         None if layer is None else layer.path,
         shape,
-        getattr(module, "in_channels", getattr(module, "num_features", None)),
+        channels,
     )
 
 

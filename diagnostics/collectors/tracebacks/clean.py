@@ -35,6 +35,8 @@ _BOLD = re.compile(  # around a traceback's lines, where a page's markup was pas
     r"^(?P<margin>[ \t>]*)(?:\*\*|__)(?=File \"|Traceback|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b)"
     r"|(?<=\S)\*\*[ \t]*$"
 )
+_TICKED = re.compile(r'^[ \t>]*`File "', re.MULTILINE)  # a page's marks for code, around each line
+_TICK = re.compile(r"^(?P<margin>[ \t>]*)`(?!`)|(?<=[^`\s])`[ \t]*$")
 _DOUBLED = re.compile(
     r"^(?P<name>[A-Za-z_]\w{0,60}(?:Error|Exception))(?P=name): ?:? ?"
 )  # of two processes at once
@@ -140,12 +142,15 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
         if "[0m" in text:
             text = _BARE_COLOUR.sub("", text)
     text = text.translate(_PLAIN)
+    ticked = _TICKED.search(text) is not None
     cut, named = "", None  # a line that goes on in the next; whole, if that is only likely
     for number, line in enumerate(text.split("\n"), first):
         for part in line.rstrip("\r").split("\r"):
             part = part[:LONGEST_LINE]
             if "**" in part or "__" in part:
                 part = _BOLD.sub(lambda mark: mark["margin"] or "", part)
+            if ticked and "`" in part:
+                part = _TICK.sub(lambda mark: mark["margin"] or "", part)
             if "rror" in part and (twice := _DOUBLED.match(part)):
                 part = f"{twice['name']}: {part[twice.end() :]}"
             if "](" in part:

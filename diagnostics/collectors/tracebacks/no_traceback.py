@@ -66,7 +66,7 @@ def last_words(text: str) -> CrashFacts | None:
     for launcher in (_SUMMARY, _FAILED_RANK, LAUNCHERS):
         if (ended := launcher.search(text)) is not None:
             return CrashFacts("ChildFailedError", ended[0], (), live=False)
-    for line in reversed([line.strip() for line in text.splitlines() if _HINT.search(line)]):
+    for line in reversed([line.strip(" \t*`>_") for line in text.splitlines() if _HINT.search(line)]):
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)
     return None

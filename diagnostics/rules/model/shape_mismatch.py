@@ -19,7 +19,7 @@ from diagnostics.facts.crash.shapes import (
     WeightsMisfit,
     WindowMisfit,
 )
-from diagnostics.rules.shared import shape_fixes
+from diagnostics.rules.shared import axes_fixes, shape_fixes
 from diagnostics.text.join import count_of, listed
 
 MAX_WEIGHTS_NAMED = 4  # in the message; the evidence holds them all
@@ -98,7 +98,7 @@ class ShapeMismatch(MessageRule):
     @check
     def from_axes(self, crash: CrashFacts, symptom: AxesMisfit) -> Finding | None:
         """Name the layer and the number of axes that it takes."""
-        seen, fix = shape_fixes.of_axes(symptom)
+        seen, fix = axes_fixes.of_axes(symptom)
         got = f"has shape {symptom.shape}, with {symptom.got}" if symptom.shape else f"has {symptom.got}"
         return self.found(
             _sentences(

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from diagnostics.engine.rule import Fix
 from diagnostics.facts.crash.shapes import (
-    AxesMisfit,
     LayerMisfit,
     OperandsMisfit,
     ReshapeMisfit,
@@ -165,6 +164,19 @@ def _colours(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     return None
 
 
+def _maybe_channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
+    if len(shape) != 3 or symptom.axis != 1 or symptom.library == "keras" or symptom.layer != "Conv1d":
+        return None
+    return (
+        "It takes (batch, channels, length).",
+        (
+            f"x.transpose(1, 2) before it, if the last axis holds the channels, which then have to be "
+            f"{symptom.wanted}, too",
+            rebuilt(symptom, symptom.got),
+        ),
+    )
+
+
 _Layout = Callable[[LayerMisfit, Shape], Repair | None]
 _LAST_AXIS: tuple[_Layout, ...] = (_flatten, _pool_or_move, _batch_flattened_too, _flatten_and_rebuild)
 _AXIS_OF_CHANNELS: tuple[_Layout, ...] = (
@@ -172,60 +184,8 @@ _AXIS_OF_CHANNELS: tuple[_Layout, ...] = (
     _no_axis_of_channels,
     _maybe_no_axis_of_channels,
     _colours,
+    _maybe_channels_last,
 )
-
-
-def of_axes(symptom: AxesMisfit) -> Repair:
-    """Add the missing axis, where it is known which one."""
-    numbers = [int(number) for number in re.findall(r"\d+", symptom.wanted)]
-    fewest, most = numbers[0], numbers[-1]
-    shape, channels, name = symptom.shape, symptom.channels, symptom.layer or ""
-    if symptom.library == "keras":
-        if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
-            return "If each of its rows is an array itself, it is an array of objects.", (
-                "print(x.dtype); if that is object: x = np.stack(x.ravel()), with examples of one shape",
-                "keras.ops.expand_dims(x, -1) before it, if each example is one number",
-            )
-        if symptom.got == fewest - 1:
-            return "", "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end"
-        reshape = f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
-        ones = [axis for axis, size in enumerate(shape or ()) if axis and size == 1]
-        if symptom.got == most + 1 and ones:
-            axis = -1 if ones[-1] == symptom.got - 1 else ones[-1]
-            return f"Its axis {ones[-1]} has size 1.", (
-                f"x.squeeze({axis}), or leave out the np.newaxis or expand_dims that adds this axis",
-                "keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape",
-            )
-        if symptom.got == 3 and most == 2:
-            return "", (
-                "x.reshape(len(x), -1), for a first layer that is Dense",
-                "the ids of shape (n, length), for a first layer that is an Embedding: it makes the vectors; or "
-                "keras.Input(shape=x.shape[1:]) without the Embedding, for vectors that are made already",
-            )
-        if symptom.got > most:
-            return "", ("keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape", reshape)
-        return "", reshape
-    if symptom.got > most:
-        extra = symptom.got - most
-        count = {1: "two", 2: "three"}.get(extra, str(extra + 1))
-        return "", f"x.flatten(0, {extra}) before it, if the first {count} axes together are the batch"
-    if name.startswith("Conv") and shape is not None and len(shape) == 2 and channels and shape[1]:
-        side = math.isqrt(shape[1] // channels)
-        if fewest == 3 and side * side * channels == shape[1]:
-            return (
-                f"{shape[1]} is {channels} x {side} x {side}.",
-                f"x.view(-1, {channels}, {side}, {side}) before it, if each row is an image",
-            )
-        if fewest == 2 and channels == 1:
-            return "", "x.unsqueeze(1) before it"
-    if channels == 1 and symptom.got == most - 1:
-        return "", "x.unsqueeze(1) before it, which adds the channel axis"
-    if name.startswith("Conv") and symptom.got == fewest - 1 and symptom.path is None and channels is None:
-        return "", (
-            "x.unsqueeze(0) before it, if x is one example without a batch axis",
-            "x.unsqueeze(1) before it, if x is a batch without a channel axis",
-        )
-    return "", f"reshape it to {symptom.wanted} axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"
 
 
 def of_operands(symptom: OperandsMisfit) -> Repair:

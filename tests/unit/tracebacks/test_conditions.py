@@ -20,6 +20,8 @@ CASES = [
     ("assert dim % self.heads == 0", "dim is no multiple of self.heads"),
     ("assert isinstance(x, torch.Tensor)", "x is of another type than the code takes (torch.Tensor)"),
     ("assert args.weights is not None", "args.weights is None"),
+    ("assert img is not None", "img is None: the image is not at that path"),
+    ("assert self.left_image is not None", "self.left_image is None: the image is not at that path"),
     ("assert torch.cuda.is_available()", "PyTorch finds no GPU"),
     ("assert mmcv.__version__ >= '1.3'", "It compares releases"),
     ("assert x.shape == y.shape", "A shape is another than the code counts on"),

@@ -7,7 +7,9 @@ from diagnostics.collectors.tracebacks.no_traceback import last_words
 
 
 class TestLastWords:
-    @pytest.mark.parametrize("text", ["Killed", "epoch 1: loss 0.69\nKilled\n", "zsh: killed     python train.py"])
+    @pytest.mark.parametrize(
+        "text", ["Killed", "loss 0.69\nKilled\n", "loss 0.69\n**Killed**", "zsh: killed  train.py"]
+    )
     def test_of_a_killed_process_are_its_shells(self, text):
         assert last_words(text).exception == "SIGKILL"
 

@@ -159,6 +159,16 @@ def test_the_line_tells_which_value_it_is(name, message, code, begins):
             "for x, y, z in loader:",
             "loader yields 2 values at a time, and the loop has 3 names",
         ),
+        (
+            "too many values to unpack (expected 2)",
+            "scores, _ = pack_padded_sequence(scores, lengths, batch_first=True)",
+            "A PackedSequence has four fields since PyTorch 1.1",
+        ),
+        (
+            "not enough values to unpack (expected 3, got 2)",
+            "_, found, _ = cv2.findContours(mask, 0, 2)",
+            "cv2.findContours returns two values in OpenCV 2 and 4",
+        ),
         ("too many values to unpack (expected 2)", "a, b = f(x)", "The right side gives more than 2 values for 2"),
     ],
 )

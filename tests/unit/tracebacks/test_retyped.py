@@ -142,6 +142,26 @@ ValueError: array has incorrect number of dimensions: 1; expected 2**
         assert (report.crash.exception, rules_of(text)) == ("ValueError", ["shape-mismatch"])
         assert report.crash.frames[-1].line == 94
 
+    def test_each_line_in_marks_of_code_is_read(self):
+        text = """\
+`Traceback (most recent call last):`
+  `File "train.py", line 31, in <module>`
+    `main()`
+  `File "train.py", line 16, in main
+    epoch=epoch)`
+  `File "train.py", line 78, in train`
+    `h, w = image.shape`
+`ValueError: too many values to unpack (expected 2)`
+"""
+        crash = diagnostics.explain(text).crash
+        assert (crash.exception, crash.message) == ("ValueError", "too many values to unpack (expected 2)")
+        assert [frame.code for frame in crash.frames] == ["main()", "epoch=epoch)", "h, w = image.shape"]
+
+    def test_a_mark_within_a_line_of_code_stays(self):
+        start = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n'
+        text = f'{start}    fail("`x`")\nValueError: `x`\n'
+        assert diagnostics.explain(text).crash.message == "`x`"
+
     def test_frames_glued_by_hand_are_read(self):
         text = """\
 Traceback (most recent call last):

@@ -70,6 +70,12 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "code counts on (channels, classes, fields of a line, images of a pair).",
         ),
         (
+            r"^(?P<held>(?:\w+\.)?(?:\w+_)?(?:img|image|im|mask|frame)\d?) is not None$",
+            "{held} is None: the image is not at that path, or is a file that cannot be decoded; cv2.imread says "
+            "nothing of either. Print the path and os.path.exists(path), and look at the folder's name that the "
+            "code puts before it (train2017, val2017, images).",
+        ),
+        (
             rf"^(?P<held>{_CALLED}) is not None$|^(?P<bare>{_CALLED}) != None$",
             "{held}{bare} is None: an argument or setting that was not given, a file that could not be read, or "
             "a function that returned nothing.",

@@ -67,12 +67,34 @@ def _none_used(found: re.Match[str], line: str) -> str:
     return f"{held or 'The value'} is None: {_RETURNED_NOTHING}."
 
 
+_PARTS_OF = (
+    (
+        "pack_padded_sequence(",
+        "A PackedSequence has four fields since PyTorch 1.1: pack_padded_sequence(...).data, in place of taking "
+        "it apart into two.",
+    ),
+    (
+        "findContours(",
+        "cv2.findContours returns two values in OpenCV 2 and 4, and three in OpenCV 3: cv2.findContours(...)[-2] "
+        "are the contours in each.",
+    ),
+    (
+        "train_test_split(",
+        "train_test_split returns two parts for every array that it is given: x_train, x_test, y_train, y_test "
+        "for two arrays.",
+    ),
+)
+"""Calls that do not return what they are taken apart into, and what they return."""
+
+
 def _unpacked(found: re.Match[str], line: str) -> str:
     wanted, got = found["wanted"], found["got"]
     given = got or ("more" if found["way"] == "too many" else "fewer")
     names, equals, right = line.partition("=")
     if told := of_environment(wanted, got, found["way"] == "too many", line):
         return told
+    if parts := next((said for call, said in _PARTS_OF if call in right), None):
+        return parts
     if got == "0" and (not line or "zip(*" in line or "for " not in line):
         return (
             "The right side is empty: what it is made of was not found. No file matched the path or pattern, "

@@ -174,6 +174,16 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     ),
     (
         ("FileNotFoundError",),
+        re.compile(
+            r"No such file or directory: (?P<path>'datasets/(?P<set>coco|lvis|cityscapes|ADEChallengeData2016"
+            r"|VOC20\d\d)/[^'\n]{1,200}')"
+        ),
+        "{path} is where detectron2 keeps its own {set}, under DETECTRON2_DATASETS, or the folder in which the "
+        "program was started. If it trains on another dataset: its registered name belongs into DATASETS.TRAIN "
+        "and DATASETS.TEST of the configuration, which still name {set}.",
+    ),
+    (
+        ("FileNotFoundError",),
         re.compile(r"No such file or directory: (?P<path>'(?![/\\]|\w:)[^'\n]{1,200}')"),
         "{path} is looked for from the folder in which the program was started: print(os.getcwd()).",
     ),

@@ -164,6 +164,14 @@ class TestFromAxes:
                 "x.flatten(0, 1) before it, if the first two axes together are the batch",
             ),
             (
+                AxesMisfit("3", 2, "Conv1d", "model.first", (288, 80), 80),
+                "x.T.unsqueeze(0) before it, if it is one example without a batch axis",
+            ),
+            (
+                AxesMisfit("4", 3, "Conv2d", None, (3, 32, 32), 3),
+                "x.unsqueeze(0) before it, which adds the axis of the batch",
+            ),
+            (
                 AxesMisfit("4", 3, "BatchNorm2d", None, (8, 28, 28), 1),
                 "x.unsqueeze(1) before it, which adds the channel axis",
             ),
@@ -176,7 +184,7 @@ class TestFromAxes:
                 "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end",
             ),
         ],
-        ids=["too many", "no channels", "too few", "keras"],
+        ids=["too many", "channels last", "no batch", "no channels", "too few", "keras"],
     )
     def test_says_how_to_come_by_the_axes(self, symptom, fix):
         assert RULE.from_axes(CRASH, symptom).fix == fix
@@ -296,3 +304,11 @@ class TestSizesOfJoinedExamples:
 
     def test_feature_maps_and_short_axes_are_not(self):
         assert not any("an example" in self.said(*sizes) for sizes in [(56, 57), (28, 56), (3, 8)])
+
+
+def test_a_sequence_with_its_channels_last_is_thought_of():
+    finding = RULE.from_layer(CRASH, LayerMisfit(80, 1000, "Conv1d", shape=(1, 1000, 513), axis=1))
+    assert finding.message.endswith("It takes (batch, channels, length).")
+    assert finding.fix == (
+        "x.transpose(1, 2) before it, if the last axis holds the channels, which then have to be 80, too"
+    )
