@@ -6,7 +6,6 @@ Each public function returns the cause, a sentence or an empty string, and the f
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 
 from diagnostics.engine.rule import Fix
@@ -15,9 +14,8 @@ from diagnostics.facts.crash.shapes import (
     OperandsMisfit,
     ReshapeMisfit,
     Shape,
-    WeightsMisfit,
 )
-from diagnostics.text.join import count_of, listed
+from diagnostics.text.join import count_of
 
 Repair = tuple[str, Fix]
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
@@ -296,65 +294,3 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
             ("the configuration that belongs to the file, or the file again", keep),
         )
     return "", keep
-
-
-def of_weights(symptom: WeightsMisfit) -> Repair:
-    """Distinguish a head of another size, which can be replaced, from a model of other sizes."""
-    owners = {name.rpartition(".")[0] for name in symptom.weights}
-    outputs = {saved[:1] for saved, built in symptom.weights.values() if saved[1:] == built[1:]}
-    if symptom.pretrained:
-        return "", "from_pretrained(..., ignore_mismatched_sizes=True), which reinitialises these weights"
-    built = {new[:1] for saved, new in symptom.weights.values() if saved[1:] == new[1:]}
-    only_outputs = len(outputs) == len(built) == 1 and all(s[1:] == b[1:] for s, b in symptom.weights.values())
-    if only_outputs and len(owners) > 1:
-        ((size,),) = outputs
-        return (
-            f"Only the number of outputs of {listed(sorted(owners), most=4)} differs.",
-            f"build {symptom.model} with {size} outputs, as in the checkpoint, load, then replace these layers",
-        )
-    if only_outputs:
-        (owner,), ((size,),) = owners, outputs
-        if re.search("embed|emb$|wte|wpe", owner.lower()):
-            return _of_embedding(symptom, owner, size)
-        return (
-            f"Only the number of outputs{f' of {owner}' if owner else ''} differs.",
-            f"build {symptom.model} with {size} outputs, as in the checkpoint, load, then replace "
-            f"{owner or 'that layer'}",
-        )
-    differing = {
-        tuple(axis for axis, (a, b) in enumerate(zip(saved, new, strict=True)) if a != b)
-        if len(saved) == len(new)
-        else ()
-        for saved, new in symptom.weights.values()
-    }
-    if differing == {(1,)} and len(symptom.weights) == 1:
-        (name,), ((saved, new),) = symptom.weights, symptom.weights.values()
-        return (
-            f"Only the number of inputs of {name.rpartition('.')[0] or name} differs.",
-            (
-                f"give it the {saved[1]} inputs of the checkpoint: channels of the image, columns of the table, "
-                "the size of what is flattened or joined before it",
-                f"load all weights but this one, and retrain it for {new[1]}",
-            ),
-        )
-    return "", f"build {symptom.model} with the sizes in the checkpoint, then load"
-
-
-def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repair:
-    """An embedding's first axis counts what it knows: words, ids or positions."""
-    if "pos" in owner.lower() or owner.endswith("wpe"):
-        return (
-            f"Only the number of positions of {owner} differs.",
-            (
-                f"build {symptom.model} for the length or image size of the checkpoint ({size} positions)",
-                "interpolate the saved positions to the new number before loading",
-            ),
-        )
-    return (
-        f"Only the number of rows of {owner} differs: one for each word, id or item that it knows.",
-        (
-            f"the vocabulary, tokenizer or list of ids with which the checkpoint was made: it has {size}; one "
-            "that is rebuilt from other data numbers them otherwise, too",
-            f"model.resize_token_embeddings({size}) before loading, for a model of transformers with added tokens",
-        ),
-    )

@@ -71,6 +71,12 @@ NONE = "'NoneType' object has no attribute '{}'"
             "a, b = zip(*rows)",
             "The right side is empty",
         ),
+        (
+            "AttributeError",
+            "'Tensor' object has no attribute 'backwards'",
+            "loss.backwards()",
+            "backwards is misspelt",
+        ),
         ("IndexError", "list index out of range", "sys.argv[1]", "The script was called with fewer arguments"),
         ("IndexError", "list index out of range", "line.split(' ')[3]", "A line or name has fewer parts"),
         ("IndexError", "list index out of range", "files[0]", "files has fewer entries than that, perhaps none"),

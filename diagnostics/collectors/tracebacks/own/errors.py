@@ -11,6 +11,7 @@ from collections.abc import Callable
 from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
+from .calls import MISSPELT, PARTS_OF
 from .conditions import condition_of
 from .environments import arguments_of_environment, of_environment
 from .keys import key_of
@@ -67,33 +68,13 @@ def _none_used(found: re.Match[str], line: str) -> str:
     return f"{held or 'The value'} is None: {_RETURNED_NOTHING}."
 
 
-_PARTS_OF = (
-    (
-        "pack_padded_sequence(",
-        "A PackedSequence has four fields since PyTorch 1.1: pack_padded_sequence(...).data, in place of taking "
-        "it apart into two.",
-    ),
-    (
-        "findContours(",
-        "cv2.findContours returns two values in OpenCV 2 and 4, and three in OpenCV 3: cv2.findContours(...)[-2] "
-        "are the contours in each.",
-    ),
-    (
-        "train_test_split(",
-        "train_test_split returns two parts for every array that it is given: x_train, x_test, y_train, y_test "
-        "for two arrays.",
-    ),
-)
-"""Calls that do not return what they are taken apart into, and what they return."""
-
-
 def _unpacked(found: re.Match[str], line: str) -> str:
     wanted, got = found["wanted"], found["got"]
     given = got or ("more" if found["way"] == "too many" else "fewer")
     names, equals, right = line.partition("=")
     if told := of_environment(wanted, got, found["way"] == "too many", line):
         return told
-    if parts := next((said for call, said in _PARTS_OF if call in right), None):
+    if parts := next((said for call, said in PARTS_OF if call in right), None):
         return parts
     if got == "0" and (not line or "zip(*" in line or "for " not in line):
         return (
@@ -166,6 +147,8 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
             "hides a module or an object, a name or path is passed in place of what it names, or a call "
             "returned another kind of value. print(type(x)) just before."
         )
+    if owner in ("Tensor", "Variable", "Parameter", "Adam", "AdamW", "SGD") and name in MISSPELT:
+        return f"{name} is misspelt: {MISSPELT[name]}."
     if owner in ("Tensor", "Variable", "Parameter"):
         return f"A tensor has no {name}: another object was expected there, or it came with a later release."
     if any(re.search(r"torch[\\/]nn[\\/]modules[\\/]module\.py$", frame.file) for frame in crash.frames[-1:]):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
@@ -124,6 +128,24 @@ def prefix_of(symptom: CheckpointKeysDiffer, in_part: bool = False) -> str | Non
     return None
 
 
+def divided(missing: Sequence[str], unexpected: Sequence[str]) -> str | None:
+    """Return the layer in whose place the checkpoint has several, if that explains every missing key."""
+    layers = {key.rpartition(".")[0] for key in missing}
+    inside = re.compile("|".join(rf"{re.escape(layer)}\.\d+\." for layer in layers)) if layers else None
+    if inside is None or not all(inside.match(key) for key in unexpected) or len(layers) != 1:
+        return None
+    return layers.pop() if unexpected else None
+
+
+def renumbered(symptom: CheckpointKeysDiffer) -> bool:
+    """Whether missing and unexpected keys are the same but for the numbers of layers."""
+    missing, unexpected = (
+        Counter(re.sub(r"(?<=\.)\d+(?=\.)", "#", key) for key in keys)
+        for keys in (symptom.missing, symptom.unexpected)
+    )
+    return bool(missing) and missing == unexpected
+
+
 def _of_optimizer() -> tuple[str, Fix]:
     return (
         "The optimizer's saved state belongs to other parameter groups than this optimizer has: parameters were "
@@ -212,6 +234,25 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
             f"{listed(symptom.unexpected, most=MAX_KEYS_NAMED)}"
         )
     sentence = "; ".join(parts)
+    if layer := divided(symptom.missing, symptom.unexpected):
+        return (
+            f"{sentence[:1].upper()}{sentence[1:]}. Where the model has one layer, {layer}, the checkpoint has "
+            "several in a row: it was made with another class of that name.",
+            (
+                "build the model by the code of the repository that published the checkpoint, with the release of "
+                "the library that it names or brings along (a timm of its own, for example)",
+            ),
+        )
+    if renumbered(symptom):
+        return (
+            f"{sentence[:1].upper()}{sentence[1:]}. The names differ only by their numbers: the same layers stand "
+            "at other places, as another release of the library, or a layer more or less before them, makes them.",
+            (
+                "python -m pip show timm (or the library that builds the model), and the release that the "
+                "checkpoint was made with; timm 0.9 moved Swin's downsample to the layer behind",
+                "rename the keys in the state, if it is one layer that was put in or taken out",
+            ),
+        )
     return (
         f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint is of another architecture or "
         f"another version of it.",

@@ -72,6 +72,23 @@ class TestFromCrash:
             "architecture or another version of it."
         )
 
+    def test_names_that_differ_by_a_number_stand_at_another_place(self):
+        missing = ("layers.3.down.weight", "layers.3.down.bias")
+        unexpected = ("layers.0.down.weight", "layers.0.down.bias")
+        finding = RULE.from_crash(CRASH, differing(missing, unexpected))
+        assert "The names differ only by their numbers" in finding.message
+        assert finding.fix.startswith("python -m pip show timm")
+
+    def test_one_layer_where_the_checkpoint_has_several(self):
+        unexpected = ("embed.proj.0.weight", "embed.proj.1.bias", "embed.proj.3.weight")
+        finding = RULE.from_crash(CRASH, differing(("embed.proj.weight", "embed.proj.bias"), unexpected))
+        assert "Where the model has one layer, embed.proj, the checkpoint has several" in finding.message
+
+    def test_other_layers_are_another_architecture(self):
+        for missing, unexpected in [(("a.0.weight",), ("b.0.weight",)), (("a.weight",), ("a.0.weight", "c.bias"))]:
+            finding = RULE.from_crash(CRASH, differing(missing, unexpected))
+            assert "The checkpoint is of another architecture" in finding.message
+
     def test_an_optimizer_has_other_groups(self):
         finding = RULE.from_crash(CRASH, CheckpointKeysDiffer(of_optimizer=True))
         assert finding.message.startswith("The optimizer's saved state belongs to other parameter groups")
