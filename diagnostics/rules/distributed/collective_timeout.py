@@ -73,6 +73,16 @@ class CollectiveTimeout(MessageRule):
 def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     came, of = symptom.joined or (0, 0)
     waited = "" if symptom.seconds is None else f" within {symptom.seconds:,.0f} s"
+    if came > of:
+        return (
+            f"{came} processes came to the rendezvous{waited}, and the world size is {of}: two runs use the same "
+            "MASTER_ADDR and MASTER_PORT, or more processes are started than init_process_group is told.",
+            (
+                "torchrun --nproc_per_node=N, and init_process_group without world_size and rank, which it sets",
+                "another MASTER_PORT for each run on a machine; end what an earlier run left there",
+                "world_size: the processes of all machines together, not the machines",
+            ),
+        )
     return (
         f"{came} of {of} processes came to the rendezvous{waited}. The others did not start, failed before "
         "init_process_group, or cannot reach MASTER_ADDR:MASTER_PORT.",

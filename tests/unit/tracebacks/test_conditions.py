@@ -26,6 +26,7 @@ CASES = [
     ("assert mmcv.__version__ >= '1.3'", "It compares releases"),
     ("assert x.shape == y.shape", "A shape is another than the code counts on"),
     ("assert (boxes[:, 2] >= boxes[:, 0]).all()", "A value lies outside of the range"),
+    ("assert (boxes1[:, 2:] >= boxes1[:, :2]).all()", "Boxes of boxes1 end before they begin, or are NaN"),
     ("assert torch.isfinite(loss).all()", "A value is NaN or infinite"),
     ("assert False", "The code came to a branch that it does not provide for"),
     ("assert x.is_contiguous()", "x.is_contiguous() is false"),

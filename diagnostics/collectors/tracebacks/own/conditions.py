@@ -53,6 +53,13 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "gradients.",
         ),
         (
+            r"^\(?(?P<boxes>\w*box\w*)\[:, 2:\] >=? (?P=boxes)\[:, :2\]\)?\.all\(\)",
+            "Boxes of {boxes} end before they begin, or are NaN, which compares false with everything: print "
+            "{boxes}.isnan().any(). NaN is a training that diverged: a lower learning rate, no mixed precision, "
+            "gradients clipped. Else the boxes are of another form than the code takes, as (x, y, w, h) in place "
+            "of corners.",
+        ),
+        (
             rf"^len\((?P<one>{_CALLED})\) == len\((?P<other>{_CALLED})\)",
             "{one} and {other} belong together, and have different numbers of entries: print both lengths. An "
             "entry twice (a name, a special symbol), a file without its partner, and lists of two runs or two "

@@ -27,6 +27,13 @@ class TestFromCrash:
             "init_process_group, or cannot reach MASTER_ADDR:MASTER_PORT."
         )
 
+    def test_tells_more_processes_than_the_world_size(self):
+        finding = CollectiveTimeout().from_crash(CRASH, CollectiveTimeoutCrash(joined=(8, 2)))
+        assert finding.message.startswith(
+            "8 processes came to the rendezvous, and the world size is 2: two runs use"
+        )
+        assert "nproc_per_node" in finding.fix
+
 
 WATCHDOG = (
     "[rank{rank}]:[E1101 10:11:12.5 ProcessGroupNCCL.cpp:632] [{group}Rank {rank}] Watchdog caught collective "
