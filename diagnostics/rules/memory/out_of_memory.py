@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
@@ -33,6 +35,39 @@ ACCUMULATE = {
     "trainer": "TrainingArguments(gradient_accumulation_steps=2), or twice its current value",
     "keras": "create the optimizer with gradient_accumulation_steps=2",
 }
+
+IN_EVALUATION: dict[str, tuple[str, Fix]] = {
+    "gathered": (
+        "It ran out where the Trainer joins the predictions of an evaluation: it keeps the logits of all batches "
+        "on the GPU until the end.",
+        (
+            "Trainer(preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), which keeps a "
+            "number per position in place of the whole vocabulary; logits[0], where the model returns several",
+            "TrainingArguments(eval_accumulation_steps=8), which moves them to the host's memory every 8 batches",
+            "TrainingArguments(prediction_loss_only=True), if no other metric is needed; "
+            "predict_with_generate=True, for a Seq2SeqTrainer",
+        ),
+    ),
+    "trainer": (
+        "It ran out in an evaluation, which has a batch size of its own.",
+        (
+            "a smaller TrainingArguments(per_device_eval_batch_size=...): it is 8, unless set",
+            "TrainingArguments(bf16_full_eval=True), which halves weights and activations in the evaluation",
+        ),
+    ),
+    "lightning": (
+        "It ran out in the validation, test or prediction, whose loader has a batch size of its own.",
+        (
+            "a smaller batch_size in val_dataloader, or in that of the test",
+            "x.detach().cpu(), for what validation_step keeps until the end of the epoch",
+        ),
+    ),
+    "keras": (
+        "It ran out in an evaluation or prediction, which has a batch size of its own.",
+        "a smaller batch_size in evaluate or predict; validation_batch_size=..., in fit",
+    ),
+}
+"""What is said and advised where no batch of the training was at fault."""
 
 
 class OutOfMemory(MessageRule):
@@ -103,9 +138,14 @@ class OutOfMemory(MessageRule):
             _needed(need),
             _added(symptom),
         ]
+        fix = _unless_a_batch_helps(symptom)
+        whose = _evaluation(crash) if symptom.on_gpu else None
+        said, advised = IN_EVALUATION.get(whose or "", ("", _less(symptom, crash)))
+        if fix is None:
+            sentences.append(said)
         return self.found(
             " ".join(sentence for sentence in sentences if sentence),
-            fix=_fix(symptom, _way_of_training(crash, symptom)),
+            fix=fix or advised,
             evidence=_evidence(symptom),
             where=crash.where,
         )
@@ -230,7 +270,29 @@ def _way_of_training(crash: CrashFacts, symptom: OutOfMemoryCrash) -> str:
     )
 
 
-def _fix(symptom: OutOfMemoryCrash, way: str) -> Fix:
+_JOINS = (
+    "nested_concat", "torch_pad_and_concatenate", "pad_across_processes", "gather_for_metrics", "gather_function",
+)  # fmt: skip
+
+
+def _evaluation(crash: CrashFacts) -> str | None:
+    """Say whose evaluation the frames show, and if its predictions were being joined; None if they show none."""
+    for frame in crash.frames:
+        file = frame.file.replace("\\", "/")
+        if file.startswith("transformers/trainer") and frame.function in ("evaluation_loop", "prediction_loop"):
+            return "gathered" if any(called.function in _JOINS for called in crash.frames) else "trainer"
+        if file.endswith(("loops/evaluation_loop.py", "loops/prediction_loop.py")):
+            return "lightning"
+        if re.match(r"(?:tf_)?keras/|tensorflow/python/keras/", file) and frame.function in (
+            "evaluate",
+            "predict",
+        ):
+            return "keras"
+    return None
+
+
+def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
+    """Return what to change where a smaller batch is not the first thing; None if it is."""
     need = symptom.need
     if symptom.elsewhere and symptom.card and symptom.elsewhere > 0.5 * symptom.card:
         return "free memory first: other processes hold most of the GPU, and `diagnose gpu` lists them"
@@ -259,6 +321,12 @@ def _fix(symptom: OutOfMemoryCrash, way: str) -> Fix:
             "fragmentation",
             "use a smaller batch",
         )
+    return None
+
+
+def _less(symptom: OutOfMemoryCrash, crash: CrashFacts) -> Fix:
+    """Return how a batch of the training takes less memory."""
+    need, way = symptom.need, _way_of_training(crash, symptom)
     if need is not None and need.batch_rows == 1:
         return ("shorter rows (a smaller max_length)", *LESS[way])
     if need is not None and need.batch_rows is not None:

@@ -1,3 +1,5 @@
+import pytest
+
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.memory import ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import Holder
@@ -222,3 +224,56 @@ class TestFromCrash:
             "start the container with --shm-size=8g (or --ipc=host)",
             "use fewer workers, or num_workers=0",
         )
+
+
+class TestEvaluation:
+    SYMPTOM = OutOfMemoryCrash("PyTorch", "GPU 0", 4 * GIB, 10 * GIB, GIB, 6 * GIB, 6 * GIB)
+
+    def found(self, *frames, symptom=SYMPTOM):
+        called = [FrameFacts(file, 90, function, yours=False) for file, function in frames]
+        crash = CrashFacts("OutOfMemoryError", "CUDA out of memory.", (*FRAMES, *called), live=False)
+        return RULE.from_crash(crash, symptom)
+
+    @pytest.mark.parametrize(
+        "last",
+        [
+            ("transformers/trainer_pt_utils.py", "nested_concat"),
+            ("transformers/trainer_pt_utils.py", "torch_pad_and_concatenate"),
+            ("accelerate/accelerator.py", "gather_for_metrics"),
+        ],
+    )
+    def test_joined_predictions_are_to_be_made_smaller_and_not_the_batch(self, last):
+        finding = self.found(("transformers/trainer.py", "evaluation_loop"), last)
+        assert "keeps the logits of all batches on the GPU until the end" in finding.message
+        assert finding.fix.startswith("Trainer(preprocess_logits_for_metrics=")
+        assert not any("gradient_accumulation" in fix for fix in (finding.fix, *finding.alternatives))
+
+    @pytest.mark.parametrize(
+        ("file", "function", "fix"),
+        [
+            ("transformers/trainer.py", "evaluation_loop", "per_device_eval_batch_size"),
+            ("lightning/pytorch/loops/evaluation_loop.py", "run", "val_dataloader"),
+            ("pytorch_lightning/loops/evaluation_loop.py", "_evaluation_step", "val_dataloader"),
+            ("keras/src/backend/torch/trainer.py", "evaluate", "validation_batch_size"),
+        ],
+    )
+    def test_an_evaluation_has_a_batch_size_of_its_own(self, file, function, fix):
+        finding = self.found((file, function), ("torch/nn/functional.py", "linear"))
+        assert fix in finding.fix
+        assert "batch size of its own" in finding.message
+
+    @pytest.mark.parametrize(
+        ("file", "function"),
+        [
+            ("transformers/trainer.py", "training_step"),
+            ("lightning/pytorch/loops/training_epoch_loop.py", "advance"),
+            ("keras/src/backend/torch/trainer.py", "train_step"),
+        ],
+    )
+    def test_a_batch_of_the_training_is_told_as_before(self, file, function):
+        assert self.found((file, function)).fix.startswith("half the batch size")
+
+    def test_the_hosts_memory_has_no_room_for_what_the_gpu_gives_up(self):
+        symptom = OutOfMemoryCrash("PyTorch", "CPU", 4 * GIB)
+        finding = self.found(("transformers/trainer.py", "evaluation_loop"), symptom=symptom)
+        assert "eval_accumulation_steps" not in f"{finding.fix}{finding.alternatives}"
