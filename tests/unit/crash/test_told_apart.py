@@ -117,3 +117,57 @@ class TestCompiledCode:
         call = "Failed running call_function <built-in function mul>(*(FakeTensor(..., size=(8,)),), **{})"
         finding = told(f"torch._dynamo.exc.TorchRuntimeError: {call}:\n{refused}")
         assert finding.message.endswith(f"It says: {refused}")
+
+
+class TestTrainersArguments:
+    ERROR = "TypeError: Trainer.__init__() got an unexpected keyword argument 'tokenizer'"
+    TRL = ("/opt/venv/lib/python3.10/site-packages/trl/trainer/sft_trainer.py", "__init__")
+
+    def test_trl_hands_it_on_and_is_to_be_updated(self):
+        finding = told(self.ERROR, self.TRL)
+        assert finding.rule == "installation-mismatch"
+        assert finding.fix.startswith("python -m pip install -U trl")
+
+    def test_a_line_of_ones_own_is_to_name_it_otherwise(self):
+        assert "processing_class for tokenizer" in told(self.ERROR).fix
+
+    @pytest.mark.parametrize("owner", ["SFTTrainer", "DPOTrainer"])
+    def test_what_the_newer_trl_refuses_is_a_line_of_ones_own(self, owner):
+        assert "processing_class for tokenizer" in told(self.ERROR.replace("Trainer.", f"{owner}.")).fix
+
+
+class TestNotebooks:
+    USED = "you need to avoid running any instruction using `torch.cuda` in any cell."
+
+    @pytest.mark.parametrize("said", [USED, "the `Accelerator` should only be initialized inside your function."])
+    def test_accelerates_launcher_is_not_sent_to_lightnings_strategy(self, said):
+        error = f"ValueError: To launch a multi-GPU training from your notebook, {said}"
+        finding = told(
+            error, ("/opt/venv/lib/python3.10/site-packages/accelerate/launchers.py", "notebook_launcher")
+        )
+        assert finding.rule == "worker-failure"
+        assert "ddp_notebook" not in f"{finding.message}{finding.fix}{finding.alternatives}"
+
+    def test_who_has_ddp_notebook_is_not_told_to_take_it(self):
+        finding = told("RuntimeError: Lightning can't create new processes if CUDA is already initialized.")
+        assert finding.fix.startswith("restart the kernel, and use no GPU before trainer.fit")
+
+
+class TestDatasets:
+    def test_a_script_is_not_run_by_datasets_4_whatever_is_trusted(self):
+        finding = told("RuntimeError: Dataset scripts are no longer supported, but found pears.py")
+        assert finding.fix.startswith('pip install "datasets<4"')
+
+    def test_a_column_that_begins_with_none_has_no_type(self):
+        finding = told("TypeError: Couldn't cast array of type\nstring\nto\nnull")
+        assert "nothing but None" in finding.message
+
+    @pytest.mark.parametrize("types", ["string to int64", "struct<a: int64> to null_count"])
+    def test_other_types_differ_between_rows_or_files(self, types):
+        assert "one file has a field more" in told(f"TypeError: Couldn't cast array of type {types}").message
+
+    def test_a_path_of_ones_own_that_is_none_is_no_vocabulary(self):
+        report = explain(
+            TRACEBACK.format(frames="", error="TypeError: expected str, bytes or os.PathLike object, not NoneType")
+        )
+        assert report.findings == ()

@@ -11,7 +11,16 @@ from diagnostics.facts.crash.known import KnownFailure
 
 from .table import Family, Found, Message, all_messages
 
-CERTAIN = ("gone", "specific", "releases", "moved", "handed-on", "same-names")  # the families that are asked first
+CERTAIN = (
+    "gone",
+    "specific",
+    "stack",
+    "build-faults",
+    "releases",
+    "moved",
+    "handed-on",
+    "same-names",
+)  # asked first
 CUT = "cut"  # the family of sentences that are known without their numbers
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
 MOST_RETYPED = 400  # characters of a text that is searched without regard to capitals

@@ -33,6 +33,8 @@ from typing import Any
 FILES = (
     "gone",
     "specific",
+    "stack",
+    "build_faults",
     "releases",
     "moved",
     "handed_on",
