@@ -27,6 +27,7 @@ _INSTALLED = re.compile(  # on any machine: a traceback may come from another
     r"|[\\/]lib(?:64)?[\\/]python[23]|\\(?:python\d*|\w+conda\d*|miniforge\d*|envs\\[^\\]+)\\lib\\"
     r"|[\\/](?:bin|Scripts)[\\/](?:torchrun|accelerate(?:-launch)?|deepspeed|trl|lightning|fabric|axolotl|composer|swift"
     r"|transformers(?:-cli)?|llamafactory-cli|pytest|ray|papermill|ipython3?|jupyter[\w-]*)(?:$|\.exe)"
+    r"|[\\/]unsloth_compiled_cache[\\/]"  # written by Unsloth beside the script
     r"|^(?![\\/~]|[A-Za-z]:).*\.(?:pyx|pxi|pxd)$",  # compiled with a package, which names it from its own folder
     re.IGNORECASE,
 )

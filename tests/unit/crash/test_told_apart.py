@@ -171,3 +171,40 @@ class TestDatasets:
             TRACEBACK.format(frames="", error="TypeError: expected str, bytes or os.PathLike object, not NoneType")
         )
         assert report.findings == ()
+
+
+class TestIndexInALibrary:
+    LIST = "IndexError: list index out of range"
+
+    @pytest.mark.parametrize("place", ["zero/stage3.py", "zero/parameter_offload.py", "engine.py"])
+    def test_zero_lost_its_place(self, place):
+        finding = told(
+            self.LIST, (f"/opt/venv/lib/python3.10/site-packages/deepspeed/runtime/{place}", "backward")
+        )
+        assert finding.rule == "refused-call"
+        assert finding.fix.startswith("model.train()")
+
+    def test_a_loader_of_deepspeed_is_no_zero(self):
+        loader = ("/opt/venv/lib/python3.10/site-packages/deepspeed/runtime/dataloader.py", "__next__")
+        text = TRACEBACK.format(frames=f'  File "{loader[0]}", line 9, in x\n    y\n', error=self.LIST)
+        assert explain(text).findings == ()
+
+
+class TestRowsForABatch:
+    ERROR = "TypeError: list indices must be integers or slices, not str"
+
+    @pytest.mark.parametrize(
+        "file",
+        [
+            "/opt/venv/lib/python3.10/site-packages/trl/trainer/grpo_trainer.py",
+            "/content/unsloth_compiled_cache/UnslothGRPOTrainer.py",
+            r"C:\work\unsloth_compiled_cache\UnslothSFTTrainer.py",
+        ],
+    )
+    def test_trls_own_line_is_of_another_release(self, file):
+        assert told(self.ERROR, (file, "compute_loss")).rule == "installation-mismatch"
+
+    def test_a_reward_of_ones_own_is_ones_own(self):
+        trl = '  File "/opt/venv/site-packages/trl/trainer/grpo_trainer.py", line 9, in score\n    f(x)\n'
+        own = '  File "/home/ada/project/rewards.py", line 3, in reward\n    return x["text"]\n'
+        assert explain(TRACEBACK.format(frames=trl + own, error=self.ERROR)).findings == ()

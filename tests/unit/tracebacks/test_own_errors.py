@@ -267,3 +267,11 @@ def test_a_module_of_ones_own_is_looked_for_in_the_project():
 def test_a_none_that_is_looked_for_is_no_row_of_the_data():
     told = said("ValueError", "None is not in list", "i = ids.index(tokenizer.cls_token_id)")
     assert told.startswith("What is looked for is None: a token that the tokenizer does not have")
+
+
+def test_a_list_inside_a_library_is_no_folder_of_the_users():
+    def of_timm(code):
+        return said("IndexError", "list index out of range", code, "timm/data/loader.py")
+
+    assert of_timm("first = files[0]").startswith("timm itself takes a part that is not there")
+    assert of_timm("name = line.split(',')[3]").startswith("A line or name has fewer parts")

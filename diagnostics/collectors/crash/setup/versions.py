@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.facts.crash import CrashFacts, Symptom
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import VersionsDiffer
 
 PACKAGES = (
@@ -135,4 +136,27 @@ def calling_package(facts: CrashFacts) -> str | None:
     return None if found is None else found["package"] or found["at"]
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_versions_differ,)
+_OF_TRL = re.compile(r"(?:^|[\\/])trl[\\/]trainer[\\/]|[\\/]unsloth_compiled_cache[\\/]")
+
+
+def _rows_for_a_batch(crash: Crash) -> KnownFailure | None:
+    """Recognise that TRL's own line reads as a batch what another release hands it as a list of rows."""
+    last = crash.facts.frames[-1] if crash.facts.frames else None
+    if last is None or last.yours or _OF_TRL.search(last.file) is None:
+        return None
+    if not crash.facts.message.startswith("list indices must be integers or slices, not str"):
+        return None
+    return KnownFailure(
+        "installation-mismatch",
+        f"{last.function} of TRL (or of what Unsloth makes of it) reads the batch as a dict, and got a list of "
+        "rows: what prepares the batch and what computes the loss are of releases of TRL, transformers and "
+        "Unsloth that do not go together. The data are not at fault.",
+        (
+            "python -m pip install -U trl transformers, and unsloth unsloth_zoo where they are used; then restart",
+            "rm -r unsloth_compiled_cache, which keeps the trainers of the release before",
+        ),
+        crash.facts.message,
+    )
+
+
+RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_versions_differ, _rows_for_a_batch)

@@ -39,6 +39,18 @@ def proved(crash: CrashFacts) -> str | None:
     for exceptions, pattern, sentence in SENTENCES:
         if crash.exception in exceptions and (found := pattern.search(message)):
             return sentence.format_map(found.groupdict())
+    in_line = line and not re.search(r"\.shape\b|\.size\(\)|\.split\(|sys\.argv", line)
+    if (
+        in_line
+        and crash.exception == "IndexError"
+        and (library := _library(crash))
+        and _OUT_OF_RANGE.search(message)
+    ):
+        return (
+            f"{library} itself takes a part that is not there. What it was given is empty or has fewer parts than "
+            f"it expects, or {library} and a package beside it are of releases that do not fit: print what "
+            "your line hands it."
+        )
     for exceptions, pattern, tell in _TOLD:
         if crash.exception in exceptions and (found := pattern.search(message)) and (said := tell(found, line)):
             return said
@@ -47,6 +59,12 @@ def proved(crash: CrashFacts) -> str | None:
     if crash.exception in ("AttributeError", "ModuleAttributeError"):
         return _attribute(crash, message, line)
     return None
+
+
+def _library(crash: CrashFacts) -> str | None:
+    """Return the installed package whose line raised it; None if it is the user's, Python's own, or not known."""
+    last = crash.frames[-1] if crash.frames else None
+    return last.file.split("/")[0] or None if last is not None and not last.yours and "/" in last.file else None
 
 
 def _none(found: re.Match[str], line: str) -> str:
@@ -156,9 +174,7 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
             f"{owner} is a Module that has no {name}: its __init__ does not set it (misspelt, in a branch, or "
             "after the first use), or what asks for it was written for another class or release."
         )
-    last = crash.frames[-1] if crash.frames else None
-    if last is not None and not last.yours and "/" in last.file:
-        package = last.file.split("/")[0]
+    if package := _library(crash):
         return (
             f"{owner} has no {name}, and {package} itself asks for it: {owner} is of another release than this "
             f"{package} expects, or not what {package} takes there. python -m pip show {package}, and the package "
@@ -310,6 +326,7 @@ def _count(found: re.Match[str], line: str) -> str:
     )
 
 
+_OUT_OF_RANGE = re.compile(r"^(?:list|tuple|string|pop) ?\w* (?:index )?out of range")
 _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], str], str | None]], ...] = (
     (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), _none),
     (
@@ -335,7 +352,7 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
         ),
         _unpacked,
     ),
-    (("IndexError",), re.compile(r"^(?:list|tuple|string|pop) ?\w* (?:index )?out of range"), _index),
+    (("IndexError",), _OUT_OF_RANGE, _index),
     (("ZeroDivisionError",), re.compile(""), _divided),
     (
         ("UnboundLocalError",),
