@@ -56,6 +56,7 @@ FILES = (
     "types",
     "ranks",
     "setup_torch",
+    "dataset_calls",
     "hugging_face",
     "data_files",
     "replicas",

@@ -112,7 +112,8 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 f"{f'Port {what}' if what else 'The port of the rendezvous'} is taken by another process: "
                 "another run on this machine, or one that was stopped and still lives.",
                 (
-                    "torchrun --master-port 29501 ..., or MASTER_PORT=29501; --standalone picks a free one",
+                    "torchrun --master-port 29501 ..., accelerate launch --main_process_port 29501, or "
+                    "MASTER_PORT=29501; torchrun --standalone picks a free one",
                     f"find who holds it: lsof -i :{what or 29500}",
                 ),
             )
