@@ -208,3 +208,48 @@ class TestRowsForABatch:
         trl = '  File "/opt/venv/site-packages/trl/trainer/grpo_trainer.py", line 9, in score\n    f(x)\n'
         own = '  File "/home/ada/project/rewards.py", line 3, in reward\n    return x["text"]\n'
         assert explain(TRACEBACK.format(frames=trl + own, error=self.ERROR)).findings == ()
+
+
+class TestPickled:
+    LOCK = "TypeError: cannot pickle '_thread.lock' object"
+
+    @pytest.mark.parametrize(
+        ("file", "said"),
+        [
+            ("/opt/venv/lib/python3.10/site-packages/lightning/pytorch/core/saving.py", "save_hyperparameters"),
+            ("/usr/lib/python3.10/copy.py", "copy.deepcopy"),
+            (r"C:\Python310\lib\copy.py", "copy.deepcopy"),
+            ("/opt/venv/lib/python3.10/site-packages/torch/serialization.py", "state_dict()"),
+            ("/opt/venv/lib/python3.10/site-packages/dill/_dill.py", "num_proc"),
+        ],
+    )
+    def test_the_file_tells_what_for(self, file, said):
+        finding = told(self.LOCK, (file, "save"))
+        assert finding.rule == "refused-call"
+        assert said in f"{finding.message}{finding.fix}"
+
+    def test_a_process_that_starts_is_the_loaders(self):
+        started = ("/usr/lib/python3.10/multiprocessing/popen_spawn_posix.py", "_launch")
+        copied = ("/usr/lib/python3.10/copy.py", "deepcopy")
+        assert told(self.LOCK, copied, started).rule == "worker-failure"
+
+    def test_without_frames_both_are_told(self):
+        (finding,) = explain(self.LOCK).findings
+        assert finding.rule == "worker-failure"
+        assert "copy.deepcopy" in finding.message
+
+
+class TestScores:
+    ERROR = (
+        "ValueError: The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+    )
+
+    def test_an_evaluator_of_pairs_wants_one_score(self):
+        evaluator = (
+            "/opt/venv/lib/python3.8/site-packages/sentence_transformers/evaluation/BinaryClassificationEvaluator.py",
+            "find_best_acc_and_threshold",
+        )
+        assert "num_labels=1" in told(self.ERROR, evaluator).fix
+
+    def test_elsewhere_it_is_a_condition(self):
+        assert told(self.ERROR).fix.startswith(".any() or .all()")

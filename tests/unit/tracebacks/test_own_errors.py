@@ -275,3 +275,21 @@ def test_a_list_inside_a_library_is_no_folder_of_the_users():
 
     assert of_timm("first = files[0]").startswith("timm itself takes a part that is not there")
     assert of_timm("name = line.split(',')[3]").startswith("A line or name has fewer parts")
+
+
+class TestMembers:
+    ENUM = FrameFacts("/usr/lib/python3.10/enum.py", 437, "__getattr__", "raise AttributeError(name)", yours=False)
+
+    def told(self, code, last=ENUM):
+        line = FrameFacts("train.py", 12, "main", code, yours=True)
+        return proved(CrashFacts("AttributeError", "PIECEWISE", (line, last), live=False))
+
+    def test_the_line_names_the_enumeration(self):
+        assert self.told("if name == Schedule.PIECEWISE:").startswith("Schedule has no member PIECEWISE")
+
+    def test_without_a_line_the_enumeration_is_not_named(self):
+        assert self.told(None).startswith("The enumeration that the line names has no member PIECEWISE")
+
+    def test_a_word_of_another_file_is_no_member(self):
+        own = FrameFacts("settings.py", 3, "__getattr__", "raise AttributeError(name)", yours=True)
+        assert self.told("if name == Schedule.PIECEWISE:", own) is None

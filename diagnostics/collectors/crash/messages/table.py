@@ -35,6 +35,7 @@ FILES = (
     "specific",
     "stack",
     "build_faults",
+    "pickled",
     "releases",
     "moved",
     "handed_on",

@@ -46,6 +46,7 @@ _LIBRARY_CLASSES = re.compile(
     r"Config|(?:Seq2Seq)?TrainingArguments|Accelerator|AcceleratorState|Linear(?:4bit|8bitLt)|PeftModel\w*"
     r"|\w+Tokenizer(?:Fast)?|\w+For(?:CausalLM|SequenceClassification|TokenClassification|QuestionAnswering"
     r"|MaskedLM|ConditionalGeneration|Seq2SeqLM)|DynamicCache|ModelCheckpoint|EarlyStopping|DDPStrategy"
+    r"|(?:Paged)?(?:Adam|AdamW|AdEMAMix|Lion|SGD|RMSprop|Adagrad|LAMB|LARS)(?:8|32)bit"
     r"|(?:\w*Lora|TextualInversion|FromSingleFile|FromOriginal\w+)\w*Mixin|(?:Stable)?Diffusion\w*Pipeline|UNet2DConditionModel"
     r"|\w*ControlNetModel|AutoencoderKL|_FakeLoader"
     r"|(?:Llama|Qwen|Mistral|Mixtral|Gemma|Phi|T5|Whisper|Siglip|Llava|Idefics|Intern(?:LM|VL)|MiniCPM|ChatGLM|Baichuan"

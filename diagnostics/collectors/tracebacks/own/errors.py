@@ -16,6 +16,7 @@ from .conditions import condition_of
 from .environments import arguments_of_environment, of_environment
 from .keys import key_of
 from .lines import expression_before
+from .members import member_of
 from .missing import NO_SUCH_PATH, module_missing, name_missing, to_be_written
 from .names import IMPORTS, PYTHON_2, pip_name
 from .sentences import SENTENCES
@@ -125,6 +126,8 @@ def _unpacked(found: re.Match[str], line: str) -> str:
 
 
 def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
+    if re.fullmatch(r"[A-Za-z_]\w{0,60}", message) and (said := member_of(crash, message)):
+        return said
     in_python_2 = re.search(r"'module' object has no attribute '(?P<name>\w+)'", message)
     found = re.search(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", message) or in_python_2
     if found is not None:
