@@ -110,6 +110,7 @@ _PYTHONS_OWN = re.compile(
     r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
     r"|of an empty sequence$|empty range for rand|^assert\b"
     r"|argument must be a string or a (?:real )?number|mutable default <class|^type \w+ doesn't define __"
+    r"|is not JSON serializable$"
 )
 _PLAIN = (
     "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",

@@ -126,7 +126,7 @@ NONE = "'NoneType' object has no attribute '{}'"
             "TypeError",
             "Object of type float32 is not JSON serializable",
             "json.dump(x, f)",
-            "A float32 is written",
+            "A value of type float32 is written",
         ),
         ("ValueError", "could not convert string to float: 'abc'", "float(x)", "A text that is no number stands"),
         (

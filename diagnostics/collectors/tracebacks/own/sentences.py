@@ -101,7 +101,9 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (
         ("TypeError",),
         re.compile(r"Object of type (?P<got>[\w.]+) is not JSON serializable"),
-        "A {got} is written as JSON, which takes Python's own types: float(x), x.item() or x.tolist().",
+        "A value of type {got} is written as JSON, which takes Python's own types: float(x), x.item() or "
+        "x.tolist(). Where a Trainer writes its state or a configuration, compute_metrics or model.config holds "
+        "it.",
     ),
     (
         ("TypeError",),
