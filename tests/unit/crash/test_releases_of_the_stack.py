@@ -34,6 +34,16 @@ from diagnostics.api.explain import explain
             "installation-mismatch",
             "processing_class",
         ),
+        (
+            "AttributeError: 'BitsAndBytesConfig' object has no attribute 'get_loading_attributes'",
+            "unusable-setting",
+            "quantised already",
+        ),
+        (
+            "ValueError: You are trying to offload the whole model to the disk. Please use `disk_offload`",
+            "out-of-memory",
+            "put all layers on the disk",
+        ),
         ("ValueError: Expected a cuda device, but got: cpu", "unusable-setting", "was given the device cpu"),
     ],
 )
