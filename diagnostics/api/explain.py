@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _QUOTED = "explained a message without a traceback"
+_WARNING = "explained a warning"
 _WITHOUT_END = "explained a traceback without its last line"
 
 
@@ -139,7 +140,7 @@ def read_text(text: str) -> _Explained:
     if not found_failures:
         ended = last_words(text)
         if ended is None:
-            if quoted := _quoted(text) or _retyped(text) or _named(text) or _cut_off(text):
+            if quoted := _quoted(text) or _retyped(text) or _named(text) or _cut_off(text) or _warned(text):
                 return quoted
             raise InvalidInput(_nothing_in(text))
         found_failures = [Failure((ended,), 1)]
@@ -252,6 +253,20 @@ def _retyped(text: str) -> _Explained | None:
     return None
 
 
+def _warned(text: str) -> _Explained | None:
+    """Recognise a warning, or a line that means nothing, where a text holds nothing else."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.tracebacks.harmless import harmless
+    from diagnostics.collectors.tracebacks.no_traceback import warned
+
+    for warning in warned(text):
+        if found := symptoms(Crash(warning, log=text), cut=False):
+            return _WARNING, warning, *found
+    line = harmless(text)
+    return None if line is None else (_WARNING, line)
+
+
 def _named(text: str) -> _Explained | None:
     """Take an error that a text names in a sentence, or whose words it shows otherwise.
 
@@ -259,6 +274,7 @@ def _named(text: str) -> _Explained | None:
     """
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.tracebacks.harmless import without_harmless
     from diagnostics.collectors.tracebacks.nature import nature_of
     from diagnostics.collectors.tracebacks.no_traceback import (
         asserted,
@@ -268,6 +284,7 @@ def _named(text: str) -> _Explained | None:
     )
     from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
 
+    text = without_harmless(text)
     if (error := named_error(text)) is not None:
         cut = cut_in_notebook(text)  # a title beside a notebook's frames, of which the last line was not copied
         if cut is not None and cut.exception == error.exception:

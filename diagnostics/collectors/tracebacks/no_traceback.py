@@ -36,6 +36,10 @@ _ENDS_RUN = (
     "Error reported to Coordinator",  # logged as information, by TensorFlow 1
     "Assertion `",  # of a kernel
 )
+_WARNED = re.compile(
+    r"(?:Early stopping|[Ll]earning rate reduction is|Reduce LR on plateau) conditioned on metric .{1,300}"
+    r"|Can save best model only with .{1,100}|a CUDA-enabled jaxlib is not installed.{0,60}"
+)
 _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
 _MARKS = str.maketrans(
     {"`": "", "*": "", "\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
@@ -94,6 +98,16 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
         _, found, quoted = plain.partition(mark)
         if found and quoted.strip():
             yield CrashFacts("", quoted.strip(), (), live=False)
+
+
+def warned(text: str) -> Iterator[CrashFacts]:
+    """Yield the warnings of a text that say what does not work, though they end no run, the last first.
+
+    They are asked when nothing else in the text is known: an error counts for more.
+    """
+    for line in reversed(text.splitlines()):
+        if (found := _WARNED.search(line)) is not None:
+            yield CrashFacts("", found[0].strip(" `*\"'"), (), live=False)
 
 
 def _may_end_a_run(line: str) -> bool:

@@ -31,6 +31,12 @@ FIX = {
     ),
 }
 NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
+NOT_FOUND = (
+    "give what is not found an id of its own, from 0 on: -1 is what index.get(word, -1), str.find and a table's "
+    "category codes return for it",
+    "pad with 0 (pad_sequences, mask_zero=True), and count the words from 1",
+)
+"""For an id of -1, which no tokenizer pads with."""
 WHY = "the tokenizer has a larger vocabulary than the model"
 
 
@@ -119,7 +125,7 @@ class TokenIdsOutOfRange(MessageRule):
             seen += f" If it is a token, {WHY}."
         return self.found(
             seen,
-            fix=NOT_NEGATIVE if offending < 0 else FIX,
+            fix=NOT_FOUND if offending == -1 else NOT_NEGATIVE if offending < 0 else FIX,
             evidence={"highest_id": offending, "embedding_rows": rows},
             where=crash.where,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
@@ -102,9 +104,7 @@ class WorkerFailure(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: WorkerCrash) -> Finding | None:
         """Say why the process could not start, or how it ended."""
-        message, fix = (
-            _pickle(symptom.what, bool(crash.frames)) if symptom.kind == "pickle" else SEEN[symptom.kind]
-        )
+        message, fix = _pickle(symptom.what, crash) if symptom.kind == "pickle" else SEEN[symptom.kind]
         if symptom.kind == "signal" and symptom.what is not None:
             message = (
                 f"A worker of the data loader was ended by a signal ({symptom.what}), so it could raise nothing."
@@ -114,10 +114,10 @@ class WorkerFailure(MessageRule):
         )
 
 
-def _pickle(what: str | None, is_traced: bool) -> tuple[str, Fix]:
+def _pickle(what: str | None, crash: CrashFacts) -> tuple[str, Fix]:
     named = "An object of the dataset" if what is None else what
     hidden = " The parent process says which one, above the child's EOFError." if what is None else ""
-    if what is not None and not is_traced:  # the message alone does not tell who pickles
+    if what is not None and not crash.frames:  # the message alone does not tell who pickles
         return (
             f"{named} cannot be pickled. A process that is spawned gets the dataset by pickle (Windows, macOS, "
             "notebooks), and copy.deepcopy and functions that save whole objects pickle, too.",
@@ -127,11 +127,16 @@ def _pickle(what: str | None, is_traced: bool) -> tuple[str, Fix]:
                 "a model that is copied or saved: save its weights, and keep loggers, modules and locks out of it",
             ),
         )
+    in_process = (
+        "workers=1 and use_multiprocessing=False, in fit or in the Sequence's own __init__ (Keras 3)"
+        if any(re.search(r"(?:^|/)keras/", frame.file.replace("\\", "/")) for frame in crash.frames)
+        else "DataLoader(..., num_workers=0)"
+    )
     return (
         f"{named} cannot be pickled, and a process that is spawned gets the dataset by pickle.{hidden}",
         (
             "define functions at the top of a module, in place of lambdas and local functions",
             "open files, connections and locks in __getitem__ or worker_init_fn, not in __init__",
-            "DataLoader(..., num_workers=0)",
+            in_process,
         ),
     )

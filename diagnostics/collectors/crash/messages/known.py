@@ -16,11 +16,13 @@ CERTAIN = (
     "specific",
     "stack",
     "build-faults",
+    "specific-keras",
+    "surroundings",
     "releases",
     "moved",
     "handed-on",
     "same-names",
-)  # asked first
+)  # the families that are asked first
 CUT = "cut"  # the family of sentences that are known without their numbers
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
 MOST_RETYPED = 400  # characters of a text that is searched without regard to capitals

@@ -36,6 +36,8 @@ FILES = (
     "stack",
     "build_faults",
     "pickled",
+    "specific_keras",
+    "surroundings",
     "releases",
     "moved",
     "handed_on",

@@ -131,3 +131,7 @@ class TestFromCrash:
             "An id in this batch is -100, but the embedding has 1000 rows, for ids 0 to 999."
         )
         assert finding.fix == "pad the input with the pad token's id instead of -100"
+
+    def test_says_where_an_id_of_minus_one_comes_from(self):
+        finding = RULE.from_crash(KERAS, TokenBeyondEmbedding(offending=-1, rows=1000)).for_library("keras")
+        assert finding.fix.startswith("give what is not found an id of its own")

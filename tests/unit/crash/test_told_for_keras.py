@@ -1,0 +1,166 @@
+"""Failures of Keras, scikit-learn and what is installed, whose causes general messages do not name."""
+
+import pytest
+
+from diagnostics.api.explain import explain
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/home/ada/project/train.py", line 31, in <module>
+    main()
+{frames}{error}
+"""
+CHECKED = "ValueError: Error when checking target: expected dense_4 to have shape {} but got array with shape {}"
+
+
+def told(error, *files):
+    """Return the only finding about an error, with frames of these files at the end of its traceback."""
+    frames = "".join(f'  File "{file}", line 90, in call\n    return run(x)\n' for file in files)
+    (finding,) = explain(TRACEBACK.format(frames=frames, error=error)).findings
+    return finding
+
+
+class TestUnknownLayer:
+    @pytest.mark.parametrize("key", ["name", "layers"])
+    def test_called_like_a_key_of_the_file_is_of_another_keras(self, key):
+        assert "another version saved it" in told(f"ValueError: Unknown layer: {key}").message
+
+    @pytest.mark.parametrize("name", ["NameEmbedding", "layers_norm", "Attention2"])
+    def test_of_ones_own_needs_custom_objects(self, name):
+        finding = told(f"ValueError: Unknown layer: {name}")
+        assert "custom_objects" in finding.fix
+
+    def test_without_variables_in_the_file_is_not_of_another_base(self):
+        finding = told(
+            "ValueError: A total of 1 objects could not be loaded. Example error message for object <Dense>:\n\n"
+            "Layer 'dense' expected 2 variables, but received 0 variables during loading. Expected: ['kernel']"
+        )
+        assert finding.message.startswith("The file holds no weights at the place of the layer dense.")
+
+    def test_with_other_variables_is(self):
+        finding = told("ValueError: Layer 'dense' expected 2 variables, but received 4 variables during loading.")
+        assert "a model with other layers" in finding.message
+
+
+class TestTarget:
+    def test_of_one_number_is_a_python_list(self):
+        finding = told("ValueError: logits and labels must have the same shape ((128, 1) vs ())")
+        assert (finding.rule, "np.array(labels)" in finding.fix) == ("broadcast-loss", True)
+
+    def test_with_sizes_of_its_own_is_none(self):
+        finding = told("ValueError: logits and labels must have the same shape ((None, 1) vs (None, 5))")
+        assert "Python list" not in finding.message
+
+    @pytest.mark.parametrize(("wanted", "given"), [("(1,)", "(10,)"), ("(None, 1)", "(3230, 7)")])
+    def test_of_a_row_where_one_number_is_expected_is_one_hot(self, wanted, given):
+        finding = told(CHECKED.format(wanted, given))
+        assert finding.fix == 'loss="categorical_crossentropy", for one-hot labels'
+
+    @pytest.mark.parametrize(
+        ("wanted", "given"), [("(10,)", "(1,)"), ("(None, 3)", "(150, 1)"), ("(3,)", "(22,)")]
+    )
+    def test_of_another_width_is_not(self, wanted, given):
+        assert "one-hot rows, and it reads class indices" not in told(CHECKED.format(wanted, given)).message
+
+
+class TestLabelsOfScikitLearn:
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "Classification metrics can't handle a mix of unknown and binary targets",
+            "Classification metrics can't handle a mix of binary and unknown targets",
+            "unknown format is not supported",
+            "Unknown label type: unknown. Maybe you are trying to fit a classifier",
+        ],
+    )
+    def test_of_unknown_kind_are_objects(self, said):
+        assert told(f"ValueError: {said}").rule == "dtype-mismatch"
+
+    @pytest.mark.parametrize("other", ["continuous", "continuous-multioutput", "multilabel-indicator"])
+    def test_of_other_kinds_are_scores_or_rows(self, other):
+        finding = told(f"ValueError: Classification metrics can't handle a mix of binary and {other} targets")
+        assert finding.rule == "metric-on-logits"
+
+    def test_of_an_unknown_device_are_not_meant(self):
+        assert not explain("RuntimeError: device type unknown is not supported").findings
+
+
+class TestDisk:
+    ERROR = "OSError: [Errno 28] No space left on device"
+
+    def test_is_shared_memory_where_a_lock_is_made(self):
+        finding = told(self.ERROR, "/opt/venv/lib/python3.8/multiprocessing/synchronize.py")
+        assert (finding.rule, "/dev/shm" in finding.message) == ("out-of-memory", True)
+
+    @pytest.mark.parametrize("file", ["torch/serialization.py", "multiprocessing/heap.py", "h5py/_hl/files.py"])
+    def test_is_the_disk_elsewhere(self, file):
+        text = TRACEBACK.format(
+            frames=f'  File "/opt/venv/lib/python3.8/{file}", line 9, in f\n    g()\n', error=self.ERROR
+        )
+        report = explain(text)
+        assert (report.findings, "The disk or the quota is full" in report.crash.nature) == ((), True)
+
+
+class TestSymbolicTensor:
+    def test_of_a_recurrent_layer_is_numpys_release(self):
+        said = "Cannot convert a symbolic Tensor (lstm_1/strided_slice:0) to a numpy array."
+        assert told(f"NotImplementedError: {said}").fix.startswith('pip install "numpy<1.20"')
+
+    @pytest.mark.parametrize("name", ["Neg_1:0", "mul:0", "dense/BiasAdd:0", "model/lstm/transpose_1:0"])
+    def test_elsewhere_is_a_call_of_numpy(self, name):
+        finding = told(f"NotImplementedError: Cannot convert a symbolic Tensor ({name}) to a numpy array.")
+        assert finding.rule == "refused-call"
+
+
+class TestLibraries:
+    def test_of_tensorflow_on_windows_need_the_runtime_of_visual_c(self):
+        finding = told(
+            "ImportError: DLL load failed: The specified module could not be found.",
+            "C:/venv/Lib/site-packages/tensorflow_core/python/pywrap_tensorflow_internal.py",
+        )
+        assert "Visual C++" in finding.fix
+
+    def test_of_others_on_windows_do_not_name_tensorflow(self):
+        finding = told(
+            "ImportError: DLL load failed while importing _own_ops: The specified module could not be found."
+        )
+        assert "TensorFlow" not in finding.message
+
+    @pytest.mark.parametrize("library", ["libcudnn.so.8", "cudart64_110.dll"])
+    def test_that_tensorflow_misses_leave_it_on_the_cpu(self, library):
+        (finding,) = explain(
+            f"W dso_loader.cc:64] Could not load dynamic library '{library}'; dlerror: not found"
+        ).findings
+        assert "runs on the CPU" in finding.message
+
+    def test_of_cudnn_under_jax_lack_memory(self):
+        finding = told(
+            "jaxlib.xla_extension.XlaRuntimeError: UNKNOWN: CUDNN_STATUS_EXECUTION_FAILED",
+            "/opt/venv/lib/python3.10/site-packages/jax/_src/dispatch.py",
+        )
+        assert "XLA_PYTHON_CLIENT_PREALLOCATE" in finding.fix
+
+    def test_of_cudnn_under_pytorch_do_not_name_jax(self):
+        assert "JAX" not in told("RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED").message
+
+
+class TestPickling:
+    LOCK = "TypeError: can't pickle _thread.lock objects"
+
+    def test_by_kerass_workers_is_advised_for_fit(self):
+        spawn = (
+            "C:/Anaconda3/lib/site-packages/keras/utils/data_utils.py",
+            "C:/Anaconda3/lib/multiprocessing/reduction.py",
+        )
+        assert "use_multiprocessing=False" in " ".join(told(self.LOCK, *spawn).alternatives)
+
+    def test_by_a_data_loader_is_advised_for_it(self):
+        spawn = "/usr/lib/python3.10/multiprocessing/reduction.py"
+        assert "num_workers=0" in " ".join(told(self.LOCK, spawn).alternatives)
+
+    @pytest.mark.parametrize(
+        "file", ["/usr/lib/python3.10/copy.py", "/opt/venv/lib/python3.10/site-packages/sklearn/base.py"]
+    )
+    def test_of_a_whole_object_starts_no_process(self, file):
+        finding = told(self.LOCK, file)
+        assert (finding.rule, "dataset" in finding.message) == ("refused-call", False)
