@@ -198,8 +198,8 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
         rows = (None,) if found.kind == "per example" and not outputs.startswith("None") else ()
         return ShapesDiffer((*rows, *sizes(outputs)), (*rows, *sizes(targets)))
     found = ELEMENT_WISE.search(message)
-    if found is None or found.kind == "merged":
-        return None
+    if found is None or found.kind == "merged" or sizes(found["one"])[1:] == sizes(found["other"])[1:] != ():
+        return None  # where the rows alone differ, it is the batch
     one, other = sizes(found["one"]), sizes(found["other"])
     for variables in crash.inward():
         if {"y_true", "y_pred"} <= set(variables):

@@ -136,6 +136,8 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
     shapes = sizes(found["one"]), sizes(found["other"])
     named = re.search(r"\[Op:(\w+)\]", message) or re.search(r"\}\} = (\w+)\[|\(op: '(\w+)'\)", message)
     operation = None if named is None else next(filter(None, named.groups()))
+    if operation is not None and operation.startswith("__"):  # the whole traced function
+        operation = None
     if operation is not None and "MatMul" in operation:
         return _product(*shapes)
     if operation is not None and operation not in _ELEMENT_WISE:

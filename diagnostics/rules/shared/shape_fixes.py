@@ -204,15 +204,15 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
     if symptom.operation == "matrix product":
         return "", _matrix_product(one, a, other, b)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
-        return "Only the rows differ: another batch size.", "x.shape[0] in place of a fixed one; or drop_last=True"
+        x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
+        return "Only the rows differ: another batch size.", f"{x}[0] in place of a fixed one; or {drop}=True"
     if symptom.library == "keras":
         return "", "change the layers before it, or the data, so that the two sizes are equal"
     for name, short, long in ((other, b, a), (one, a, b)):
         if len(short) < len(long) and long[: len(short)] == short:
+            axes = "axis" if len(long) - len(short) == 1 else "axes"
             added = ".unsqueeze(-1)" * (len(long) - len(short))
-            return f"{name} lacks the last {'axis' if added.count('(') == 1 else 'axes'} of the other.", (
-                f"{name}{added}"
-            )
+            return f"{name} lacks the last {axes} of the other.", f"{name}{added}"
     if len(a) == len(b) == 2 and a == b[::-1]:
         return "One is the transpose of the other.", (f"{other}.T", f"{one}.T")
     return "", "make the sizes equal, or 1 along an axis that should broadcast"

@@ -11,6 +11,7 @@ Traceback (most recent call last):
 {frames}{error}
 """
 CHECKED = "ValueError: Error when checking target: expected dense_4 to have shape {} but got array with shape {}"
+LOOP = "ValueError: Tensor `{}` enters the loop with shape (1, 10), but has shape (None, 10) after one iteration."
 
 
 def told(error, *files):
@@ -164,3 +165,66 @@ class TestPickling:
     def test_of_a_whole_object_starts_no_process(self, file):
         finding = told(self.LOCK, file)
         assert (finding.rule, "dataset" in finding.message) == ("refused-call", False)
+
+
+class TestRows:
+    """Shapes that differ along the first axis alone: a smaller last batch meets a size that is written down."""
+
+    INSIDE = (
+        "[[{{node gradient_tape/compile_loss/mse/sub/BroadcastGradientArgs}}]] [Op:__inference_multi_step_1174]"
+    )
+    NODE = "[[node mul_5 (defined at train.py:31) ]] [Op:__inference_distributed_function_435]"
+
+    @pytest.mark.parametrize("node", [NODE, INSIDE])
+    def test_are_another_batch_size(self, node):
+        finding = told(f"InvalidArgumentError: Incompatible shapes: [32,1] vs. [4,1]\n\t {node}")
+        assert (finding.rule, finding.fix) == (
+            "shape-mismatch",
+            "tf.shape(x)[0] in place of a fixed one; or drop_remainder=True",
+        )
+
+    def test_and_others_in_a_loss_are_the_losss(self):
+        finding = told(f"InvalidArgumentError: Incompatible shapes: [32,1] vs. [32,5]\n\t {self.INSIDE}")
+        assert finding.rule == "broadcast-loss"
+
+    @pytest.mark.parametrize("layer", ["sequential_1/lstm_1/ReadVariableOp:0", "model/gru/Sum:0"])
+    def test_of_a_recurrent_layers_state_are_a_stateful_layers(self, layer):
+        assert told(LOOP.format(layer)).rule == "unusable-setting"
+
+    def test_of_a_loop_of_ones_own_are_not(self):
+        text = TRACEBACK.format(frames="", error=LOOP.format("my_scan/Sum:0"))
+        assert "unusable-setting" not in [finding.rule for finding in explain(text).findings]
+
+
+class TestUndefinedSymbol:
+    PACKAGES = "ImportError: /opt/venv/lib/python3.11/site-packages"
+
+    @pytest.mark.parametrize(
+        ("said", "meant"),
+        [
+            (
+                "libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
+                "LD_LIBRARY_PATH",
+            ),
+            ("torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister", "LD_LIBRARY_PATH"),
+            ("torch/lib/libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent", "mkl<2024.1"),
+            ("tensorflow_text/core/_ops.so: undefined symbol: _ZN4absl12lts_202111026", "for this TensorFlow"),
+            ("own_ops.so: undefined symbol: _ZN2at4_ops5zeros4callE", "build the package again"),
+            ("torchvision/_C.so: undefined symbol: _ZN3c104cuda9SetDeviceEi", "build the package again"),
+        ],
+    )
+    def test_tells_whose_library_does_not_fit(self, said, meant):
+        finding = told(f"{self.PACKAGES}/{said}")
+        assert meant in f"{finding.fix} {finding.alternatives}"
+
+
+class TestUnboundName:
+    ERROR = "UnboundLocalError: local variable 'logs' referenced before assignment"
+
+    def test_in_keras_is_of_a_fit_without_a_batch(self):
+        keras = "/opt/venv/lib/python3.8/site-packages/tensorflow/python/keras/engine/training.py"
+        assert told(self.ERROR, keras).rule == "emptied-dataset"
+
+    def test_in_ones_own_code_is_a_name(self):
+        text = TRACEBACK.format(frames="", error=self.ERROR)
+        assert explain(text).findings == ()
