@@ -39,6 +39,9 @@ _ENDS_RUN = (
 _WARNED = re.compile(
     r"(?:Early stopping|[Ll]earning rate reduction is|Reduce LR on plateau) conditioned on metric .{1,300}"
     r"|Can save best model only with .{1,100}|a CUDA-enabled jaxlib is not installed.{0,60}"
+    r"|Could not find cuda drivers on your machine.{0,40}|Cannot dlopen some GPU libraries"
+    r"|Could not (?:load dynamic|dlopen) library '(?!libnvinfer)[\w.]{1,60}'"
+    r"|pip's dependency resolver does not currently take into account all the packages that are installed"
 )
 _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
 _MARKS = str.maketrans(
@@ -101,17 +104,17 @@ def quoted_messages(text: str) -> Iterator[CrashFacts]:
 
 
 def warned(text: str) -> Iterator[CrashFacts]:
-    """Yield the warnings of a text that say what does not work, though they end no run, the last first.
+    """Yield the warnings of a text that say what does not work, though they end no run.
 
     They are asked when nothing else in the text is known: an error counts for more.
     """
-    for line in reversed(text.splitlines()):
+    for line in text.splitlines():
         if (found := _WARNED.search(line)) is not None:
-            yield CrashFacts("", found[0].strip(" `*\"'"), (), live=False)
+            yield CrashFacts("", found[0].strip(" `*"), (), live=False)
 
 
 def _may_end_a_run(line: str) -> bool:
-    return any(words in line for words in _ENDS_RUN) or not _NO_ERROR.search(line)
+    return any(words in line for words in _ENDS_RUN) or not (_NO_ERROR.search(line) or _WARNED.search(line))
 
 
 def without_marks(text: str) -> str:
@@ -219,7 +222,7 @@ def unnamed_error(text: str) -> CrashFacts | None:
 
     It refuses something in which a number or a name of code stands, or calls itself an error.
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _WARNED.search(line)]
     for line in reversed(lines if len(lines) <= MOST_SENTENCES else ()):
         refuses = _REFUSES.search(line) is not None and _OF_CODE.search(line) is not None
         if len(line) <= MOST_WORDS and (refuses or _CALLED_ERROR.match(line)) and not line.endswith("?"):

@@ -228,3 +228,15 @@ class TestUnboundName:
     def test_in_ones_own_code_is_a_name(self):
         text = TRACEBACK.format(frames="", error=self.ERROR)
         assert explain(text).findings == ()
+
+
+class TestCallback:
+    ERROR = "TypeError: 'float' object is not callable"
+
+    def test_that_was_given_a_number_wants_a_function(self):
+        finding = told(self.ERROR, "/opt/venv/lib/python3.5/site-packages/keras/callbacks.py")
+        assert (finding.rule, "LearningRateScheduler" in finding.fix) == ("unusable-setting", True)
+
+    def test_elsewhere_is_pythons_own(self):
+        text = TRACEBACK.format(frames="", error=self.ERROR)
+        assert "unusable-setting" not in [finding.rule for finding in explain(text).findings]

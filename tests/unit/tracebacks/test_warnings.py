@@ -82,3 +82,31 @@ class TestKernel:
             f.rule
             for f in explain("CUDA error: no kernel image is available for execution on the device").findings
         ] == ["installation-mismatch"]
+
+
+class TestLogged:
+    """What is logged while the run goes on: told where nothing else is, and never in place of an error."""
+
+    LINES = (
+        "I cudart_stub.cc:28] Could not find cuda drivers on your machine, GPU will not be used.",
+        "W dso_loader.cc:64] Could not load dynamic library 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open "
+        "shared object file: No such file or directory",
+        "pip's dependency resolver does not currently take into account all the packages that are installed.",
+    )
+
+    @pytest.mark.parametrize("line", LINES)
+    def test_is_told_alone(self, line):
+        assert [finding.rule for finding in explain(line).findings] == ["installation-mismatch"]
+
+    @pytest.mark.parametrize("line", LINES)
+    @pytest.mark.parametrize(
+        ("error", "rule"),
+        [
+            ("I get `Shapes (None, 1) and (None, 5) are incompatible` in model.fit", "broadcast-loss"),
+            ("Matrix size-incompatible: In[0]: [32,100], In[1]: [64,10]", "shape-mismatch"),
+            ("ResourceExhaustedError: failed to allocate memory", "out-of-memory"),
+        ],
+    )
+    def test_counts_less_than_an_error(self, line, error, rule):
+        for text in (f"{line}\n{error}", f"{error}\n{line}"):
+            assert [finding.rule for finding in explain(text).findings] == [rule]
