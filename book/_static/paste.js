@@ -48,6 +48,7 @@ const bugZooPaste = (() => {
 
   function matches(row, texts, files) {
     if (row.within && files.length && !files.some(file => new RegExp(row.within, "u").test(file))) return null;
+    if (row.at && !new RegExp(row.at, "u").test(files.at(-1) ?? "")) return null;
     row.compiled ??= new RegExp(row.pattern, "u");
     for (const text of texts) {
       const match = row.compiled.exec(text);

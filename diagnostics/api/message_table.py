@@ -24,6 +24,7 @@ def message_table() -> list[dict[str, Any]]:
     - ``cause`` and ``fixes``: of a row that explains itself, ``{name}`` standing for a group; empty otherwise
     - ``needs``: what else must be known for the rule to be named; empty if the message alone is enough
     - ``within``: pattern of the files of which one must be in the traceback, if there is one; empty if any will do
+    - ``at``: pattern of the last frame's file; empty if any will do
     """
     pages = {rule.name: (rule.summary(), _instead(inspect.getdoc(rule) or "")) for rule in all_rules()}
     return [
@@ -42,6 +43,7 @@ def message_table() -> list[dict[str, Any]]:
             "fixes": list(row.fix),
             "needs": row.needs,
             "within": row.within,
+            "at": row.at,
         }
         for row in all_messages()
     ]

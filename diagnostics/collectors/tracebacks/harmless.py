@@ -19,6 +19,10 @@ _HARMLESS = (
         "TensorFlow logs it when it starts: it says which instructions of the processor are used.",
     ),
     (
+        r"Overriding (?:orig_value|allow_growth) setting because the TF_FORCE_GPU_ALLOW_GROWTH",
+        "TensorFlow logs it where that variable is set, as on Colab: it takes the GPU's memory as it needs it.",
+    ),
+    (
         r"successful NUMA node read from SysFS had negative value|could not open file to read NUMA node",
         "TensorFlow logs it on machines without NUMA, and goes on with one node.",
     ),

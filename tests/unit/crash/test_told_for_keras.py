@@ -240,3 +240,47 @@ class TestCallback:
     def test_elsewhere_is_pythons_own(self):
         text = TRACEBACK.format(frames="", error=self.ERROR)
         assert "unusable-setting" not in [finding.rule for finding in explain(text).findings]
+
+
+class TestDataOfFit:
+    FIT = "/opt/venv/lib/python3.6/site-packages/keras/engine/training.py"
+
+    @pytest.mark.parametrize("kind", ["list", "int", "str"])
+    def test_in_pythons_own_types_is_to_be_arrays(self, kind):
+        finding = told(f"AttributeError: '{kind}' object has no attribute 'ndim'", self.FIT)
+        assert (finding.rule, "np.array" in finding.fix) == ("refused-call", True)
+
+    @pytest.mark.parametrize("kind", ["DatasetV1Adapter", "NumpyArrayIterator", "DataGenerator"])
+    def test_of_the_other_keras_is_named(self, kind):
+        finding = told(f"AttributeError: '{kind}' object has no attribute 'shape'", self.FIT)
+        assert "tensorflow.keras" in finding.fix
+
+    def test_elsewhere_is_a_tensor_that_is_missing(self):
+        finding = told("AttributeError: 'list' object has no attribute 'ndim'")
+        assert "fit was given" not in finding.message
+
+    @pytest.mark.parametrize("shape", ["(0,)", "(0, 0, 6)"])
+    def test_without_an_example_was_not_read(self, shape):
+        finding = told(f"ValueError: Input to `.fit()` should have rank 4. Got array with shape: {shape}")
+        assert finding.rule == "emptied-dataset"
+
+
+class TestOwnCodeBelowKeras:
+    """Code of the user's that Keras calls (train_step, a callback, a schedule) is not Keras's."""
+
+    OWN = "/home/ada/project/gan.py"
+
+    @pytest.mark.parametrize(
+        ("error", "keras"),
+        [
+            ("AttributeError: 'list' object has no attribute 'shape'", "engine/training.py"),
+            ("AttributeError: 'Generator' object has no attribute 'shape'", "engine/training.py"),
+            ("TypeError: 'float' object is not callable", "callbacks.py"),
+            ("UnboundLocalError: local variable 'logs' referenced before assignment", "engine/training.py"),
+        ],
+    )
+    def test_is_not_told_as_keras_s(self, error, keras):
+        files = (f"/opt/venv/lib/python3.8/site-packages/keras/{keras}", self.OWN)
+        frames = "".join(f'  File "{file}", line 90, in call\n    return run(x)\n' for file in files)
+        told = [finding.message for finding in explain(TRACEBACK.format(frames=frames, error=error)).findings]
+        assert not any(words in "".join(told) for words in ("fit ", "callback", "no batch"))

@@ -77,7 +77,9 @@ def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
 
 
 def _is_within(message: Message, crash: Crash) -> bool:
-    files = (frame.file.replace("\\", "/") for frame in crash.facts.frames)
+    files = [frame.file.replace("\\", "/") for frame in crash.facts.frames]
+    if message.at and not (files and re.search(message.at, files[-1])):
+        return False
     frames_tell = crash.facts.frames or message.family in CERTAIN or message.is_told_by_frames
     return not message.within or not frames_tell or any(re.search(message.within, file) for file in files)
 

@@ -103,6 +103,7 @@ FILES = (
     "torch_data",
     "torch_ranks",
     "kinds",
+    "logged",
     "cut",
 )
 """In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
@@ -129,6 +130,7 @@ class Message:
         cause: of a row that explains itself: what is wrong, in a sentence or two. ``{name}`` stands for a group.
         fix: of such a row: what to change, the most likely first, with the same groups.
         within: pattern of the files of which one must be in the traceback, if it has frames; empty if any will do.
+        at: pattern of the last frame's file, where code of the user's may stand below those of a library.
     """
 
     family: str
@@ -147,6 +149,7 @@ class Message:
     cause: str = ""
     fix: tuple[str, ...] = ()
     within: str = ""
+    at: str = ""
 
     @functools.cached_property
     def compiled(self) -> re.Pattern[str]:
