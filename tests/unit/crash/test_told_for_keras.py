@@ -69,7 +69,6 @@ class TestLabelsOfScikitLearn:
         "said",
         [
             "Classification metrics can't handle a mix of unknown and binary targets",
-            "Classification metrics can't handle a mix of binary and unknown targets",
             "unknown format is not supported",
             "Unknown label type: unknown. Maybe you are trying to fit a classifier",
         ],
