@@ -94,9 +94,15 @@ def with_weights(model: keras.Model, x: Any) -> keras.Model:
 
 
 def computes_loss(model: keras.Model) -> bool | None:
-    """Whether the loss is all the model's own: it is compiled with none."""
-    own = has_own_train_step(model) or type(model).compute_loss is not keras.Model.compute_loss
-    return None if own else model.loss is None
+    """Whether the loss is all the model's own: it is compiled with none. None where the model may add to it."""
+    if has_own_train_step(model) or (has_own_loss(model) and model.loss is not None):
+        return None
+    return model.loss is None
+
+
+def has_own_loss(model: keras.Model) -> bool:
+    """Whether the model's class has a `compute_loss` of its own."""
+    return type(model).compute_loss is not keras.Model.compute_loss
 
 
 def last_activation(model: keras.Model) -> str | None:

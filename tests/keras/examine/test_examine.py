@@ -358,6 +358,27 @@ class TestData:
         )
         assert report.crash is None
 
+    def test_labels_among_the_inputs_of_a_model_with_a_loss_of_its_own(self):
+        class OwnLoss(keras.Model):
+            def __init__(self, inner):
+                super().__init__()
+                self.inner = inner
+
+            def call(self, row):
+                return self.inner(row["features"])
+
+            def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+                loss = keras.losses.sparse_categorical_crossentropy(x["labels"], y_pred, from_logits=True)
+                return keras.ops.mean(loss)
+
+        model = OwnLoss(mlp())
+        model.compile("adam")
+        rows = tf.data.Dataset.from_tensor_slices({"features": X, "labels": Y}).batch(32)
+        model(next(iter(rows)))  # which makes its weights
+        report = diagnostics.examine(model, rows)
+        assert rules(report) == []
+        assert "labels-in-inputs" not in report.not_applicable
+
     def test_an_endless_one(self):
         report = diagnostics.examine(mlp(), shuffled().repeat())
         assert rules(report) == []

@@ -39,6 +39,7 @@ from diagnostics.collectors.keras.model import (
     describe_model,
     fixed_batch_size,
     full_rate,
+    has_own_loss,
     has_own_train_step,
     has_weights,
     last_activation,
@@ -204,7 +205,7 @@ class KerasPipeline(Pipeline):
                 f"The data has no target: a batch is its inputs alone, and the loss, {as_written(self.model.loss)}"
                 ", compares the prediction with one. Give inputs and target as a pair: (x, y)."
             )
-        if computes_loss(self.model) and not copy.adds_losses():
+        if computes_loss(self.model) and not has_own_loss(self.model) and not copy.adds_losses():
             raise StageFailed(
                 "The model is compiled without a loss, and adds none itself, so there is nothing to train on. "
                 "Give one: model.compile(optimizer=..., loss=...)."
