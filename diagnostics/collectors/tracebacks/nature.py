@@ -23,7 +23,7 @@ _NO_ANSWER = re.compile(
     r"|You are trying to access a gated repo|Dataset '[^'\n]{1,99}' doesn't exist on the Hub"
     r"|Network is unreachable|outgoing traffic has been disabled|\b(?:401|403|404|429|50[0234]) "
     r"(?:Client|Server) Error"
-    r"|HTTP Error \d{3}|is not a valid model identifier|not a local folder"
+    r"|HTTP Error \d{3}"
 )
 _FILE = {
     "FileNotFoundError": "a file or folder is not where the code looks for it",

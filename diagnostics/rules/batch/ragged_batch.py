@@ -127,9 +127,16 @@ class RaggedBatch(MessageRule):
             unknown = f" {not_known(which, live=False)}"
         elif column is None:
             unknown = f" {not_known('which column it is', live=True)}"
+        of_arrays = _of_arrays(crash)
+        told = (
+            "NumPy was to make one array of rows that differ in shape, and refuses since 1.24: rows of a dataset "
+            "that nothing pads, or results of an evaluation, whose last batch is smaller, or which are several."
+            if of_arrays
+            else f"{seen} into one batch. {rectangular}.{unknown}"
+        )
         return self.found(
-            f"{seen} into one batch. {rectangular}.{unknown}",
-            fix=RESIZE if images else _of_arrays(crash) or _fixes([column] if column else []),
+            told,
+            fix=RESIZE if images else of_arrays or _fixes([column] if column else []),
             evidence=evidence | ({"column": column} if column else {}),
             where=crash.where,
         )

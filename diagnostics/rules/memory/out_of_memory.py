@@ -17,6 +17,7 @@ NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room fo
 MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: adapters are a few hundredths, a new head on a backbone, too
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
+MAYBE_EVALUATION = "if it ended in an evaluation: torch.no_grad() around it, and a smaller batch there"
 SEARCH = "search for the largest batch that fits: diagnostics.largest_batch(step)"
 LESS = {
     "torch": (
@@ -334,6 +335,8 @@ def _less(symptom: OutOfMemoryCrash, crash: CrashFacts) -> Fix:
         change = f"{half} rows instead of {need.batch_rows}, and {ACCUMULATE[way]}: the same gradient"
     else:
         change = f"half the batch size, and {ACCUMULATE[way]}: the same gradient"
+    if not crash.live and not crash.frames and way == "torch":
+        return (change, MAYBE_EVALUATION, SEARCH, *LESS[way])
     return (change, SEARCH, *LESS[way])
 
 

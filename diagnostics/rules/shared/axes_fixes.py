@@ -22,10 +22,10 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
         return "If each of its rows is an array itself, it is an array of objects.", (
             "print(x.dtype); if that is object: x = np.stack(x.ravel()), with examples of one shape",
-            "keras.ops.expand_dims(x, -1) before it, if each example is one number",
+            "x = x[..., None] before it, if each example is one number",
         )
     if symptom.got == fewest - 1:
-        return "", "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end"
+        return "", "x = x[..., None] before it, which adds an axis of size 1 at the end"
     reshape = f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
     ones = [axis for axis, size in enumerate(shape or ()) if axis and size == 1]
     if symptom.got == most + 1 and ones:

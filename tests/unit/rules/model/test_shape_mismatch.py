@@ -181,7 +181,7 @@ class TestFromAxes:
             ),
             (
                 AxesMisfit("at least 4", 3, "Conv2D", "conv", (None, 28, 28), library="keras"),
-                "keras.ops.expand_dims(x, -1) before it, which adds an axis of size 1 at the end",
+                "x = x[..., None] before it, which adds an axis of size 1 at the end",
             ),
         ],
         ids=["too many", "channels last", "no batch", "no channels", "too few", "keras"],
