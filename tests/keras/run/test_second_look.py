@@ -162,7 +162,7 @@ def two_towers(names, own_loss=False):
 def test_input_that_is_never_used_is_named():
     _, found = looked_at(two_towers(["question", "question"]), [X, OTHER], LABELS % 2)
     assert found["unused-input"].severity == "warning"
-    assert "No answer depends on the model's input 'answer'" in found["unused-input"].message
+    assert "No prediction depends on the model's input 'answer'" in found["unused-input"].message
 
 
 def test_inputs_that_are_used_or_that_a_loss_may_use_are_not():
