@@ -27,7 +27,7 @@ def halved_logits(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
         return
     held = {scope: _held(scope, model, frozenset()) for scope in scopes(tree)}
     for scope in held:
-        if isinstance(scope, FUNCTIONS) and (handed := _handed(tree, scope, held, model)):
+        if isinstance(scope, FUNCTIONS) and (handed := _handed(scope, held, model)):
             held[scope] = _held(scope, model, handed)
     for scope, names in held.items():
         for node in own_nodes(scope):
@@ -61,7 +61,7 @@ def _held(scope: ast.Module | Function, model: ModelAnswers, handed: frozenset[s
 
 
 def _handed(
-    tree: ast.Module, function: Function, held: dict[ast.Module | Function, frozenset[str]], model: ModelAnswers
+    function: Function, held: dict[ast.Module | Function, frozenset[str]], model: ModelAnswers
 ) -> frozenset[str]:
     """Return the arguments of a function that get what the model returns in every call of it by its name."""
     names = [argument.arg for argument in function.args.args]

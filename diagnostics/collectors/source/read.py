@@ -108,7 +108,7 @@ def written_facts(
         if activation in PROBABILITIES:
             for of, line, function in truncated_answers(tree):
                 truncated.append(TruncatedAnswers(of, activation, Where(shown, line, function)))
-        if binary_logits:
+        if binary_logits and activation not in PROBABILITIES:
             for of, how, line, function in halved_logits(tree):
                 halved.append(HalvedLogits(of, how == "round", Where(shown, line, function)))
     return WrittenFacts(

@@ -66,3 +66,4 @@ def test_only_where_a_binary_cross_entropy_takes_logits(tmp_path):
     script.write_text("pred = model(x) > 0.5")
     assert [one.of for one in written_facts([str(script)], binary_logits=True).halved] == ["model(x)"]
     assert written_facts([str(script)], (16, 1), "linear").halved == ()
+    assert written_facts([str(script)], (16, 1), "sigmoid", binary_logits=True).halved == ()  # see another rule
