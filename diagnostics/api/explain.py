@@ -133,6 +133,7 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.tracebacks.own.errors import is_pythons_own
     from diagnostics.collectors.tracebacks.parse import Failure, failures
     from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
+    from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
     from diagnostics.facts.crash.processes import LauncherTail
 
     text = with_underscores(text)
@@ -172,6 +173,8 @@ def read_text(text: str) -> _Explained:
         and not (isinstance(quoted[2], LauncherTail) and is_pythons_own(ordered[0].last))
     ):
         return quoted
+    if ordered[0].last.message.startswith(IN_USER_CODE) and (beside := _named_beside(text)) is not None:
+        return beside
     return title(found_failures, ordered[0]), ordered[0].last, *_refused(ordered[0].last)
 
 
@@ -193,7 +196,10 @@ def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
 
 
 def _named_beside(text: str) -> _Explained | None:
-    """Find an error that a rule knows in a line of its own, beside a launcher's report: a title, for example."""
+    """Find an error that a rule knows in a line of its own, a title, beside a report that does not name it.
+
+    That is a launcher's, or a traceback of Keras that was cut where the user's code begins.
+    """
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import error_lines

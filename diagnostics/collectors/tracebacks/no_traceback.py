@@ -230,6 +230,7 @@ def unnamed_error(text: str) -> CrashFacts | None:
     return None
 
 
+_COMMENT = re.compile(r"  # [^\n]*")  # of a line of source: what it may raise did not happen
 _PYTHONS_WORDS = (
     ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
     (
@@ -267,6 +268,7 @@ _PYTHONS_WORDS = (
 
 
 def _in_pythons_words(line: str) -> CrashFacts | None:
+    line = _COMMENT.sub("", line)
     for name, words in _PYTHONS_WORDS:
         if found := words.search(line):
             return CrashFacts(name, found[0], (), live=False)

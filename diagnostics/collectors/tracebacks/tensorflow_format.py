@@ -19,6 +19,7 @@ EAGER = "model.compile(..., run_eagerly=True)"
 EAGER_FUNCTION = "tf.config.run_functions_eagerly(True)"
 EAGER_DATA = "tf.data.experimental.enable_debug_mode() before the dataset is made"
 
+IN_USER_CODE = "in user code:"  # before a traceback, whose last line is the message
 PASSED_ON = "Error in user-defined function passed to "  # stands in the line before a traceback within a message
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -36,7 +37,7 @@ _WRAPPED = re.compile(
     re.DOTALL,
 )
 _IN_USER_CODE = re.compile(
-    r"^in user code:\n(?P<list>.*\n)\n? *(?P<name>[\w.]+(?:Error|Exception)): (?P<rest>.*)$", re.DOTALL
+    rf"^{IN_USER_CODE}\n(?P<list>.*\n)\n? *(?P<name>[\w.]+(?:Error|Exception)): (?P<rest>.*)$", re.DOTALL
 )
 _IN_PYTHON = re.compile(  # raised by a Python function that a dataset or a graph calls
     rf"(?:{PASSED_ON}[^\n]*?: )?(?P<name>\w+(?:Error|Exception)): (?P<sentence>[^\n]*)\n"

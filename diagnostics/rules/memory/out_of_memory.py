@@ -284,6 +284,8 @@ def _evaluation(crash: CrashFacts) -> str | None:
             return "gathered" if any(called.function in _JOINS for called in crash.frames) else "trainer"
         if file.endswith(("loops/evaluation_loop.py", "loops/prediction_loop.py")):
             return "lightning"
+        if file.startswith("transformers/trainer") and frame.function in _JOINS:
+            return "gathered"  # the frames before it were not copied
         if re.match(r"(?:tf_)?keras/|tensorflow/python/keras/", file) and frame.function in (
             "evaluate",
             "predict",

@@ -29,7 +29,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
     "nothing scaled": (
         "The gradient scaler stepped without gradients of a scaled loss: no parameter of this optimizer got a "
         "gradient from scaler.scale(loss).backward(). The call is missing, the optimizer holds other parameters, "
-        "or all of them are frozen.",
+        "all of them are frozen, or the loss was cut from the graph, as by torch.tensor(loss) or .item().",
         (
             "scaler.scale(loss).backward(), before scaler.step(optimizer)",
             "check that the optimizer holds the parameters of the model that the loss comes from",
