@@ -99,7 +99,7 @@ CASES = [
         },
         {
             "output detached": (trial(Detached), "no-gradient"),
-            "input multiplied by 0": (trial(Blind), "the inputs do not reach the answer"),
+            "input multiplied by 0": (trial(Blind), "the inputs do not reach the prediction"),
             "one input with two labels": (trial(perceptron, data=contradictions), "contradict each other"),
             "too few outputs": (trial(lambda: perceptron(2)), "labels-out-of-range"),
             "column minus row": (
