@@ -12,6 +12,8 @@ ZOO = Path(__file__).resolve().parents[3]
 # Cuts the data to a handful of rows, and evaluates on what is trained on: under the names that our scripts use.
 ONE_BATCH = """
 def _few(data):
+    if isinstance(data, tuple):  # of arrays, or of lists of them
+        return tuple([one[:16] for one in part] if isinstance(part, list) else part[:16] for part in data)
     if hasattr(data, "select"):
         return data.select([0] * 16)
     if hasattr(data, "element_spec"):
