@@ -81,7 +81,7 @@ REPAIRS = (
     ),
     Repair("04", "ask the data", (("num_labels=3", 'num_labels=raw["train"].features["label"].num_classes'),)),
     Repair("06", "a higher sound rate", (("Adam(5e-5)", "Adam(1e-4)"),)),
-    Repair("06", "a lower sound rate", (("Adam(5e-5)", "AdamW(3e-5, weight_decay=0.01)"),)),
+    Repair("06", "weight decay", (("Adam(5e-5)", "AdamW(6e-5, weight_decay=0.01)"),)),
     Repair("09", "split off afterwards", ((LABELS_APART, LABELS_SPLIT_OFF),)),
     Repair(
         "09",
