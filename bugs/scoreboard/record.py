@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import socket
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bugs.keeper.manifest import Exhibit
+from bugs.scoreboard.surroundings import ROOT
 
 FOLDER = Path(__file__).resolve().parent
 RECORD = FOLDER / "measured.json"
@@ -95,8 +97,13 @@ class Record:
         self.versions = {package: metadata.version(package) for package in packages}
 
     def keep(self, tool: str, exhibit: str, version: str, said: Mapping[str, Any]) -> None:
-        """Keep what a tool said of one version of an exhibit, in place of what it said before."""
-        self.said.setdefault(tool, {}).setdefault(exhibit, {})[version] = dict(said)
+        """Keep what a tool said of one version of an exhibit, in place of what it said before.
+
+        Paths begin at the zoo's folder, and the host has no name: the record is the same wherever it is made.
+        """
+        answers = [{**one, "message": _anywhere(one["message"])} for one in said["answers"]]
+        kept = {"answers": answers, "ended": _anywhere(said["ended"])}
+        self.said.setdefault(tool, {}).setdefault(exhibit, {})[version] = kept
         self.dates[exhibit] = datetime.date.today().isoformat()
 
     def keep_cost(self, exhibit: str, measured: Mapping[str, Any], *, quiet: bool) -> None:
@@ -133,6 +140,10 @@ class Record:
         """Return what of it names the cause."""
         right = exhibit.rules if tool.name == OURS else tool.names.get(exhibit.id, {})
         return [kind for kind in self.detected(tool, exhibit.id) if kind in right]
+
+
+def _anywhere(text: str) -> str:
+    return text.replace(f"{ROOT}{os.sep}", "").replace(f" ({socket.gethostname()})", "")
 
 
 def load_tools() -> dict[str, Tool]:

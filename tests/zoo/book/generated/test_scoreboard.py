@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,17 @@ class TestRecorded:
             assert counts[:2] == [str(len(asked)), str(detected)]
             assert counts[3] == str(alarms)
             assert f"\n{tool.call.rstrip()}\n" in page
+
+
+def test_a_record_is_the_same_wherever_it_is_made() -> None:
+    said = f"Rank 0 ({socket.gethostname()}): no rank has moved since {ROOT / 'bugs' / '31' / 'train.py'}:52."
+    record = Record()
+    record.keep(OURS, "31", "broken", {"answers": [NAN | {"message": said}], "ended": said})
+    kept = record.said[OURS]["31"]["broken"]
+    wanted = f"Rank 0: no rank has moved since {Path('bugs', '31', 'train.py')}:52."
+    assert (kept["answers"][0]["message"], kept["ended"]) == (wanted, wanted)
+
+
+def test_the_record_in_the_repository_names_no_folder_of_a_machine() -> None:
+    said = json.dumps(Record.read().said)
+    assert re.findall(r"(?<![\w:./])/(?:home|root|work|tmp|Users|check)/\S+", said) == []
