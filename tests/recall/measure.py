@@ -1,9 +1,10 @@
 """How many bugs `diagnose run` names, and how many healthy programs it alarms.
 
 Each program in broken/ names in a comment the rules that would be right; those in healthy/ must get no error
-and no warning. The folders in both are the stages of the rules: a healthy program stands where the broken ones are
-that it resembles. Write them as other people write theirs: nothing here is tuned to a rule. A program for several
-processes says so in a comment: torchrun starts it, and what `diagnose join` says of its ranks counts.
+and no warning. The folders in both are stages, and in them the rules that a broken program wants first: a healthy
+one stands with the broken ones that it resembles, or in the stage alone. Write them as other people write theirs:
+nothing here is tuned to a rule. A program for several processes says so in a comment: torchrun starts it, and what
+`diagnose join` says of its ranks counts.
 
 A second table is of the functions that are called in a program, a test or a notebook: functions/ has cases of
 each.
@@ -129,8 +130,8 @@ def programs(only: str | None = None) -> list[Program]:
 
 
 def _files(kind: str) -> list[Path]:
-    """List the programs by name, whatever their stage: a sample of one in so many has some of each."""
-    return sorted((FOLDER / kind).glob("*/*.py"), key=lambda path: path.name)
+    """List the programs by name, whatever their folder: a sample of one in so many has some of each."""
+    return sorted((FOLDER / kind).glob("**/*.py"), key=lambda path: path.name)
 
 
 def _marked(path: Path, mark: str) -> list[str]:

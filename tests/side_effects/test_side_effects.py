@@ -24,7 +24,7 @@ PROGRAMS = [  # those in a plain PyTorch loop are compared in one process, too: 
 ]
 RANKS = [
     pytest.param(path, id=path.stem, marks=() if path.stem == "trainer_on_two_ranks" else pytest.mark.exhaustive)
-    for path in sorted((ROOT / "tests/recall/healthy").glob("*/*.py"))
+    for path in sorted((ROOT / "tests/recall/healthy").glob("**/*.py"))
     if "# ranks: " in path.read_text(encoding="utf-8")
 ]
 CATALOGUE = load_catalogue(ROOT)
