@@ -126,6 +126,51 @@ class TargetHistory:
 
 
 @dataclass(frozen=True)
+class NegatedLoss:
+    """A training that makes the loss of a known formula large: it minimises its negative, or maximises it.
+
+    Attributes:
+        kind: of loss.
+        steps: in which the formula was found.
+        first: the value of the formula in the first of them.
+        last: in the last.
+        constant: of the mean target for every example, in the first.
+        one_target: whether all targets are equal.
+        maximized: whether the optimizer maximises; otherwise the loss has a minus.
+    """
+
+    described: ClassVar[str] = "a loss whose formula is known"
+
+    kind: LossKind
+    steps: int
+    first: float
+    last: float
+    constant: float
+    one_target: bool
+    maximized: bool
+
+
+@dataclass(frozen=True)
+class OpposedGradients:
+    """In how many sampled steps the training moves the model's output away from the batch's targets.
+
+    Attributes:
+        of_masks: whether the targets are 0 and 1, with many numbers a row; otherwise the steps counted are those
+            whose gradient is a multiple of the negative error.
+        steps: looked at.
+        opposed: of these.
+        maximized: whether the optimizer maximises; otherwise the loss rises as the output nears the targets.
+    """
+
+    described: ClassVar[str] = "targets beside the model's inputs in the loader's batch"
+
+    of_masks: bool
+    steps: int
+    opposed: int
+    maximized: bool
+
+
+@dataclass(frozen=True)
 class AccuracyHistory:
     """The share of right answers in e epochs, as the framework counts them, and in the evaluation after each.
 

@@ -30,3 +30,15 @@ def test_nothing_is_kept_alive():
     latest = LatestBatch()
     latest.gives([torch.randn(6, 3), torch.arange(6)], object())
     assert latest.labels_beside(((INPUT,), {})) is None
+
+
+def test_the_target_has_the_sizes_of_the_output():
+    latest, masks, output = LatestBatch(), torch.rand(6, 4, 4), torch.rand(6, 1, 4, 4)
+    for batch, expected in (
+        ([INPUT, masks], masks),
+        ([INPUT, masks[:5]], None),
+        ([INPUT, masks, masks.clone()], None),
+        ([torch.randn(6, 3), masks], None),
+    ):
+        latest.gives(batch, object())
+        assert latest.target_beside(((INPUT,), {}), output) is expected

@@ -54,20 +54,39 @@ class LatestBatch:
         Returns:
             None where there is none, or several: then which of them holds the labels is not known.
         """
-        if not self._given:
-            return None
-        there = [tensor for reference in self._given if (tensor := reference()) is not None]
-        given = tensors(arguments)
-        beside = [one for one in there if not any(_may_be(one, other) for other in given)]
-        if len(beside) == len(there) or not given or not given[0].ndim:
-            return None
-        rows = len(given[0])
+        rows, beside = self._beside(arguments)
         labels = [
             one
             for one in beside
             if not one.is_floating_point() and one.ndim in (1, 2) and len(one) == one.numel() == rows
         ]
         return labels[0] if len(labels) == 1 else None
+
+    def target_beside(self, arguments: Any, output: Tensor) -> Tensor | None:
+        """Return the only tensor in the batch beside the arguments of a model that may be its output's target.
+
+        Args:
+            arguments: as of `labels_beside`.
+            output: of the call, shape (rows, ...).
+
+        Returns:
+            A tensor with the sizes of the output, but for axes of size 1; None where there is none, or several.
+        """
+        _, beside = self._beside(arguments)
+        sizes = [size for size in output.shape if size != 1]
+        found = [one for one in beside if [size for size in one.shape if size != 1] == sizes]
+        return found[0] if len(found) == 1 else None
+
+    def _beside(self, arguments: Any) -> tuple[int, list[Tensor]]:
+        """Return the rows of the arguments, and the batch's tensors beside them; none if they hold none of it."""
+        if not self._given:
+            return 0, []
+        there = [tensor for reference in self._given if (tensor := reference()) is not None]
+        given = tensors(arguments)
+        beside = [one for one in there if not any(_may_be(one, other) for other in given)]
+        if len(beside) == len(there) or not given or not given[0].ndim:
+            return 0, []
+        return len(given[0]), beside
 
 
 def _may_be(one: Tensor, other: Tensor) -> bool:

@@ -16,6 +16,7 @@ from diagnostics.collectors.pytorch.watch.metrics.evaluation_draws import Evalua
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
+from diagnostics.collectors.pytorch.watch.metrics.opposed_gradients import OutputPush
 from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
 from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import RoundedUpdates
 from diagnostics.collectors.pytorch.watch.metrics.running_statistics import batch_norm_facts
@@ -62,6 +63,7 @@ class Measurements:
         self.predictions = Predictions()
         self.no_grad = NoGradPasses(model)
         self._targets = Targets()
+        self._push = OutputPush()
         self._inputs = InputSamples()
         self._openings = EvaluationOpenings()
         self._modes = TrainModes(model)
@@ -145,6 +147,7 @@ class Measurements:
         if "targets" not in self._faults:
             inputs = None if kept is None or kept.changed else kept.inputs
             self._safely("targets", self._targets.training, step, output, inputs)
+            self._safely("push", self._push.training, output, inputs)
 
     # Reading.
 
@@ -153,6 +156,7 @@ class Measurements:
         self.activations.read()
         self._safely("predictions", self.predictions.read, step, False)
         self._safely("targets", self._targets.read)
+        self._safely("push", self._push.read)
 
     def read_beside(self, step: int) -> None:
         """Read what may be read while another thread trains."""
@@ -171,6 +175,8 @@ class Measurements:
         self._safely("rounding", self._rounding.read)
         self._safely("layers", self._look_for_replaced, step)
         self._safely("targets", self._targets.read)
+        self._safely("push", self._push.read)
+        maximized = _maximize(self._optimizers)
         predictions = self.predictions.facts()
         found: list[Any] = [
             predictions,
@@ -186,6 +192,8 @@ class Measurements:
         fits = predictions is not None and _is_poor(predictions)  # the reason may be wanted
         self._safely("targets", lambda: found.append(self._targets.facts(losses(), fits)))
         self._safely("targets", lambda: found.extend((self._targets.repeated, self._targets.drawn())))
+        self._safely("targets", lambda: found.append(self._targets.negated(losses(), maximized)))
+        self._safely("push", lambda: found.append(self._push.facts(maximized)))
         self._safely("targets", lambda: found.append(self._targets.sides(self._inputs.facts())))
         self._safely("equal units", lambda: found.append(self._equal_units.facts()))
         self._safely("batch norm", lambda: found.append(batch_norm_facts(self._model)))
@@ -194,6 +202,12 @@ class Measurements:
     def _look_for_replaced(self, step: int) -> None:
         if self._optimizers and step:
             self._replaced = replaced_since(self._optimizers, self._model, self._known, self._frozen)
+
+
+def _maximize(optimizers: list[Any]) -> bool:
+    """Whether the optimizers go up the gradient in all of their groups."""
+    groups = [group for optimizer in optimizers for group in getattr(optimizer, "param_groups", ())]
+    return bool(groups) and all(group.get("maximize") is True for group in groups)
 
 
 def _is_poor(predictions: PredictionFacts) -> bool:

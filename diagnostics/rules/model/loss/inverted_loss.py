@@ -5,17 +5,26 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.course import NegatedLoss, OpposedGradients
 from diagnostics.facts.dependence import AnswerLosses
 
+UNTRAINED = 0.5  # of the loss of a constant prediction: a model that begins below it was trained before
+OPPOSED = 0.9  # of the sampled steps
 WORSE = 0.1  # of the larger of both losses, by which right predictions must lie above a constant one
+
+MINIMISE = "leave out maximize=True, which is for a score or a reward"
 
 
 class InvertedLoss(Rule):
     """The loss is higher for right predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    Asks a loss that the script wrote itself three times, about rows of a batch: the predictions are nearly the
-    targets, or the mean target for every row, or what the trained model predicts.
+    Asks, of Keras, a loss that the script wrote itself three times, about rows of a batch: the predictions are
+    nearly the targets, or the mean target for every row, or what the trained model predicts.
+
+    Reads, of PyTorch, the gradient of the model's output in sampled steps. Is the loss the negative of a squared
+    error or a cross entropy, or does an optimizer with `maximize=True` make one large? Does a step against the
+    gradient move the output away from the target that stands beside the input in the loader's batch?
 
     ## Why it is bad
     Training makes the loss small, whatever it measures. A score that is to be high (Dice, IoU, a cosine) falls to
@@ -34,22 +43,29 @@ class InvertedLoss(Rule):
     ```
 
     ## Thresholds
-    The loss of right predictions lies above that of a constant one by 10% of the larger of the two, and above what
-    the model has reached. A prediction has 8 numbers or more: a single one may be a distance, which is to be low
-    for pairs with the label 1; it counts where most targets differ and its correlation with them is -0.5 or less.
-    The targets are masks or images from 0 to 1, or the loss takes no notice of the predictions' scale, as a
-    cosine: of others the targets may be costs or advantages. The numbers are ours.
+    Keras: the loss of right predictions lies above that of a constant one by 10% of the larger of the two, and
+    above what the model has reached. A prediction has 8 numbers or more: a single one may be a distance, which is
+    to be low for pairs with the label 1; it counts where most targets differ and its correlation with them is -0.5
+    or less. The targets are masks or images from 0 to 1, or the loss takes no notice of the predictions' scale, as
+    a cosine: of others the targets may be costs or advantages.
+
+    PyTorch: 90% of the sampled steps, at least 4. The negative of a formula gives the losses of the run to 0.2%;
+    there is more than one target; the formula's value rises, and begins at no less than half of that of a constant
+    prediction: a trained model that is to forget begins below. Of a mask of 8 numbers a row or more, 95% of the
+    gradients of its foreground and 95% of those of its background have the wrong sign; of other targets, the
+    gradient is a negative multiple of the error (cosine 0.999), and not of the target alone, which may be a cost.
+    The numbers are ours.
 
     ## Known problems
-    Keras on TensorFlow only, after `fit` or `train_on_batch` under `diagnose run`; one output. A loss whose
-    targets are no answers, such as masks of what must not be marked, is reported.
+    Keras on TensorFlow only, after `fit` or `train_on_batch` under `diagnose run`; one output. PyTorch: one output
+    that is a tensor. A loss whose targets are no answers, such as masks of what must not be marked, is reported.
 
     ## Sources
-    Public reports of Dice and IoU coefficients that were minimised.
+    Public reports of Dice and IoU coefficients that were minimised, and of losses with a minus too many.
     """
 
     severity = "warning"
-    causes = NO_LEARNING
+    causes = ("loss-divergence", "exploding-gradients", *NO_LEARNING)
 
     @check
     def from_losses(self, losses: AnswerLosses) -> Finding | None:
@@ -74,4 +90,40 @@ class InvertedLoss(Rule):
                 "constant": losses.constant,
                 "reached": losses.reached,
             },
+        )
+
+    @check
+    def from_formula(self, loss: NegatedLoss) -> Finding | None:
+        """Report a known loss that the training makes large."""
+        if loss.one_target or loss.last <= loss.first or loss.first < UNTRAINED * loss.constant:
+            return None
+        name = loss.kind.replace("_", " ")
+        does = f"The optimizer has maximize=True, and the loss is a {name}"
+        if not loss.maximized:
+            does = f"The loss that is minimised is minus the {name}"
+        return self.found(
+            f"{does}: the {name} between predictions and targets rose from {loss.first:.4g} to {loss.last:.4g}. "
+            "Training makes the predictions wrong.",
+            fix=MINIMISE if loss.maximized else f"loss = criterion(predictions, targets)  # the {name}, no minus",
+            evidence={"loss": loss.kind, "first": loss.first, "last": loss.last, "maximized": loss.maximized},
+        )
+
+    @check
+    def from_gradients(self, seen: OpposedGradients) -> Finding | None:
+        """Report a training whose steps move the output away from the targets."""
+        if seen.opposed < OPPOSED * seen.steps:
+            return None
+        moves = "makes errors larger"
+        if seen.of_masks:
+            moves = "lowers the foreground of masks and raises their background"
+        goes, loss = "against", "The loss is higher for right predictions."
+        if seen.maximized:
+            goes, loss = "along", "The optimizer has maximize=True."
+        return self.found(
+            f"The training moves the predictions away from the targets: in {seen.opposed} of {seen.steps} sampled "
+            f"steps, a step {goes} the gradient of the loss {moves}. {loss}",
+            fix=MINIMISE
+            if seen.maximized
+            else ("loss = 1 - score, or -score, for a score that is to be high", "loss = error, without a minus"),
+            evidence={"steps": seen.steps, "opposed": seen.opposed, "maximized": seen.maximized},
         )

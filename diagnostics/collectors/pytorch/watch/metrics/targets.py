@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
-from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.shared.learnability import FEATURES, simple_fit
+from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import (
     FORMULAS,
@@ -33,15 +31,15 @@ from diagnostics.collectors.shared.target_rows import (
     copied_target,
     only_target,
     sentinel,
-    steps_of,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import DrawnRows, RepeatedRows, SimpleFit, TargetHistory
+from diagnostics.facts.course import DrawnRows, NegatedLoss, RepeatedRows, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.training import LossHistory
 
+from .pass_inputs import ROWS, are_whole, features, is_plain, last_step
+
 MOST = 2**15  # numbers of an output; larger ones are not looked at
-ROWS = 32  # of a pass, kept for a fit
 PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
 LIMIT = 8 * 2**20  # bytes of all that is kept; likewise
 AGREES = 2e-3  # relative: a formula's value and the loss that the script differentiated
@@ -82,6 +80,10 @@ class _Moments:
     square: float
     rows: Array
 
+    @property
+    def variance(self) -> float:
+        return self.square - float(np.square(self.mean).mean())
+
 
 @dataclass(frozen=True)
 class _Seen:
@@ -109,9 +111,13 @@ class _Seen:
     def examples(self) -> int:
         return len(self.output)
 
-    def readings(self) -> dict[str, _Moments]:
-        """Return what each formula makes of the pass; rows of targets only where each belongs to one of inputs."""
-        output, gradient = self.output.astype(np.float64), self.gradient.astype(np.float64)
+    def readings(self, sign: float = 1.0) -> dict[str, _Moments]:
+        """Return what each formula makes of the pass; rows of targets only where each belongs to one of inputs.
+
+        Args:
+            sign: of the formula in the loss: -1 where its negative was differentiated.
+        """
+        output, gradient = self.output.astype(np.float64), sign * self.gradient.astype(np.float64)
         flat = output.reshape(len(output), -1)
         by_row = recovered(flat, gradient.reshape(flat.shape), self.of_classes)
         found = {name: _moments(one, self.chosen) for name, one in by_row.items()}
@@ -147,7 +153,7 @@ class Targets:
         """Record a pass of training, and the gradient of its output, if that is one tensor."""
         if not isinstance(output, Tensor):
             output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
-        if not _is_plain(output) or not output.is_floating_point() or not output.requires_grad:
+        if not is_plain(output) or not output.is_floating_point() or not output.requires_grad:
             return
         self._count += 1
         if not output.ndim or not 0 < output.numel() <= MOST or (self._count - 1) % self._every:
@@ -156,9 +162,9 @@ class Targets:
         stride = max(1, rows // ROWS)
         start = self._count % stride  # other rows each time, where all passes have the same
         seen = _Pass(step, output.detach().clone(), output.ndim == 2, None, False, None, start, stride)
-        seen.whole = _are_whole(inputs, rows)
-        seen.inputs = _features(inputs, rows, slice(start, None, stride))
-        seen.last_step = _last_step(inputs, rows, seen.inputs)
+        seen.whole = are_whole(inputs, rows)
+        seen.inputs = features(inputs, rows, slice(start, None, stride))
+        seen.last_step = last_step(inputs, rows, seen.inputs)
 
         def came(gradient: Tensor) -> None:
             if seen.gradient is None:
@@ -170,7 +176,7 @@ class Targets:
     def evaluation(self, step: int, output: Any) -> None:
         """Wait for the loss that compares the output of a pass without gradients with its targets."""
         self._asked = None
-        if step and len(self._heard) < EVALUATED and _is_plain(output) and output.numel():
+        if step and len(self._heard) < EVALUATED and is_plain(output) and output.numel():
             self._asked = output.data_ptr(), output.numel()
             evaluation_calls.join(self._hear, OF_NUMBERS)
 
@@ -246,8 +252,7 @@ class Targets:
             agreeing = [
                 (one, readings[name])
                 for one, readings in read
-                if name in readings
-                and abs(readings[name].loss - recorded[one.step]) <= AGREES * abs(recorded[one.step]) + 1e-9
+                if name in readings and _agrees(readings[name].loss, recorded[one.step])
             ]
             if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
                 found = _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
@@ -256,6 +261,34 @@ class Targets:
                     self._of_training = np.concatenate([moments.rows for _, moments in agreeing])
                 return found
         return None
+
+    def negated(self, losses: LossHistory | None, maximized: bool) -> NegatedLoss | None:
+        """Return the formula of the run's loss, if the training makes it large.
+
+        Args:
+            losses: of the run.
+            maximized: whether the optimizers go up the gradient.
+        """
+        sign = 1.0 if maximized else -1.0
+        recorded = {} if losses is None else dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
+        seen = [one for one in self._seen if one.step in recorded]
+        if len(seen) < FEWEST:
+            return None
+        read = [(one.step, one.readings(sign)) for one in seen]
+        for name in FORMULAS:
+            found = [of[name] for step, of in read if name in of and _agrees(of[name].loss, sign * recorded[step])]
+            if len(found) >= MOSTLY * len(seen) and len(found) >= FEWEST:
+                formula, first = FORMULAS[name], found[0]
+                one_target = all(one.variance <= ROUNDING * max(1.0, one.square) for one in found)
+                constant = formula.constant(first.mean, first.mean, first.square)
+                return NegatedLoss(
+                    formula.kind, len(found), first.loss, found[-1].loss, constant, one_target, maximized
+                )
+        return None
+
+
+def _agrees(loss: float, recorded: float) -> bool:
+    return abs(loss - recorded) <= AGREES * abs(recorded) + 1e-9
 
 
 def _repeated(agreeing: list[tuple[_Seen, _Moments]]) -> RepeatedRows | None:
@@ -347,50 +380,7 @@ def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit |
     return simple_fit(np.concatenate(rows), np.concatenate([rows for _, rows in pairs]).astype(float), of_classes)
 
 
-def _last_step(inputs: Any, rows: int, kept: Tensor | None) -> int | None:
-    """Return how many of the features kept are those of the last step; None where the inputs are no sequences."""
-    floats = [t for t in tensors(inputs) if _is_plain(t) and t.ndim and len(t) == rows and t.is_floating_point()]
-    if kept is None or all(tensor.ndim != 3 for tensor in floats):
-        return None
-    return steps_of(floats[0].shape[1:], kept.shape[1]) if len(floats) == 1 else 0
-
-
 def _seldom_repeats(inputs: Array) -> bool:
     if inputs.dtype.kind == "f":
         return bool((inputs != np.round(inputs)).mean() > FRACTIONS and inputs.shape[1] > 1)
     return bool(inputs.shape[1] >= TOKENS)
-
-
-def _is_plain(tensor: Any) -> bool:
-    """Whether this is a dense tensor of PyTorch's own class: a subclass may not be readable, or not here."""
-    return type(tensor) is Tensor and not tensor.is_nested and tensor.layout is torch.strided
-
-
-def _are_whole(inputs: Any, rows: int) -> bool:
-    """Whether `_features` copies all that a model gets of a row: floats only, or one tensor of ids."""
-    there = tensors(inputs)
-    alike = all(_is_plain(t) and t.ndim and len(t) == rows for t in there)
-    return alike and (len(there) == 1 or all(t.is_floating_point() for t in there)) and _are_tensors(inputs)
-
-
-def _are_tensors(inputs: Any) -> bool:
-    """Whether there is nothing else among the inputs, as the name or number of a task."""
-    if isinstance(inputs, Mapping):
-        inputs = list(inputs.values())
-    if isinstance(inputs, list | tuple):
-        return all(_are_tensors(part) for part in inputs)
-    return inputs is None or isinstance(inputs, Tensor)
-
-
-def _features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
-    """Copy some rows of the inputs: (k, features) of all that are floats, or (k, length) of token ids."""
-    there = [t for t in tensors(inputs) if _is_plain(t) and t.ndim and len(t) == rows]
-    floats = [t for t in there if t.is_floating_point() and t.numel()]
-    if floats:
-        parts = []
-        for tensor in floats:
-            flat = tensor.detach()[chosen][:ROWS].reshape(len(tensor[chosen][:ROWS]), -1)
-            parts.append(flat[:, :: max(1, -(-flat.shape[1] // FEATURES))].float())
-        return torch.cat(parts, dim=1).clone()
-    ids = next((t for t in there if t.dtype in (torch.int64, torch.int32) and t.ndim in (1, 2)), None)
-    return None if ids is None else ids.detach()[chosen][:ROWS].reshape(len(ids[chosen][:ROWS]), -1).clone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from diagnostics.facts.course import NegatedLoss, OpposedGradients
 from diagnostics.facts.dependence import AnswerLosses
 from diagnostics.rules.model.loss.inverted_loss import InvertedLoss
 
@@ -40,3 +41,53 @@ def test_silent(losses):
 
 def test_silent_where_targets_may_be_costs():
     assert judge(1.0, 0.1, 0.0, in_unit_range=False) is None
+
+
+def of_formula(first=2.0, last=90.0, constant=2.1, one_target=False, maximized=False):
+    return RULE.from_formula(NegatedLoss("mean_squared_error", 20, first, last, constant, one_target, maximized))
+
+
+def test_fires_on_minus_a_squared_error():
+    finding = of_formula()
+    assert (finding.rule, finding.severity) == ("inverted-loss", "warning")
+    assert finding.message == (
+        "The loss that is minimised is minus the mean squared error: the mean squared error between predictions "
+        "and targets rose from 2 to 90. Training makes the predictions wrong."
+    )
+    assert finding.fix == "loss = criterion(predictions, targets)  # the mean squared error, no minus"
+
+
+def test_names_the_optimizer_that_maximises():
+    finding = of_formula(maximized=True)
+    assert finding.message.startswith("The optimizer has maximize=True, and the loss is a mean squared error: ")
+    assert finding.fix == "leave out maximize=True, which is for a score or a reward"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"first": 0.4}, {"last": 1.9}, {"one_target": True}],
+    ids=["a trained model forgets", "it falls", "a discriminator is to be deceived"],
+)
+def test_silent_on_a_loss_that_is_to_rise(change):
+    assert of_formula(**change) is None
+
+
+def of_gradients(opposed, of_masks=True, maximized=False):
+    return RULE.from_gradients(OpposedGradients(of_masks, 20, opposed, maximized))
+
+
+def test_fires_on_gradients_that_point_away_from_the_targets():
+    assert of_gradients(19).message == (
+        "The training moves the predictions away from the targets: in 19 of 20 sampled steps, a step against the "
+        "gradient of the loss lowers the foreground of masks and raises their background. The loss is higher for "
+        "right predictions."
+    )
+    assert "makes errors larger" in of_gradients(20, of_masks=False).message
+    assert of_gradients(20, maximized=True).message.endswith(
+        "a step along the gradient of the loss lowers the foreground of masks and raises their background. The "
+        "optimizer has maximize=True."
+    )
+
+
+def test_silent_where_only_some_do():
+    assert of_gradients(17) is None
