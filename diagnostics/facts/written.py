@@ -27,19 +27,22 @@ class KeptModel:
 
 @dataclass(frozen=True)
 class UnreadSplit:
-    """Two parts of a dataset, of which one is never used, and the other is both trained and evaluated on.
+    """Data that is held out and never used, while the evaluation reads what the model is trained on.
 
     Attributes:
-        unread: the name of the part that is never used: ``val_set``.
-        read: the name of the part that is read instead: ``train_set``.
-        loader: what is made of that part under a name of evaluation: ``val_loader``.
-        where: the line that makes the loader.
+        unread: the name of the data that is never used: ``val_set``.
+        read: the name of what is read instead: ``train_set``.
+        loader: what reads it: ``val_loader``, ``val_accuracy``, or the function ``evaluate``.
+        where: the line that does.
+        how: whether that is a loader ``made`` of it, a result ``computed`` of it, or a function that has
+            ``iterated`` over it, and not over what it was given.
     """
 
     unread: str
     read: str
     loader: str
     where: Where
+    how: Literal["made", "computed", "iterated"] = "made"
 
 
 @dataclass(frozen=True)

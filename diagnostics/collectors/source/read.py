@@ -82,8 +82,8 @@ def written_facts(
         shown = shorten(file)
         for name, model, line, function in kept_models(tree):
             kept.append(KeptModel(name, model, Where(shown, line, function)))
-        for held_out, train, loader, line, function in unread_splits(tree):
-            unread.append(UnreadSplit(held_out, train, loader, Where(shown, line, function)))
+        for held_out, train, by, how, line, function in unread_splits(tree):
+            unread.append(UnreadSplit(held_out, train, by, Where(shown, line, function), how))
         for generator, seed, draw, line, function in constant_seeds(tree):
             seeds.append(ConstantSeed(generator, seed, draw, Where(shown, line, function)))
         for one, other, name, early, late, line, function in shared_settings(tree):
@@ -109,8 +109,8 @@ def written_facts(
             for of, line, function in truncated_answers(tree):
                 truncated.append(TruncatedAnswers(of, activation, Where(shown, line, function)))
         if binary_logits and activation not in PROBABILITIES:
-            for of, how, line, function in halved_logits(tree):
-                halved.append(HalvedLogits(of, how == "round", Where(shown, line, function)))
+            for of, way, line, function in halved_logits(tree):
+                halved.append(HalvedLogits(of, way == "round", Where(shown, line, function)))
     return WrittenFacts(
         kept=tuple(kept),
         unread=tuple(unread),

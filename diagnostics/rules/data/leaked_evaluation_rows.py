@@ -23,11 +23,12 @@ class LeakedEvaluationRows(Rule):
 
     ## What it does
     Compares the content of evaluation rows, without labels, with that of training rows, and counts the evaluation
-    rows that are also in the training set. Under `diagnose run` it also reads the script for a part that
-    `random_split` or `train_test_split` gives, and that is never used, while a loader named for evaluation, beside
-    that for training, reads the other part. Of `tf.data` it looks whether both sides are cut, by `take` and
-    `skip`, from one shuffle that draws another order for each iteration. Of a Keras model that is fitted several
-    times it looks whether the rows of an evaluation were those of an earlier fit, as where all folds of a
+    rows that are also in the training set. Under `diagnose run` it also reads the script for data that is named
+    for evaluation and never used, while what is named for evaluation reads the training data: a loader beside that
+    for training, a result such as `val_accuracy = evaluate(model, train_loader)`, or a function that goes through
+    the training data and not through what it is given. Of `tf.data` it looks whether both sides are cut, by `take`
+    and `skip`, from one shuffle that draws another order for each iteration. Of a Keras model that is fitted
+    several times it looks whether the rows of an evaluation were those of an earlier fit, as where all folds of a
     cross-validation train the same model.
 
     ## Why it is bad
@@ -162,14 +163,28 @@ class LeakedEvaluationRows(Rule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Look for an evaluation loader of the training part, while the other part is never used."""
+        """Look for an evaluation of the training data, while what is held out is never used."""
         if not written.unread:
             return None
         first = written.unread[0]
+        read = f"`{first.read}`, which the model is trained on"
+        seen, fix = {
+            "made": (
+                f"`{first.loader}` is made of {read}, and `{first.unread}` is held out and never used",
+                f"{first.loader} = DataLoader({first.unread}, ...)",
+            ),
+            "computed": (
+                f"`{first.loader}` is computed from {read}, and `{first.unread}` is never used",
+                f"evaluate on {first.unread}, not on {first.read}",
+            ),
+            "iterated": (
+                f"{first.loader}() goes through {read}, and never uses the `{first.unread}` that it is given",
+                f"for batch in {first.unread}:",
+            ),
+        }[first.how]
         return self.found(
-            f"`{first.loader}` is made of `{first.read}`, which the model is trained on, and `{first.unread}` is "
-            "split off and never used: all evaluation rows are also in the training set.",
-            fix=f"{first.loader} = DataLoader({first.unread}, ...)",
+            f"{seen}: all evaluation rows are also in the training set.",
+            fix=fix,
             evidence={"loader": first.loader, "read": first.read, "unread": first.unread},
             where=first.where,
         )

@@ -8,7 +8,6 @@ import pytest
 from diagnostics.collectors.source.constant_argmax import argmaxes_of_answers
 from diagnostics.collectors.source.data.constant_seeds import constant_seeds
 from diagnostics.collectors.source.data.shared_settings import shared_settings
-from diagnostics.collectors.source.data.unread_splits import unread_splits
 from diagnostics.collectors.source.kept_models import kept_models
 from diagnostics.collectors.source.read import written_facts
 
@@ -104,34 +103,6 @@ class TestKeptModels:
                 restore(model, best_state)
             """
             assert kept(source) == []
-
-
-def unread(source):
-    return [found[:3] for found in unread_splits(ast.parse(dedent(source)))]
-
-
-class TestUnreadSplits:
-    SOURCE = """
-        train_set, val_set = random_split(data, [800, 200])
-        train_loader = DataLoader(train_set, batch_size=8, shuffle=True)
-        val_loader = DataLoader(train_set, batch_size=8)
-    """
-
-    def test_a_validation_loader_of_the_training_part(self):
-        assert unread(self.SOURCE) == [("val_set", "train_set", "val_loader")]
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            ("val_loader = DataLoader(train_set", "val_loader = DataLoader(val_set"),
-            ("val_loader =", "train_eval_loader ="),
-            ("train_set, val_set", "train_set, _"),
-            ("val_loader = DataLoader(train_set, batch_size=8)", "print(len(val_set))"),
-        ],
-    )
-    def test_neighbours_that_are_right(self, change):
-        assert change[0] in self.SOURCE
-        assert unread(self.SOURCE.replace(*change)) == []
 
 
 def test_a_file_that_cannot_be_read_has_no_facts(tmp_path):

@@ -151,10 +151,36 @@ class TestSource:
             "train.py:12",
         )
         assert finding.message == (
-            "`val_loader` is made of `train_set`, which the model is trained on, and `val_set` is split off and "
+            "`val_loader` is made of `train_set`, which the model is trained on, and `val_set` is held out and "
             "never used: all evaluation rows are also in the training set."
         )
         assert finding.fix == "val_loader = DataLoader(val_set, ...)"
+
+    @pytest.mark.parametrize(
+        ("by", "how", "seen", "fix"),
+        [
+            (
+                "val_accuracy",
+                "computed",
+                "`val_accuracy` is computed from `train_loader`, which the model is trained on, and `val_loader` "
+                "is never used",
+                "evaluate on val_loader, not on train_loader",
+            ),
+            (
+                "validate",
+                "iterated",
+                "validate() goes through `train_loader`, which the model is trained on, and never uses the "
+                "`val_loader` that it is given",
+                "for batch in val_loader:",
+            ),
+        ],
+    )
+    def test_an_evaluation_of_the_training_data(self, by, how, seen, fix):
+        where = Where("train.py", 12, "<module>")
+        unread = UnreadSplit("val_loader", "train_loader", by, where, how)
+        finding = RULE.from_source(WrittenFacts(unread=(unread,)))
+        assert finding.message == f"{seen}: all evaluation rows are also in the training set."
+        assert finding.fix == fix
 
     def test_silent_where_all_parts_are_read(self):
         assert RULE.from_source(WrittenFacts()) is None

@@ -1,0 +1,36 @@
+"""Training and validation accuracy, each of its own loader."""
+
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(61)
+x = torch.randn(2700, 30)
+y = (x[:, 0] + 0.2 * torch.randn(2700) > 0).long()
+train_dataset = TensorDataset(x[:2000], y[:2000])
+val_dataset = TensorDataset(x[2000:], y[2000:])
+train_loader = DataLoader(train_dataset, batch_size=20, shuffle=True)
+val_loader = DataLoader(val_dataset, batch_size=50)
+model = nn.Sequential(nn.Linear(30, 16), nn.ReLU(), nn.Linear(16, 2))
+optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+
+
+def evaluate(model, loader):
+    model.eval()
+    right = 0
+    with torch.no_grad():
+        for inputs, labels in loader:
+            right += (model(inputs).argmax(1) == labels).sum().item()
+    model.train()
+    return right / len(loader.dataset)
+
+
+for epoch in range(5):
+    for inputs, labels in train_loader:
+        loss = nn.functional.cross_entropy(model(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    train_accuracy, val_accuracy = evaluate(model, train_loader), evaluate(model, val_loader)
+    if epoch % 2 == 0:
+        print(f"epoch {epoch + 1}: train accuracy {train_accuracy:.3f}, val accuracy {val_accuracy:.3f}")
