@@ -174,6 +174,21 @@ class RemadeOptimizer:
 
 
 @dataclass(frozen=True)
+class UntrainedEvaluation:
+    """A model that was evaluated after the training of another instance of its class, and was never trained.
+
+    Attributes:
+        name: the class.
+        passes: without gradients, after the last step of the training; none of the trained instance.
+    """
+
+    described: ClassVar[str] = "an evaluation after the training"
+
+    name: str
+    passes: int
+
+
+@dataclass(frozen=True)
 class RestoredWeights:
     """Weights that were taken from the trained model by reference, changed with it, and were used later.
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.calls import UntrainedEvaluation
 from diagnostics.facts.written import WrittenFacts
 
 
 class RecreatedModel(Rule):
-    """A loop over epochs re-creates its model in each of them.
+    """The model is re-created: by a loop over epochs in each of them, or for the evaluation.
 
     ## What it does
     Reads the source of the script: a loop whose variable counts epochs, and in whose body a model is made, or its
     weights are drawn again by `apply(init_weights)` or `reset_parameters()`, and which then trains it: with `fit`
-    or `train_on_batch`, with a backward pass, or in a function whose name begins with train or fit.
+    or `train_on_batch`, with a backward pass, or in a function whose name begins with train or fit. Looks, of
+    PyTorch, for a model that is evaluated after the last step of a training, is not the trained one but another
+    instance of its class, and has weights that no training has touched.
 
     ## Why it is bad
     A new model begins with random weights. What the epochs before have learned is thrown away, and at the end
@@ -35,8 +38,12 @@ class RecreatedModel(Rule):
     ```
 
     ## Thresholds
-    None. A loop that loads or sets weights goes on from what was learned, and is not reported, nor is one over
+    A loop that loads or sets weights goes on from what was learned, and is not reported, nor is one over
     folds, seeds or settings.
+
+    An instance that is evaluated has loaded no weights. They are unrelated to those of the trained one
+    (correlation below five standard deviations of that of two draws) or, if that is gone, as PyTorch initialises
+    them. The trained one is not evaluated after its last step: an untrained one beside it may be a baseline.
 
     ## Known problems
     The model is recognised by the call that makes it: `Sequential`, `Model`, `clone_model`, a class of the script
@@ -64,4 +71,17 @@ class RecreatedModel(Rule):
             fix=f"{'initialise' if first.weights else 'make'} `{first.model}` once, before the loop",
             evidence={"model": first.model, "loop": first.loop, "weights_alone": first.weights},
             where=first.where,
+        )
+
+    @check
+    def from_evaluation(self, evaluated: UntrainedEvaluation) -> Finding:
+        """Report an evaluation of another instance than the trained one."""
+        return self.found(
+            f"The {evaluated.name} that is evaluated after the training is not the one that was trained, but "
+            "another instance: its weights are random, as when it was made, and the trained one is not evaluated.",
+            fix=(
+                "evaluate the trained model: pass it on, and make no second one",
+                "load its weights first: model.load_state_dict(torch.load(path))",
+            ),
+            evidence={"model": evaluated.name, "passes": evaluated.passes},
         )

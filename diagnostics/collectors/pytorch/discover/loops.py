@@ -26,13 +26,14 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
-from diagnostics.facts.calls import RemadeOptimizer, RestoreFacts
+from diagnostics.facts.calls import RemadeOptimizer, RestoreFacts, UntrainedEvaluation
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline, evaluation_facts
 from .joined_modules import joined
 from .optimizers import RemadeOptimizers, ScriptOptimizers, held_by, is_idle
+from .other_instances import OtherInstances
 
 MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
@@ -52,6 +53,8 @@ class Watching(Protocol):
 
 
 W = TypeVar("W", bound=Watching)
+Later = Fact | RestoreFacts | RemadeOptimizer | UntrainedEvaluation
+"""What is known only when a training goes on, or is over."""
 
 
 class LoopFinder(Generic[W]):
@@ -75,9 +78,7 @@ class LoopFinder(Generic[W]):
         fault: Callable[[Exception], None],
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
         over: Callable[[W], None] = lambda watching: None,
-        compare: Callable[[W, tuple[Fact | RestoreFacts | RemadeOptimizer, ...]], None] = lambda watching, facts: (
-            None
-        ),
+        compare: Callable[[W, tuple[Later, ...]], None] = lambda watching, facts: None,
         in_turn: Callable[[W], None] = lambda watching: None,
     ):
         """Start observing, until `close`.
@@ -96,7 +97,7 @@ class LoopFinder(Generic[W]):
         self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
         self._in_turn = in_turn
         self._stepped: IdentityMap[W, int] = IdentityMap()
-        self._remade = RemadeOptimizers()
+        self._remade, self._others = RemadeOptimizers(), OtherInstances()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self.on_call: Callable[[nn.Module], object] | None = None
@@ -151,6 +152,8 @@ class LoopFinder(Generic[W]):
 
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""
+        for watched, fact in self._safely(self._others.facts) or ():
+            self._compare(watched, (fact,))
         self._patches.undo()
         while self._handles:
             self._handles.pop().remove()
@@ -171,6 +174,7 @@ class LoopFinder(Generic[W]):
         self._patches.before(torch.autograd, "backward", partial(self._safely, self._backward))
         for kind in (nn.Module, Optimizer):
             self._patches.before(kind, "load_state_dict", partial(self._safely, self._remade.restored))
+        self._patches.before(nn.Module, "load_state_dict", partial(self._safely, self._others.restored))
         self._patches.after(torch.amp.GradScaler, "scale", partial(self._safely, self._scaled))
         self._patches.after(DataLoader, "__iter__", partial(self._safely, self._first.loaders.begins))
         self._patches.after(_BaseDataLoaderIter, "__next__", partial(self._safely, self._first.loaders.gives))
@@ -190,6 +194,8 @@ class LoopFinder(Generic[W]):
                 return plain(module, *arguments, **options)
             within.a_call, within.inner = True, None
             try:
+                if self._others.wants(module):
+                    self._safely(self._others.evaluated, module, list(self._watched_by))
                 if not torch.is_grad_enabled():
                     if self._first.is_trained(module):
                         self._safely(self._evaluated, module, (arguments, options))
@@ -298,6 +304,7 @@ class LoopFinder(Generic[W]):
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
         self._losses.clear()
         self._first.stepped()
+        self._others.stepped()
         if watched is not None:
             self._alone.clear()
             for loss in losses:
@@ -331,6 +338,7 @@ class LoopFinder(Generic[W]):
         if (seen := self._first.begun(called)) is not None:
             self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._optimizers.all_held()))
         self._watched_by[model] = watched
+        self._others.trained(model, watched)
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
 
     def _deliver(self, module: nn.Module, seen: FirstPass) -> bool:

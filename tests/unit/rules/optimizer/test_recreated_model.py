@@ -1,5 +1,6 @@
 """Unit tests of `RecreatedModel`."""
 
+from diagnostics.facts.calls import UntrainedEvaluation
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import RemadeModel, WrittenFacts
 from diagnostics.rules.optimizer.recreated_model import RecreatedModel
@@ -20,3 +21,13 @@ def test_names_the_loop():
 
 def test_silent_without_one():
     assert RULE.from_source(WrittenFacts()) is None
+
+
+def test_names_the_class_of_another_instance():
+    finding = RULE.from_evaluation(UntrainedEvaluation("Classifier", 5))
+    assert (finding.rule, finding.severity) == ("recreated-model", "warning")
+    assert finding.message == (
+        "The Classifier that is evaluated after the training is not the one that was trained, but another "
+        "instance: its weights are random, as when it was made, and the trained one is not evaluated."
+    )
+    assert finding.evidence == {"model": "Classifier", "passes": 5}

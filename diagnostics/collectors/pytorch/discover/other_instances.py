@@ -1,0 +1,139 @@
+"""Finds an evaluation of a model that was never trained, while one of the same class was."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.facts.calls import UntrainedEvaluation
+
+FEWEST = 64  # weights: of fewer, two draws may be alike by chance
+MOST = 4096  # of a matrix
+UNRELATED = 5.0  # standard deviations of the correlation of two independent draws
+BOUND = 0.95  # of PyTorch's bound, that the largest weight of a layer as it was initialised reaches
+Shapes = dict[str, tuple[int, ...]]
+LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+class OtherInstances:
+    """Counts the passes without gradients of modules that have the class of a trained one and are not trained.
+
+    Only after the last step of a training: before it, and during it, an untrained model may be a baseline, or the
+    fixed random network that another one is to imitate.
+    """
+
+    def __init__(self) -> None:
+        # What watches the latest loop of each class, and the shapes of its weights.
+        self._trained: dict[type[nn.Module], tuple[Any, Shapes]] = {}
+        self._restored: IdentityMap[nn.Module, None] = IdentityMap()
+        self._fresh: IdentityMap[nn.Module, bool] = IdentityMap()
+        self._passes: dict[type[nn.Module], int] = {}  # of others, since the latest step
+        self._used: set[type[nn.Module]] = set()  # evaluated as trained, or loaded, since the latest step
+
+    def trained(self, model: nn.Module, watching: Any) -> None:
+        """Record the model of a loop that begins."""
+        self._trained[type(model)] = watching, _shapes(model)
+
+    def stepped(self) -> None:
+        """Begin anew: a training goes on."""
+        if self._passes or self._used:
+            self._passes.clear()
+            self._used.clear()
+
+    def restored(self, holder: Any, *_arguments: Any, **_options: Any) -> None:
+        """Record a module that loads weights; with it, the modules that hold it are unknown, too."""
+        if isinstance(holder, nn.Module):
+            self._restored.update((module, None) for module in holder.modules())
+
+    def wants(self, module: nn.Module) -> bool:
+        """Whether a pass is to be recorded: it is one of an evaluation, of a class that was trained."""
+        kind = type(module)
+        of_training = module.training and torch.is_grad_enabled()
+        return kind in self._trained and kind not in self._used and not of_training
+
+    def evaluated(self, module: nn.Module, trained: list[nn.Module]) -> None:
+        """Record a pass of an evaluation.
+
+        Args:
+            module: that is called.
+            trained: the modules that loops of the script train, or have trained, as far as they are still there.
+        """
+        kind = type(module)
+        if any(module is other for other in trained):
+            self._used.add(kind)
+            return
+        if module.training:
+            return
+        if module not in self._fresh:
+            alike = [other for other in trained if type(other) is kind]
+            self._fresh[module] = self._is_fresh(module, alike)
+        if self._fresh[module]:
+            self._passes[kind] = self._passes.get(kind, 0) + 1
+        else:
+            self._used.add(kind)
+
+    def facts(self) -> list[tuple[Any, UntrainedEvaluation]]:
+        """Return what was found, each with what watches the loop of that class."""
+        return [
+            (self._trained[kind][0], UntrainedEvaluation(kind.__name__, passes))
+            for kind, passes in self._passes.items()
+            if kind not in self._used
+        ]
+
+    def _is_fresh(self, module: nn.Module, trained: list[nn.Module]) -> bool:
+        """Whether nothing in a module comes from a training: it loaded no weights, and they are like none."""
+        if any(part in self._restored for part in module.modules()):
+            return False
+        if _shapes(module) != self._trained[type(module)][1]:
+            return False  # a `Sequential` of other layers
+        weights = [p for p in module.parameters() if p.requires_grad and p.ndim > 1]
+        if sum(weight.numel() for weight in weights) < FEWEST:
+            return False
+        if trained:
+            return all(_are_unrelated(module, other) for other in trained)
+        return all(map(_is_as_initialised, weights)) and _are_within_bounds(module)
+
+
+def _shapes(model: nn.Module) -> Shapes:
+    """Return the shapes of the parameters; of one that is lazy, and has none yet, an empty one."""
+    lazy = nn.parameter.UninitializedParameter
+    return {name: () if isinstance(p, lazy) else tuple(p.shape) for name, p in model.named_parameters()}
+
+
+def _are_unrelated(one: nn.Module, other: nn.Module) -> bool:
+    """Whether the matrices of two models are as uncorrelated as two draws; averages of each other are not."""
+    if _shapes(one) != _shapes(other):
+        return True
+    first, second = dict(one.named_parameters()), dict(other.named_parameters())
+    pairs = [(first[name], second[name]) for name in first if first[name].ndim > 1]
+    return bool(pairs) and all(_correlation(a, b) < UNRELATED / math.sqrt(min(a.numel(), MOST)) for a, b in pairs)
+
+
+def _correlation(one: Tensor, other: Tensor) -> float:
+    if one.device != other.device or one.is_meta or other.is_meta:
+        return 1.0
+    with torch.no_grad():
+        rows = torch.stack([one.flatten()[:MOST].float(), other.flatten()[:MOST].float()])
+        found = float(torch.corrcoef(rows)[0, 1]) if rows.shape[1] > 1 else 1.0
+    return found if math.isfinite(found) else 1.0
+
+
+def _is_as_initialised(weight: Tensor) -> bool:
+    """Whether a matrix was written once, as PyTorch initialises it; `weight.data` may have been written since."""
+    return bool(weight._version == 1)
+
+
+def _are_within_bounds(module: nn.Module) -> bool:
+    """Whether the weights fill the interval from which PyTorch draws those of linear layers and convolutions."""
+    layers = [layer for layer in module.modules() if isinstance(layer, LAYERS)]
+    for layer in layers:
+        fan_in = layer.weight[0].numel()
+        reached = float(layer.weight.detach().abs().max()) * math.sqrt(fan_in)
+        enough = layer.weight.numel() >= FEWEST
+        if reached > 1 + 1e-5 or (enough and reached < BOUND):
+            return False
+    return bool(layers)
