@@ -53,6 +53,25 @@ class EndToken:
 
 
 @dataclass(frozen=True)
+class AddedTokens:
+    """Tokens for which the script added rows to the embedding of a model of transformers, and wrote none of them.
+
+    Attributes:
+        first: the first of them.
+        end: the rows of the embedding, all together.
+        padding: the token that pads, by the model's configuration; None if it names none.
+        trained: whether a gradient is asked for of the embedding, of a copy of it, or of some of its rows.
+    """
+
+    described: ClassVar[str] = "tokens that were added to the model"
+
+    first: int
+    end: int
+    padding: int | None
+    trained: bool
+
+
+@dataclass(frozen=True)
 class DrawnInputs:
     """The inputs of some batches of training, by name, as in `InputFacts`; also of a run without evaluations."""
 

@@ -16,6 +16,7 @@ from .data import DataFact
 from .dependence import DependenceFacts
 from .inputs import (
     AdaptedElsewhere,
+    AddedTokens,
     EndToken,
     EvaluationDraws,
     InputFacts,
@@ -328,6 +329,7 @@ Fact = (
     | StillStatistics
     | BatchFacts
     | SwappedChannels
+    | AddedTokens
     | EndToken
     | AdaptedElsewhere
     | ScaledTwice

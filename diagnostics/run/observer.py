@@ -91,6 +91,7 @@ class ScriptObserver:
             ("fastai.optimizer", partial(self._trainings.guard.attempt, self._loops.with_fastai)),
             ("fastai.callback.schedule", partial(self._trainings.guard.attempt, self._loops.with_rate_search)),
             ("transformers.trainer", self._with_transformers),
+            ("transformers.modeling_utils", partial(self._trainings.guard.attempt, self._with_models)),
             ("keras.src.backend.tensorflow.trainer", self._with_keras),
             ("keras.src.backend.torch.trainer", self._with_keras_on_torch),
             ("keras.src.backend.jax.trainer", self._with_keras_on_jax),
@@ -171,6 +172,12 @@ class ScriptObserver:
 
     def _with_transformers(self, module: ModuleType) -> None:
         self._calls.observe(module.Trainer, "train", self._trainers)
+
+    def _with_models(self, module: ModuleType) -> None:
+        from diagnostics.collectors.pytorch.added_tokens import embedding_rows
+
+        observed = embedding_rows.observed(self._trainings.guard)
+        self._patches.around(module.PreTrainedModel, "resize_token_embeddings", observed)
 
     def _with_keras(self, module: ModuleType) -> None:
         self._trainings.guard.attempt(self._keras_loops.find)

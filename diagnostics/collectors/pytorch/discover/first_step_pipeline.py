@@ -17,6 +17,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, W
 
 from diagnostics.collectors.isolation.harmless_code import Reading
 from diagnostics.collectors.pytorch.activations import last_activation, output_facts
+from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, private, sample_rows
 from diagnostics.collectors.pytorch.idle_settings import of_loader
@@ -209,6 +210,8 @@ class FirstStepPipeline(Pipeline):
         )
         if (end := end_token(self._model)) is not None:
             yield end
+        if (added := embedding_rows.added_to(self._model)) is not None:
+            yield added
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
 
 from diagnostics.collectors.pytorch.activations import activations_seen, last_activation, output_facts
+from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import (
     checked_loss,
     describe_source,
@@ -225,6 +226,8 @@ class PyTorchPipeline(Pipeline):
         )
         if (end := end_token(self.model)) is not None:
             yield end
+        if (added := embedding_rows.added_to(self.model)) is not None:
+            yield added
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""

@@ -1,0 +1,82 @@
+"""See `MaskedCausalInputs`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+
+from .labels_shifted_twice import ENOUGH, OTHERS, SHIFTING
+
+HIDDEN = 0.5  # share of the labels whose own token is another one; the masked-LM collator replaces 9 of 10
+COUNTED = 0.5  # share of the tokens that may have a label
+
+
+class MaskedCausalInputs(Rule):
+    """The tokens of a causal language model are masked as for a masked language model.
+
+    ## What it does
+    Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
+    own loss: does only a part of the tokens have a label, and is the token that stands in their place another one?
+
+    ## Why it is bad
+    A causal model predicts the next token from those before it. Here it is trained on few tokens of each text, and
+    reads mask tokens and random ones in the place of the others. The loss falls, if less far, and the model is
+    used on texts without a single mask. `DataCollatorForLanguageModeling` masks unless told otherwise.
+
+    ## Example
+    ```python
+    collator = DataCollatorForLanguageModeling(tokenizer)
+    trainer = Trainer(GPT2LMHeadModel(config), args, data_collator=collator, train_dataset=rows)
+    ```
+
+    ## Instead
+    ```python
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)
+    ```
+
+    ## Thresholds
+    At least 16 labels, on at most half of the tokens; at least half of them differ from the token in their place,
+    and from the one after it (our choice: the collator labels 15% of the tokens, and replaces 90% of those).
+
+    ## Known problems
+    Models are told by the names of their classes. A causal model that is trained to fill gaps on purpose, with the
+    gaps filled in place, is reported.
+
+    ## Sources
+    The documentation of `transformers.DataCollatorForLanguageModeling` (`mlm`, by default True); public reports of
+    causal models that were trained with it.
+    """
+
+    severity = "warning"
+    causes = NO_LEARNING
+
+    @check
+    def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
+        """Compare each label with the token in its place."""
+        causal = any(name in model.name for name in SHIFTING) and not any(name in model.name for name in OTHERS)
+        if model.is_own or not causal or model.computes_loss is False:
+            raise NotApplicable("needs a causal language model of transformers that computes its own loss")
+        tokens, labels = batch.token_ids, batch.labels
+        if tokens is None or labels is None or tokens.ndim != 2 or labels.shape != tokens.shape:
+            raise NotApplicable("needs a label for each token")
+        counted = labels != (-100 if batch.ignore_index is None else batch.ignore_index)
+        if counted.sum() < ENOUGH:
+            raise NotApplicable(f"needs {ENOUGH} labels")
+        hidden = (labels != tokens)[counted].mean()
+        ahead = (labels[:, :-1] == tokens[:, 1:])[counted[:, :-1]]
+        if counted.mean() > COUNTED or hidden < HIDDEN or (ahead.size and ahead.mean() >= HIDDEN):
+            return None
+        return self.found(
+            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and in the place of "
+            f"{hidden:.0%} of these stands another token: the batch is masked as for a masked language model. "
+            f"{model.name} predicts the next token, and is to see the tokens before it unmasked.",
+            fix="DataCollatorForLanguageModeling(tokenizer, mlm=False)",
+            evidence={
+                "labels": int(counted.sum()),
+                "tokens": int(counted.size),
+                "hidden": round(float(hidden), 3),
+                "model": model.name,
+            },
+        )

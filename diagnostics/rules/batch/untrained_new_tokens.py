@@ -1,0 +1,77 @@
+"""See `UntrainedNewTokens`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.inputs import AddedTokens
+from diagnostics.facts.pipeline import BatchFacts
+from diagnostics.text.join import count_of
+
+
+class UntrainedNewTokens(Rule):
+    """Tokens were added to a model whose embedding is frozen.
+
+    ## What it does
+    Under `diagnose run`, remembers the rows that `resize_token_embeddings` adds to the embedding of a model of
+    transformers, and looks for their tokens in a batch, while nothing asks for a gradient of the embedding.
+
+    ## Why it is bad
+    The new rows stay as they were initialised: near the mean of the others, or random. The model reads a token
+    that says nothing, and all new tokens look alike. Adapters (LoRA) leave the embedding frozen unless they are
+    told otherwise.
+
+    ## Example
+    ```python
+    tokenizer.add_tokens(["<drug>", "<gene>"])
+    model.resize_token_embeddings(len(tokenizer))
+    model = get_peft_model(model, LoraConfig(target_modules=["q_proj", "v_proj"]))
+    ```
+
+    ## Instead
+    ```python
+    new = tokenizer.convert_tokens_to_ids(["<drug>", "<gene>"])
+    lora = LoraConfig(target_modules=["q_proj", "v_proj"], trainable_token_indices={"embed_tokens": new})
+    model = get_peft_model(model, lora)
+    ```
+
+    ## Thresholds
+    None: a single new token in the batch is enough. Padding does not count: the token that pads by the model's
+    configuration, and places that the attention mask hides.
+
+    ## Known problems
+    Rows that the script writes itself after it added them, or loads, are not reported, even if what it writes is
+    of no use. An embedding that asks for a gradient and that no optimizer holds is for another rule.
+
+    ## Sources
+    PEFT's documentation, "Adding and training new tokens" (`modules_to_save`, `trainable_token_indices`).
+    """
+
+    severity = "warning"
+
+    @check
+    def from_batch(self, batch: BatchFacts, added: AddedTokens) -> Finding | None:
+        """Look for new tokens in a batch."""
+        ids, mask = batch.token_ids, batch.attention_mask
+        if ids is None or ids.dtype.kind not in "iu":
+            raise NotApplicable("needs token ids")
+        if added.trained:
+            return None
+        new = (ids >= added.first) & (ids < added.end) & (ids != added.padding)
+        if mask is not None and mask.shape == ids.shape:
+            new &= mask != 0
+        if not new.any():
+            return None
+        kinds = len(np.unique(ids[new]))
+        return self.found(
+            f"{count_of(int(new.sum()), 'token')} of this batch, of {count_of(kinds, 'kind')}, were added to the "
+            f"model by resize_token_embeddings(), which gave its embedding the rows from {added.first:,} on. The "
+            "embedding is frozen, so these rows stay as they were initialised.",
+            fix=(
+                "LoraConfig(..., trainable_token_indices={'embed_tokens': new_ids})",
+                "model.get_input_embeddings().weight.requires_grad_(True)",
+            ),
+            evidence={"tokens": int(new.sum()), "kinds": kinds, "first": added.first, "rows": added.end},
+        )

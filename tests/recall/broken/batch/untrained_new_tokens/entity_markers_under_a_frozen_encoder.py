@@ -1,0 +1,56 @@
+"""Markers are added around the entities of a sentence, and the encoder is frozen with its embedding."""
+
+# names: untrained-new-tokens, not-learning
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from torch.utils.data import DataLoader
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+torch.manual_seed(0)
+names = [f"w{number}" for number in range(40)]
+vocabulary = {word: number for number, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *names])}
+core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="[PAD]", unk_token="[UNK]")
+config = BertConfig(
+    vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128,
+    max_position_embeddings=32, num_labels=2,
+)  # fmt: skip
+model = BertForSequenceClassification(config)  # in earnest: from_pretrained
+tokenizer.add_special_tokens({"additional_special_tokens": ["[E1]", "[/E1]", "[E2]", "[/E2]"]})
+model.resize_token_embeddings(len(tokenizer))
+for parameter in model.bert.parameters():
+    parameter.requires_grad = False
+
+
+def example():
+    words = [names[number] for number in torch.randint(40, (12,)).tolist()]
+    first, second = sorted(torch.randperm(12)[:2].tolist())
+    label = int(torch.rand(()) < 0.5)
+    marks = (("[E1]", "[/E1]"), ("[E2]", "[/E2]"))[:: 1 if label else -1]
+    for place, (opening, closing) in zip((second, first), marks[::-1], strict=True):
+        words[place : place + 1] = [opening, words[place], closing]
+    return " ".join(words), label
+
+
+rows = [example() for _ in range(600)]
+
+
+def collate(batch):
+    encoded = tokenizer([text for text, _ in batch], padding=True, return_tensors="pt")
+    return {
+        "input_ids": encoded["input_ids"],
+        "attention_mask": encoded["attention_mask"],
+        "labels": torch.tensor([label for _, label in batch]),
+    }
+
+
+loader = DataLoader(rows, batch_size=20, shuffle=True, collate_fn=collate)
+optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)
+for epoch in range(4):
+    for batch in loader:
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    print(f"epoch {epoch} loss {loss.item():.3f}")
