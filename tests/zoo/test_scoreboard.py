@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bugs.scoreboard import cost
+from bugs.scoreboard.record import load_tools
+
 SCRIPT = """\
 import torch
 
@@ -43,3 +46,16 @@ def test_each_tool_gets_the_prepared_script_and_its_answers_are_written(tmp_path
     assert answer["message"].startswith("Function 'MulBackward0' returned nan values")
     assert asked["ended"].startswith("RuntimeError: Function 'MulBackward0'")
     assert plain["cpu_s"] > 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+def test_a_tool_that_ends_the_training_has_no_cost(tmp_path: Path) -> None:
+    script = tmp_path / "11_made_up" / "train.py"
+    script.parent.mkdir()
+    tool = load_tools()["anomaly_mode"]
+    script.write_text(SCRIPT)
+    assert cost._pair(script, tool, first=True) is None
+    script.write_text(SCRIPT.replace(".sqrt()", ""))
+    used = cost._pair(script, tool, first=False)
+    assert used is not None
+    assert min(used) > 0
