@@ -179,13 +179,13 @@ class UntrainedEvaluation:
 
     Attributes:
         name: the class.
-        passes: without gradients, after the last step of the training; none of the trained instance.
+        rows: that it was given after the last step of the training; the trained instance got none.
     """
 
     described: ClassVar[str] = "an evaluation after the training"
 
     name: str
-    passes: int
+    rows: int
 
 
 @dataclass(frozen=True)

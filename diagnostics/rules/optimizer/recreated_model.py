@@ -43,7 +43,8 @@ class RecreatedModel(Rule):
 
     An instance that is evaluated has loaded no weights. They are unrelated to those of the trained one
     (correlation below five standard deviations of that of two draws) or, if that is gone, as PyTorch initialises
-    them. The trained one is not evaluated after its last step: an untrained one beside it may be a baseline.
+    them. It gets 8 rows or more. The trained one is not evaluated after its last step: an untrained one beside it
+    may be a baseline.
 
     ## Known problems
     The model is recognised by the call that makes it: `Sequential`, `Model`, `clone_model`, a class of the script
@@ -83,5 +84,5 @@ class RecreatedModel(Rule):
                 "evaluate the trained model: pass it on, and make no second one",
                 "load its weights first: model.load_state_dict(torch.load(path))",
             ),
-            evidence={"model": evaluated.name, "passes": evaluated.passes},
+            evidence={"model": evaluated.name, "rows": evaluated.rows},
         )

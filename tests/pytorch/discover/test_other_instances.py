@@ -48,8 +48,8 @@ def trained(model, steps=5):
     return model
 
 
-def evaluate(model, grad=False):
-    model.eval()
+def evaluate(model, grad=False, mode=False):
+    model.train(mode)
     with torch.set_grad_enabled(grad):
         model(INPUTS)
         model(INPUTS)
@@ -62,7 +62,13 @@ def test_a_second_instance_is_found(found, kept, grad):
     if not kept:
         del model
     evaluate(Net(), grad)
-    assert found() == [UntrainedEvaluation("Net", 2)]
+    assert found() == [UntrainedEvaluation("Net", 64)]
+
+
+def test_an_evaluation_in_training_mode_is_one_without_gradients(found):
+    trained(Net())
+    evaluate(Net(), mode=True)
+    assert found() == [UntrainedEvaluation("Net", 64)]
 
 
 def loaded(model):
@@ -102,6 +108,21 @@ def test_a_model_beside_the_trained_one_is_a_baseline(found):
     model = trained(Net())
     evaluate(Net())
     evaluate(model)
+    assert found() == []
+
+
+def test_a_row_that_tells_the_shape_is_no_evaluation(found):
+    trained(Net())
+    with torch.no_grad():
+        Net()(torch.zeros(1, 6))
+    assert found() == []
+
+
+def test_an_instance_that_loads_after_its_first_call(found):
+    model, other = trained(Net()), Net()
+    evaluate(other)
+    other.load_state_dict(model.state_dict())
+    evaluate(other)
     assert found() == []
 
 

@@ -195,7 +195,7 @@ class LoopFinder(Generic[W]):
             within.a_call, within.inner = True, None
             try:
                 if self._others.wants(module):
-                    self._safely(self._others.evaluated, module, list(self._watched_by))
+                    self._safely(self._others.evaluated, module, list(self._watched_by), (arguments, options))
                 if not torch.is_grad_enabled():
                     if self._first.is_trained(module):
                         self._safely(self._evaluated, module, (arguments, options))

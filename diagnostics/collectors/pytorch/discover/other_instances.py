@@ -9,8 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.calls import UntrainedEvaluation
 
+ROWS = 8  # fewer may be made up, to learn the shape of the output
+CLASSES = 16  # whose latest trainings are remembered
 FEWEST = 64  # weights: of fewer, two draws may be alike by chance
 MOST = 4096  # of a matrix
 UNRELATED = 5.0  # standard deviations of the correlation of two independent draws
@@ -20,7 +23,7 @@ LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 class OtherInstances:
-    """Counts the passes without gradients of modules that have the class of a trained one and are not trained.
+    """Counts the rows that are given to modules that have the class of a trained one and are not trained.
 
     Only after the last step of a training: before it, and during it, an untrained model may be a baseline, or the
     fixed random network that another one is to imitate.
@@ -31,23 +34,28 @@ class OtherInstances:
         self._trained: dict[type[nn.Module], tuple[Any, Shapes]] = {}
         self._restored: IdentityMap[nn.Module, None] = IdentityMap()
         self._fresh: IdentityMap[nn.Module, bool] = IdentityMap()
-        self._passes: dict[type[nn.Module], int] = {}  # of others, since the latest step
+        self._rows: dict[type[nn.Module], int] = {}  # that others were given since the latest step
         self._used: set[type[nn.Module]] = set()  # evaluated as trained, or loaded, since the latest step
 
     def trained(self, model: nn.Module, watching: Any) -> None:
         """Record the model of a loop that begins."""
+        self._trained.pop(type(model), None)  # so that the latest comes last
         self._trained[type(model)] = watching, _shapes(model)
+        while len(self._trained) > CLASSES:
+            self._trained.pop(next(iter(self._trained)))
 
     def stepped(self) -> None:
         """Begin anew: a training goes on."""
-        if self._passes or self._used:
-            self._passes.clear()
+        if self._rows or self._used:
+            self._rows.clear()
             self._used.clear()
 
     def restored(self, holder: Any, *_arguments: Any, **_options: Any) -> None:
         """Record a module that loads weights; with it, the modules that hold it are unknown, too."""
         if isinstance(holder, nn.Module):
             self._restored.update((module, None) for module in holder.modules())
+            self._fresh.clear()
+            self._used.add(type(holder))
 
     def wants(self, module: nn.Module) -> bool:
         """Whether a pass is to be recorded: it is one of an evaluation, of a class that was trained."""
@@ -55,33 +63,33 @@ class OtherInstances:
         of_training = module.training and torch.is_grad_enabled()
         return kind in self._trained and kind not in self._used and not of_training
 
-    def evaluated(self, module: nn.Module, trained: list[nn.Module]) -> None:
+    def evaluated(self, module: nn.Module, trained: list[nn.Module], inputs: Any) -> None:
         """Record a pass of an evaluation.
 
         Args:
             module: that is called.
             trained: the modules that loops of the script train, or have trained, as far as they are still there.
+            inputs: arguments of the call.
         """
         kind = type(module)
         if any(module is other for other in trained):
             self._used.add(kind)
             return
-        if module.training:
-            return
         if module not in self._fresh:
             alike = [other for other in trained if type(other) is kind]
             self._fresh[module] = self._is_fresh(module, alike)
         if self._fresh[module]:
-            self._passes[kind] = self._passes.get(kind, 0) + 1
+            rows = next((len(tensor) for tensor in tensors(inputs) if tensor.ndim), 1)
+            self._rows[kind] = self._rows.get(kind, 0) + rows
         else:
             self._used.add(kind)
 
     def facts(self) -> list[tuple[Any, UntrainedEvaluation]]:
         """Return what was found, each with what watches the loop of that class."""
         return [
-            (self._trained[kind][0], UntrainedEvaluation(kind.__name__, passes))
-            for kind, passes in self._passes.items()
-            if kind not in self._used
+            (self._trained[kind][0], UntrainedEvaluation(kind.__name__, rows))
+            for kind, rows in self._rows.items()
+            if rows >= ROWS and kind in self._trained and kind not in self._used
         ]
 
     def _is_fresh(self, module: nn.Module, trained: list[nn.Module]) -> bool:

@@ -24,10 +24,10 @@ def test_silent_without_one():
 
 
 def test_names_the_class_of_another_instance():
-    finding = RULE.from_evaluation(UntrainedEvaluation("Classifier", 5))
+    finding = RULE.from_evaluation(UntrainedEvaluation("Classifier", 300))
     assert (finding.rule, finding.severity) == ("recreated-model", "warning")
     assert finding.message == (
         "The Classifier that is evaluated after the training is not the one that was trained, but another "
         "instance: its weights are random, as when it was made, and the trained one is not evaluated."
     )
-    assert finding.evidence == {"model": "Classifier", "passes": 5}
+    assert finding.evidence == {"model": "Classifier", "rows": 300}
