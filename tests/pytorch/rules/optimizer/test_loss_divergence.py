@@ -18,5 +18,7 @@ class TestFires:
                 loss.backward()
                 optimizer.step()
                 watch.step(loss)
-        finding = next(f for f in watch.report().findings if f.rule == "loss-divergence")
+        (cause,) = watch.report().findings
+        assert cause.rule == "inverted-loss"
+        finding = next(f for f in cause.consequences if f.rule == "loss-divergence")
         assert finding.evidence["ended"] > 2 * finding.evidence["chance"]
