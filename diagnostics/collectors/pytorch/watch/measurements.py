@@ -16,12 +16,12 @@ from diagnostics.collectors.pytorch.watch.metrics.evaluation_draws import Evalua
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
-from diagnostics.collectors.pytorch.watch.metrics.opposed_gradients import OutputPush
-from diagnostics.collectors.pytorch.watch.metrics.predictions import Predictions, labels_in
+from diagnostics.collectors.pytorch.watch.metrics.outputs.opposed_gradients import OutputPush
+from diagnostics.collectors.pytorch.watch.metrics.outputs.predictions import Predictions, labels_in
+from diagnostics.collectors.pytorch.watch.metrics.outputs.targets import Targets
 from diagnostics.collectors.pytorch.watch.metrics.rounded_updates import RoundedUpdates
 from diagnostics.collectors.pytorch.watch.metrics.running_statistics import batch_norm_facts
 from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
-from diagnostics.collectors.pytorch.watch.metrics.targets import Targets
 from diagnostics.collectors.pytorch.watch.metrics.train_mode import TrainModes
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
 from diagnostics.collectors.pytorch.watch.record.norms import Layers

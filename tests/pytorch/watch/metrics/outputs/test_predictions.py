@@ -8,7 +8,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 import diagnostics
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
-from diagnostics.collectors.pytorch.watch.metrics import predictions
+from diagnostics.collectors.pytorch.watch.metrics.outputs import predictions
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.training import GraphFacts, PredictionFacts
 from tests.pytorch.watched import batch, mlp, run
