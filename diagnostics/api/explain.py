@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _QUOTED = "explained a message without a traceback"
 _WARNING = "explained a warning"
 _WITHOUT_END = "explained a traceback without its last line"
+_FORWARD = "Traceback of forward call that caused the error"  # a warning's of anomaly mode: it ended nothing
 
 
 def explain(failure: Any) -> Report:
@@ -307,21 +308,24 @@ def _named(text: str) -> _Explained | None:
 
 
 def _cut_off(text: str) -> _Explained | None:
-    """Recognise a traceback without its exception by its frames: of a process that was being spawned.
+    """Take a traceback without its exception by its frames: they show which call failed.
 
     A notebook's heading names the exception at least.
     """
     from diagnostics.collectors.crash.processes import is_spawned
     from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
+    from diagnostics.collectors.tracebacks.unfinished import NO_EXCEPTION
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.crash.processes import WorkerCrash
 
     frames = frames_in(text)
-    if not is_spawned(frames):
-        cut = cut_in_notebook(text)
-        return None if cut is None or not cut.frames else (_WITHOUT_END, cut)
-    crash = CrashFacts("", "the text ends before the line with the exception", frames, live=False)
-    return _WITHOUT_END, crash, WorkerCrash("spawned")
+    crash = CrashFacts("", NO_EXCEPTION, frames, live=False)
+    if is_spawned(frames):
+        return _WITHOUT_END, crash, WorkerCrash("spawned")
+    cut = cut_in_notebook(text)
+    if cut is not None and cut.frames:
+        return _WITHOUT_END, cut
+    return (_WITHOUT_END, crash) if frames and _FORWARD not in text else None
 
 
 def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
@@ -337,12 +341,8 @@ def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
 
 
 def _nothing_in(text: str) -> str:
-    from diagnostics.collectors.tracebacks.parse import frames_in
-
     wanted = (
         "It takes a whole traceback, from 'Traceback (most recent call last):' to the line with the exception."
     )
-    if frames_in(text):
-        return f"explain() was given a traceback without its last line, which has the exception. {wanted}"
     lines = f"{count_of(len(text.splitlines()), 'line')} without a traceback"
     return f"explain() was given {lines if text.strip() else 'an empty text'}. {wanted}"

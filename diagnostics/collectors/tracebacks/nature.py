@@ -10,6 +10,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts
 from .named_shapes import differing
 from .own.errors import proved
 from .topic import looked_for, topic_of
+from .unfinished import is_unfinished, shown_by
 
 _NETWORK = re.compile(
     r"(?:Connection|ConnectTimeout|ReadTimeout|Timeout|MaxRetry|NewConnection|Proxy|SSL|HTTP|HfHubHTTP|URL|Gateway"
@@ -149,6 +150,8 @@ def nature_of(crash: CrashFacts) -> str | None:
 
     Of a message that says no kind its words tell at least a topic.
     """
+    if is_unfinished(crash):
+        return shown_by(crash)
     crash = _by_number(crash)
     kind = kind_apart_from_refusals(crash) or _refusal(crash)
     more = (proved(crash) if kind else None) or differing(crash.message)

@@ -15,6 +15,7 @@ from . import exception_groups, tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
 from .formats import editor_format, ipython_format, pytest_format, rich_format
 from .formats.pytest_format import CHAINED
+from .unfinished import NO_MESSAGE
 
 REWRITTEN = (
     editor_format.rewritten,
@@ -113,18 +114,19 @@ def failures(text: str) -> list[Failure]:
 
 
 def frames_in(text: str) -> tuple[FrameFacts, ...]:
-    """Return the frames of a text that was cut off before the line that names the exception."""
-    found = (frame for stream in streams(text) for line in stream.lines if (frame := _FRAME.match(line.text)))
-    return tuple(
-        FrameFacts(
-            shorten(frame["file"]),
-            int(frame["line"]),
-            frame["function"] or "<module>",
-            None,
-            is_yours(frame["file"]) and not frame["file"].startswith("<"),
-        )
-        for frame in found
-    )
+    """Return the frames of a text that was cut off before the line that names the exception.
+
+    None of a log that goes on after them: they were printed for another reason.
+    """
+    for stream in streams(text):
+        lines = stream.lines
+        for rewritten in REWRITTEN:
+            lines = rewritten(lines)
+        texts = [line.text for line in lines]
+        found = [(at, frame) for at, one in enumerate(texts) if (frame := _FRAME.match(one))]
+        if found and len(texts) - found[-1][0] <= NEAR:
+            return outside_dispatch([_read_frame(frame, texts, at + 1) for at, frame in found])
+    return ()
 
 
 def cut_in_notebook(text: str) -> CrashFacts | None:
@@ -141,7 +143,7 @@ def cut_in_notebook(text: str) -> CrashFacts | None:
             _read_frame(found, texts, at + 1) for at, one in enumerate(texts) if (found := _FRAME.match(one))
         ]
         name = heading["name"].rpartition(".")[2]
-        return CrashFacts(name, "the text ends before its message", outside_dispatch(frames), live=False)
+        return CrashFacts(name, NO_MESSAGE, outside_dispatch(frames), live=False)
     return None
 
 

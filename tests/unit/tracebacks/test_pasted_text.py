@@ -366,16 +366,6 @@ class TestNotTracebacks:
         with pytest.raises(diagnostics.InvalidInput, match="explain\\(\\) was given"):
             diagnostics.explain(text)
 
-    def test_one_without_its_end_is_said_to_be_cut_off(self):
-        for end in (2, 4, 7):
-            text = "".join(PLAIN["labels"].splitlines(keepends=True)[:end])
-            with pytest.raises(diagnostics.InvalidInput) as raised:
-                diagnostics.explain(text)
-            assert str(raised.value) == (
-                "explain() was given a traceback without its last line, which has the exception. It takes a whole "
-                "traceback, from 'Traceback (most recent call last):' to the line with the exception."
-            )
-
     def test_one_whose_numbers_are_broken_is_told_without_them(self):
         text = PLAIN["a worker's"].replace("[3] at entry 0", "[│3] at entry 0")
         report = diagnostics.explain(text)
