@@ -171,8 +171,8 @@ _CALLS = tuple(
             ),
         ),
         (
-            r"transformers/tokenization_utils_base\.py:(?:convert_to_tensors|as_tensor)",
-            "a batch of tokens becomes tensors",
+            r"transformers/tokenization_utils_base\.py:(?:convert_to_tensors|as_tensor)|transformers/data/data_collator",
+            "a batch of tokens is padded and becomes tensors",
             (
                 "lists of different length: padding=True, or a collator that pads the labels, too",
                 "\"too many dimensions 'str'\": a column of text is left in the dataset",

@@ -112,10 +112,31 @@ def test_in_a_notebook_the_exception_is_known():
     )
     nature = diagnostics.explain(text).crash.nature
     assert nature.startswith("The message of the ValueError is missing")
-    assert "a batch of tokens becomes tensors" in nature
+    assert "a batch of tokens is padded and becomes tensors" in nature
 
 
 def test_a_log_that_goes_on_after_its_frames_was_not_ended_there():
     lines = ['  File "/home/ada/train.py", line 12, in step', "    loss.backward()"]
     with pytest.raises(diagnostics.InvalidInput):
         diagnostics.explain("\n".join([*lines, *(f"step {n} loss 0.5" for n in range(80))]))
+
+
+BOX = """\
+│     51 │   │   data = self.dataset[index]     │
+│ ❱   54 │   │   return self.collate_fn(data)   │
+│                                               │
+│ /opt/venv/lib/python3.10/site-packages/transf │
+│ ormers/data/data_collator.py:586 in __call__  │
+│                                               │
+│   585 │   │   │   else:                       │
+│ ❱ 586 │   │   │   │   pad(features)           │
+"""
+
+
+def test_a_box_of_rich_without_its_top_is_read():
+    said = "ValueError: expected sequence of length 12 at dim 1 (got 9)"
+    (finding,) = diagnostics.explain(f"{BOX}╰───────────────────────────────────────────────╯\n{said}").findings
+    assert finding.rule == "ragged-batch"
+    cut = diagnostics.explain(BOX).crash
+    assert [frame.function for frame in cut.frames] == ["__call__"]
+    assert "padded" in cut.nature

@@ -16,15 +16,22 @@ _MARKED = re.compile(r"^[❱>] *\d+ [│|]? ?(?P<code>.*)$")
 
 
 def rewritten(lines: list[Line]) -> list[Line]:
-    """Return the lines with every traceback that rich drew as Python prints it; all others stay."""
+    """Return the lines with every traceback that rich drew as Python prints it; all others stay.
+
+    The first box may lack its top: people copy the end of what a terminal shows.
+    """
     found: list[Line] = []
+    top_at = next((index for index, line in enumerate(lines) if START in line.text), len(lines))
+    headless = any("❱" in text and _ROW.match(text) for _, text in lines[:top_at])
     box: list[Line] | None = None
     width = 0  # of the box just closed: rich breaks the message at it
     said = ""  # the line of the message that was last read
     for line in lines:
         if START in line.text and (top := _TOP.search(line.text)):
             found.append(Line(line.number, f"{START}:"))
-            box, width = [], len(top[0].rstrip())
+            box, width, headless = [], len(top[0].rstrip()), False
+        elif headless and box is None and (row := _ROW.match(line.text)):
+            box, headless = [Line(line.number, row["row"].rstrip())], False
         elif box is not None and _BOTTOM.match(line.text) and len(line.text.strip()) >= width - 1:
             found += _frames(box)
             box, said = None, ""
