@@ -48,6 +48,7 @@ _UNDERSCORED = re.compile(  # a class's __init__(), which a page shows as bold a
     r"\b(\w*(?:Trainer|Config|Arguments|Accelerator|Collator\w{0,30}|Callback|Tokenizer(?:Fast)?|Pipeline|Scheduler"
     r"|Logger|Strategy|Checkpoint|Stopping))\.init(?=\(\) (?:got an|missing \d|takes ))"
 )
+_CALLED_INIT = re.compile(r"\binit\((?!\) (?:got|missing|takes))")  # a function of that name, as wandb.init(...)
 
 _TIME = (
     r"\d{4}[-/.]\d\d[-/.]\d\d[T ,_]+\d\d:\d\d:\d\d(?:[.,:]\d+)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?",
@@ -112,7 +113,11 @@ def streams(text: str) -> list[Stream]:
 
 def with_underscores(text: str) -> str:
     """Write __init__ again where a page took its underscores for bold; a method called init is left as it is."""
-    return _UNDERSCORED.sub(r"\1.__init__", text) if ".init() " in text else text
+    if ".init() " in text:
+        text = _UNDERSCORED.sub(r"\1.__init__", text)
+    if "TypeError: init() " in text and "__" not in text and _CALLED_INIT.search(text) is None:
+        text = text.replace("TypeError: init() ", "TypeError: __init__() ")
+    return text
 
 
 def _near_marks(text: str) -> Iterator[tuple[int, str]]:

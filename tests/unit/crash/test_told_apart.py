@@ -129,11 +129,11 @@ class TestTrainersArguments:
         assert finding.fix.startswith("python -m pip install -U trl")
 
     def test_a_line_of_ones_own_is_to_name_it_otherwise(self):
-        assert "processing_class for tokenizer" in told(self.ERROR).fix
+        assert "processing_class=tokenizer" in told(self.ERROR).fix
 
     @pytest.mark.parametrize("owner", ["SFTTrainer", "DPOTrainer"])
     def test_what_the_newer_trl_refuses_is_a_line_of_ones_own(self, owner):
-        assert "processing_class for tokenizer" in told(self.ERROR.replace("Trainer.", f"{owner}.")).fix
+        assert "processing_class=tokenizer" in told(self.ERROR.replace("Trainer.", f"{owner}.")).fix
 
 
 class TestNotebooks:

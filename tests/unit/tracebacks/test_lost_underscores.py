@@ -19,3 +19,20 @@ def test_a_method_called_init_is_left_as_it_is():
         "init() got an",
     ):
         assert with_underscores(text) == text
+
+
+CALL = """Traceback (most recent call last):
+File "/home/ada/test.py", line 31, in main
+{call}
+TypeError: init() got an unexpected keyword argument 'gpus'
+"""
+
+
+def test_a_class_that_old_pythons_do_not_name_is_read_as_it_was_printed():
+    (finding,) = explain(CALL.format(call="trainer = Trainer(")).findings
+    assert "Lightning's Trainer has no gpus" in finding.message
+
+
+def test_a_function_called_init_keeps_its_name():
+    for text in (CALL.format(call="wandb.init(gpus=1)"), CALL.format(call="self.__dict__.update(x)")):
+        assert with_underscores(text) == text

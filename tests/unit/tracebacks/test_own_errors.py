@@ -93,6 +93,12 @@ NONE = "'NoneType' object has no attribute '{}'"
             "x",
             "loss gets its value in a part that did not run",
         ),
+        (
+            "TypeError",
+            "'<' not supported between instances of 'float' and 'NoneType'",
+            "if loss < best:",
+            "best is None, and None cannot be compared",
+        ),
         ("NameError", "name 'xrange' is not defined", "xrange(3)", "xrange is of Python 2; Python 3 has range."),
         ("NameError", "name 'np' is not defined", "np.zeros(1)", "The import is missing, or its notebook cell"),
         ("NameError", "name 'lodaer' is not defined", "lodaer", "lodaer had no value when the line ran"),

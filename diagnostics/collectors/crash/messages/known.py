@@ -19,6 +19,7 @@ CERTAIN = (
     "specific-keras",
     "surroundings",
     "releases",
+    "renamed",
     "moved",
     "handed-on",
     "same-names",

@@ -39,6 +39,7 @@ FILES = (
     "specific_keras",
     "surroundings",
     "releases",
+    "renamed",
     "moved",
     "handed_on",
     "same_names",

@@ -19,14 +19,11 @@ from .lines import expression_before
 from .members import member_of
 from .missing import NO_SUCH_PATH, module_missing, name_missing, to_be_written
 from .names import IMPORTS, PYTHON_2, pip_name
+from .nothing import library_of, none, none_compared, none_used, unset, unset_by
 from .sentences import SENTENCES
 
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
 
-_RETURNED_NOTHING = (
-    "what made it returned nothing: a function without return, a branch that no name matched, or an optional "
-    "value that was not given"
-)
 _BUILTIN = ("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "function", "method", "type")
 
 
@@ -44,7 +41,7 @@ def proved(crash: CrashFacts) -> str | None:
     if (
         in_line
         and crash.exception == "IndexError"
-        and (library := _library(crash))
+        and (library := library_of(crash))
         and _OUT_OF_RANGE.search(message)
     ):
         return (
@@ -52,6 +49,8 @@ def proved(crash: CrashFacts) -> str | None:
             f"it expects, or {library} and a package beside it are of releases that do not fit: print what "
             "your line hands it."
         )
+    if crash.exception == "UnboundLocalError" and (said := unset_by(crash, message)) is not None:
+        return said
     for exceptions, pattern, tell in _TOLD:
         if crash.exception in exceptions and (found := pattern.search(message)) and (said := tell(found, line)):
             return said
@@ -60,31 +59,6 @@ def proved(crash: CrashFacts) -> str | None:
     if crash.exception in ("AttributeError", "ModuleAttributeError"):
         return _attribute(crash, message, line)
     return None
-
-
-def _library(crash: CrashFacts) -> str | None:
-    """Return the installed package whose line raised it; None if it is the user's, Python's own, or not known."""
-    last = crash.frames[-1] if crash.frames else None
-    return last.file.split("/")[0] or None if last is not None and not last.yours and "/" in last.file else None
-
-
-def _none(found: re.Match[str], line: str) -> str:
-    name = found["name"]
-    held = expression_before(line, rf"\.{name}\b") or f"The object whose {name} is asked for"
-    if name in ("backward", "item") or (held.endswith("loss") and name != "append"):
-        return (
-            f"{held} is None: the model, or the function that computes the loss, returned none. A model of "
-            "transformers gives one only if the batch has labels; a function of your own needs a return."
-        )
-    if name in ("groups", "group", "start", "span", "end"):
-        return f"{held} is None: the pattern was found nowhere in that text; print the text."
-    return f"{held} is None: {_RETURNED_NOTHING}."
-
-
-def _none_used(found: re.Match[str], line: str) -> str:
-    ending = {"subscriptable": r"\[", "callable": r"\(", "iterable": r"\s*(?::|\)|$)"}.get(found["used"] or "", "")
-    held = expression_before(line, ending) if ending else None
-    return f"{held or 'The value'} is None: {_RETURNED_NOTHING}."
 
 
 def _unpacked(found: re.Match[str], line: str) -> str:
@@ -177,7 +151,7 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
             f"{owner} is a Module that has no {name}: its __init__ does not set it (misspelt, in a branch, or "
             "after the first use), or what asks for it was written for another class or release."
         )
-    if package := _library(crash):
+    if package := library_of(crash):
         return (
             f"{owner} has no {name}, and {package} itself asks for it: {owner} is of another release than this "
             f"{package} expects, or not what {package} takes there. python -m pip show {package}, and the package "
@@ -221,13 +195,6 @@ def _divided(found: re.Match[str], line: str) -> str | None:
     what = by["by"] if by else "The divisor"
     return (
         f"{what} is 0: most often nothing was loaded or counted. Print how many files, rows or batches there are."
-    )
-
-
-def _unset(found: re.Match[str], line: str) -> str:
-    return (
-        f"{found['name']} gets its value in a part that did not run: an if that was false, a loop over nothing "
-        "(an empty loader), or a try that failed before. Give it a value first, or look why that part did not run."
     )
 
 
@@ -331,7 +298,7 @@ def _count(found: re.Match[str], line: str) -> str:
 
 _OUT_OF_RANGE = re.compile(r"^(?:list|tuple|string|pop) ?\w* (?:index )?out of range")
 _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], str], str | None]], ...] = (
-    (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), _none),
+    (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), none),
     (
         ("TypeError",),
         re.compile(
@@ -340,7 +307,15 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
             r"|object of type 'NoneType' has no len|argument of type 'NoneType' is not iterable"
             r"|unsupported operand type\(s\) for [^\n]{1,20}: (?:'NoneType' and|'\w+' and 'NoneType')"
         ),
-        _none_used,
+        none_used,
+    ),
+    (
+        ("TypeError",),
+        re.compile(
+            r"'[<>]=?' not supported between instances of "
+            r"(?:(?P<first>'NoneType') and '\w+'|'\w+' and 'NoneType')"
+        ),
+        none_compared,
     ),
     (
         ("ValueError",),
@@ -360,7 +335,7 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
     (
         ("UnboundLocalError",),
         re.compile(r"(?:local variable '(?P<name>\w+)' referenced|cannot access local variable '(?P<n>\w+)')"),
-        lambda found, line: _unset(re.search(r"'(?P<name>\w+)'", found[0]) or found, line),
+        lambda found, line: unset(re.search(r"'(?P<name>\w+)'", found[0]) or found, line),
     ),
     (("NameError",), re.compile(r"name '(?P<name>\w+)' is not defined"), _undefined),
     (("AssertionError",), re.compile(r"^$|^assert\b"), _condition),

@@ -89,7 +89,9 @@ SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     ),
     (
         ("TypeError",),
-        re.compile(r"not supported between instances of '(?P<one>\w+)' and '(?P<other>\w+)'"),
+        re.compile(
+            r"not supported between instances of '(?P<one>(?!NoneType)\w+)' and '(?P<other>(?!NoneType)\w+)'"
+        ),
         "A {one} is compared with a {other}: an argument without type=, or a number written as text in a "
         "configuration (1e-4 is text in YAML, 1.0e-4 a number).",
     ),

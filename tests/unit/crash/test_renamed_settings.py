@@ -1,0 +1,64 @@
+"""Settings that a library renamed, moved or took away: each is named with the release, and only that library's."""
+
+import pytest
+
+import diagnostics
+
+REFUSED = "TypeError: {} got an unexpected keyword argument '{}'"
+
+
+def told(call, name):
+    """Return the finding for a refused argument; None if no rule knows it."""
+    findings = diagnostics.explain(REFUSED.format(call, name)).findings
+    return findings[0] if findings else None
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "cause", "fix"),
+    [
+        ("TrainingArguments.__init__()", "eval_strategy", "is older", ">=4.41"),
+        ("TrainingArguments.__init__()", "evaluation_strategy", "is called eval_strategy", "eval_strategy=..."),
+        ("Seq2SeqTrainingArguments.__init__()", "no_cuda", "older releases of transformers", "use_cpu"),
+        ("SFTTrainer.__init__()", "dataset_text_field", "belongs to SFTConfig", "args=SFTConfig("),
+        ("DPOTrainer.__init__()", "tokenizer", "processing_class", "processing_class=tokenizer"),
+        ("DPOTrainer.__init__()", "beta", "belongs to DPOConfig", "args=DPOConfig("),
+        ("PPOConfig.__init__()", "ppo_epochs", "before 0.12", "trl<0.12"),
+        ("__init__()", "use_dora", "saved with a newer PEFT", "-U peft"),
+        ("JsonConfig.__init__()", "task", "load_dataset", "none for task"),
+        ("__init__()", "dispatch_batches", "of 1.0 or newer", "-U transformers"),
+        ("ModelCheckpoint.__init__()", "period", "Keras and Lightning", "save_freq"),
+    ],
+)
+def test_release_and_new_name_are_told(call, name, cause, fix):
+    finding = told(call, name)
+    assert finding.rule == "installation-mismatch"
+    assert cause in finding.message
+    assert fix in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "library"),
+    [
+        ("RunConfig.__init__()", "task", "datasets"),
+        ("RunConfig.__init__()", "logging_dir", "transformers"),
+        ("WordsModel.__init__()", "gpus", "Lightning"),
+        ("Ladder.__init__()", "tokenizer", "TRL"),
+        ("Ladder.__init__()", "beta", "DPO"),
+    ],
+)
+def test_a_class_of_ones_own_is_not_blamed_on_a_library(call, name, library):
+    finding = told(call, name)
+    assert finding is None or library not in f"{finding.message} {finding.fix}"
+
+
+def test_a_comparison_with_none_in_the_loader_is_the_release_of_pytorch():
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/home/ada/train.py", line 9, in <module>\n    loader = build(cfg)\n'
+        '  File "/opt/venv/lib/python3.10/site-packages/{}", line 238, in __init__\n    assert {} > 0\n'
+        "TypeError: '>' not supported between instances of 'NoneType' and 'int'\n"
+    )
+    (finding,) = diagnostics.explain(text.format("torch/utils/data/dataloader.py", "prefetch_factor")).findings
+    assert (finding.rule, "2.0" in finding.message) == ("installation-mismatch", True)
+    other = diagnostics.explain(text.format("words/count.py", "limit"))
+    assert "limit is None" in other.crash.nature
