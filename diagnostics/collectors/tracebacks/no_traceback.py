@@ -31,6 +31,10 @@ _NO_ERROR = re.compile(  # source code, warnings, and what is logged below the l
     r"\b.*[:)]\s*$"
     r"|Warning:|\b(?:DEBUG|INFO|(?<!NCCL )WARN|WARNING)\b"
 )
+_LISTED = re.compile(  # places and source, as a notebook shows them
+    r"^(?:\s*-+> ?\d{1,6}| {3,}\d{1,6})(?: {2,}\S|\s*$)"
+    r"|^(?:File )?\S{1,300}\.pyc?(?::\d{1,6},)? in [\w.<>]{1,80}\("
+)
 _ENDS_RUN = (
     "ran out of data; interrupting training",  # a warning, as Keras has it
     "Error reported to Coordinator",  # logged as information, by TensorFlow 1
@@ -114,7 +118,9 @@ def warned(text: str) -> Iterator[CrashFacts]:
 
 
 def _may_end_a_run(line: str) -> bool:
-    return any(words in line for words in _ENDS_RUN) or not (_NO_ERROR.search(line) or _WARNED.search(line))
+    if any(words in line for words in _ENDS_RUN):
+        return True
+    return not (_NO_ERROR.search(line) or _WARNED.search(line) or _LISTED.match(line))
 
 
 def without_marks(text: str) -> str:

@@ -23,6 +23,7 @@ WRAPPERS = {  # what adds a prefix to every key
     "model.": "a LightningModule that holds the model as self.model",
     "net.": "a module that holds the model as self.net",
 }
+_SHORTENED = re.compile(r"\.{3}|\N{HORIZONTAL ELLIPSIS}")  # by whoever pasted it: PyTorch lists every key
 CONTAINERS = {"state_dict", "model_state_dict", "model", "optimizer", "optimizer_state_dict", "epoch", "net"}
 
 
@@ -69,7 +70,12 @@ class CheckpointKeysMismatch(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: CheckpointKeysDiffer) -> Finding | None:
         """Find the prefix that repairs the keys, or name those that differ."""
-        seen, fix = _of_optimizer() if symptom.of_optimizer else _of_model(symptom, in_part=True)
+        if symptom.of_optimizer:
+            seen, fix = _of_optimizer()
+        elif symptom.missing and not symptom.unexpected and _SHORTENED.search(crash.message):
+            seen, fix = _of_half(symptom)
+        else:
+            seen, fix = _of_model(symptom, in_part=True)
         return self.found(
             seen,
             fix=fix,
@@ -180,6 +186,23 @@ def _of_first(key: str) -> tuple[str, Fix]:
             "model.module.load_state_dict(state)",
             "print(list(state)[:3], list(model.state_dict())[:3]), which shows how the names differ",
             "build the model with the arguments that the checkpoint was trained with",
+        ),
+    )
+
+
+def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
+    """Say what is open where the message was shortened: the checkpoint's own names are not known."""
+    model = symptom.model or "The model"
+    return (
+        f"{model} has keys that the checkpoint lacks, such as {listed(symptom.missing, most=MAX_KEYS_NAMED)}; the "
+        "text was shortened, and does not show which ones the checkpoint has in their place. The same names with "
+        "'module.' in front, or without a first part, would mean that one of the two is wrapped (DataParallel).",
+        (
+            "print(list(state)[:3], list(model.state_dict())[:3]), which shows how the names differ",
+            "wrap the model as it was when it was saved (model = DataParallel(model)) before load_state_dict; or "
+            "state = {key.removeprefix('module.'): value for key, value in state.items()}",
+            "if the names have nothing in common: build the model with the arguments that the checkpoint was "
+            "trained with",
         ),
     )
 

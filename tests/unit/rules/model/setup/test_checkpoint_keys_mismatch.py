@@ -1,3 +1,4 @@
+import diagnostics
 from diagnostics.facts.calls import LoadedKeys
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
@@ -117,3 +118,16 @@ class TestLoad:
 
     def test_of_a_part_of_a_larger_checkpoint_is_meant(self):
         assert self.judge(("fc.weight",), tuple(f"decoder.{n}" for n in range(40)), 5) is None
+
+
+def test_of_a_message_that_was_shortened_the_other_half_is_told_as_open():
+    text = (
+        "RuntimeError: Error(s) in loading state_dict for Attack:\n"
+        '\tMissing key(s) in state_dict: "net.conv1.weight", "net.conv2.weight"{}\n'
+    )
+    (shortened,) = diagnostics.explain(text.format(",.......")).findings
+    assert "the text was shortened" in shortened.message
+    assert "another architecture" not in shortened.message
+    assert any("module." in fix for fix in shortened.alternatives)
+    (whole,) = diagnostics.explain(text.format(". ")).findings
+    assert "another architecture" in whole.message
