@@ -257,6 +257,8 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
         return ShapesDiffer(rows=(int(found["predictions"]), int(found["targets"])))
     if found is not None and found.kind == "classes axis":
         return ShapesDiffer(asked=(_sizes(found["wanted"]), _sizes(found["got"])))
+    if found is not None and wants_indices and found.get("target"):
+        return ShapesDiffer(None, _sizes(found["target"]), wants_indices)
     if found is None or found.get("target") is None:
         return ShapesDiffer(wants_indices=wants_indices)
     return ShapesDiffer(_sizes(found["prediction"]), _sizes(found["target"]))

@@ -258,6 +258,9 @@ def _matrix_product(crash: Crash) -> OperandsMisfit | None:
     return None
 
 
+_EXPANDED = re.compile(r"Target sizes: \[(?P<target>[\d, ]+)\]\.\s+Tensor sizes: \[(?P<tensor>[\d, ]+)\]")
+
+
 def _element_wise(crash: Crash) -> OperandsMisfit | None:
     found = ELEMENT_WISE.search(crash.facts.message)
     if found is None or found.get("axis") is None:
@@ -269,6 +272,9 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
         return all(len(s) >= from_end and s[-from_end] == n for s, n in zip(shapes, (one, other), strict=True))
 
     tensors = _named(crash, clash) or _named(crash, lambda shapes: clash(shapes[::-1]))
+    told = _EXPANDED.search(crash.facts.message)
+    if found.kind == "expanded" and told is not None:
+        return OperandsMisfit("expansion", one, other, axis, (_sizes(told["target"]), _sizes(told["tensor"])))
     return OperandsMisfit("element-wise", one, other, axis, (), tensors)
 
 

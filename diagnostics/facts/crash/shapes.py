@@ -76,7 +76,7 @@ class OperandsMisfit:
         library: ``torch``, ``keras`` or ``numpy``.
     """
 
-    operation: Literal["element-wise", "matrix product", "concatenation"]
+    operation: Literal["element-wise", "expansion", "matrix product", "concatenation"]
     one: int
     other: int
     axis: int | None = None

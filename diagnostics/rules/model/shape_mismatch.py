@@ -281,6 +281,12 @@ def _clash(symptom: OperandsMisfit) -> str:
         if not shapes:
             return f"Two matrices of a product do not match: {one} columns ≠ {other} rows."
         return f"Matrix shapes {listed(shapes)} do not match: {one} ≠ {other}."
+    if symptom.operation == "expansion":
+        target, tensor = symptom.shapes
+        return (
+            f"A tensor of shape {tensor} cannot be written into one of shape {target}, or repeated to it: {other} "
+            f"against {one}{along}. Only a size of 1 is repeated.{_reading(symptom)}"
+        )
     of = f" Shapes: {listed(shapes)}." if shapes else ""
     of += _reading(symptom)
     if symptom.operation == "concatenation":
@@ -303,6 +309,13 @@ def _reading(symptom: OperandsMisfit) -> str:
         return (
             f' If that axis counts the channels of images ({kind}; 3: RGB): image.convert("RGB"), where each is '
             "read."
+        )
+    many = max(one, other)
+    if symptom.operation == "element-wise" and min(one, other) == 3 and many > SMALLEST_SIDE and symptom.axis == 1:
+        return (
+            " If that axis counts channels, 3 are the colours of an image, or of a mask that was read as one: a "
+            "mask "
+            f'with one channel (image.convert("L")) is repeated over the {many}.'
         )
     spatial = symptom.axis in (2, 3) or (symptom.axis is None and symptom.operation == "concatenation")
     if spatial and abs(one - other) == 1 and min(one, other) > 1:

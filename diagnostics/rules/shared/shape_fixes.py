@@ -186,12 +186,30 @@ _AXIS_OF_CHANNELS: tuple[_Layout, ...] = (
 )
 
 
+def _expansion(symptom: OperandsMisfit, target: Shape, tensor: Shape) -> Fix:
+    spatial = len(target) > 2 and symptom.axis is not None and symptom.axis >= len(target) - 2
+    if spatial and min(symptom.one, symptom.other) > 1:
+        return (
+            "resize image and mask, or what is made from their sizes, to one size before it: F.interpolate(x, "
+            'size=(h, w), mode="bilinear"), and mode="nearest" for a mask of classes',
+            "print the two shapes just before, for the first examples",
+        )
+    if len(tensor) > len(target):
+        return (
+            "x.squeeze(), or an index: the tensor has more axes than the place it is written to",
+            "print the two shapes just before the line",
+        )
+    return "print the two shapes just before the line: a mask, a table of positions or a buffer has another length"
+
+
 def of_operands(symptom: OperandsMisfit) -> Repair:
     """Transpose or expand one of two tensors, where that makes their shapes match."""
     shapes = tuple(symptom.tensors.values()) or symptom.shapes
     names = tuple(symptom.tensors) or ("the first", "the second")
     if symptom.operation == "concatenation":
         return _concatenation(symptom, shapes)
+    if symptom.operation == "expansion":
+        return "", _expansion(symptom, *shapes)
     if len(shapes) != 2:
         return "", "print the shapes just before this line, and make them match"
     (one, a), (other, b) = zip(names, shapes, strict=True)

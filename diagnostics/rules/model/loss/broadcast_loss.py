@@ -152,6 +152,9 @@ class BroadcastLoss(MessageRule):
         if symptom.rows is not None or symptom.asked is not None:
             seen, fix = _rows(*symptom.rows) if symptom.rows else _classes_axis(*(symptom.asked or ((), ())))
             return self.found(seen, fix=fix, evidence=evidence, where=crash.where)
+        if symptom.wants_indices and prediction is None and target is not None and len(target) == 4:
+            seen, fix = _mask_with_channels(target)
+            return self.found(seen, fix=fix, evidence=evidence, where=crash.where)
         if symptom.wants_indices and (prediction is None or target is None):
             return self.found(
                 "The loss reads class indices, one integer per prediction, and the target has an axis too many: "
@@ -224,6 +227,21 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
         "predictions.",
         ("x.view(x.size(0), -1), in place of a fixed batch size", print_both),
     )
+
+
+def _mask_with_channels(target: Shape) -> tuple[str, Fix]:
+    """Say which axis of a mask is too many: the loss reads (batch, height, width)."""
+    axis = 3 if (target[3] or 0) <= 4 < (target[1] or 0) else 1
+    count = target[axis]
+    seen = (
+        f"The loss reads class indices, one integer per pixel, and the mask has shape {target}: axis {axis}, of "
+        f"size "
+        f"{count}, is too many."
+    )
+    if count == 1:
+        return seen, f"target = target.squeeze({axis})"
+    one_hot = f"target = target.argmax(dim={axis}), if it has one channel per class"
+    return seen, (one_hot, "if these are colours: replace each colour by its class index, where masks are read")
 
 
 def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, Fix]:
