@@ -42,12 +42,14 @@ _DOUBLED = re.compile(
 )  # of two processes at once
 _CUT_IN_NAME = re.compile(r'^ *File "[^"]+", line \d+, in (?!__\w+__$)\w*_$')  # the same, in a function's name
 _REST_OF_NAME = re.compile(r"[a-z0-9_]{1,60}$")
+_CUT_BEFORE_PATH = re.compile(r'^ {0,4}[^"\s]{1,300}\.py", line \d+, in \S+$')  # by whoever copied it
 _CUT_IN_PATH = re.compile(r'^[^"]*\bFile "[^"]{20,}$')  # by the right edge of a terminal
 
 _UNDERSCORED = re.compile(  # a class's __init__(), which a page shows as bold and a copy of it without underscores
     r"\b(\w*(?:Trainer|Config|Arguments|Accelerator|Collator\w{0,30}|Callback|Tokenizer(?:Fast)?|Pipeline|Scheduler"
     r"|Logger|Strategy|Checkpoint|Stopping))\.init(?=\(\) (?:got an|missing \d|takes ))"
 )
+_SPACED_INIT = re.compile(r"__ init__ ?\(\)")  # as a translator or a page sets it
 _CALLED_INIT = re.compile(r"\binit\((?!\) (?:got|missing|takes))")  # a function of that name, as wandb.init(...)
 
 _TIME = (
@@ -113,6 +115,8 @@ def streams(text: str) -> list[Stream]:
 
 def with_underscores(text: str) -> str:
     """Write __init__ again where a page took its underscores for bold; a method called init is left as it is."""
+    if "__ init__" in text:
+        text = _SPACED_INIT.sub("__init__()", text)
     if ".init() " in text:
         text = _UNDERSCORED.sub(r"\1.__init__", text)
     if "TypeError: init() " in text and "__" not in text and _CALLED_INIT.search(text) is None:
@@ -169,6 +173,8 @@ def _cleaned(text: str, first: int = 1) -> Iterator[Line]:
             cut, named = "", None
             if START in part and (escaped := _ESCAPED.search(part)):
                 yield from (Line(number, unescaped) for unescaped in _unescaped(part, escaped))
+            elif '.py", line ' in part and _CUT_BEFORE_PATH.match(part):
+                yield Line(number, f'  File "{part.lstrip()}')
             elif 'File "' in part and _CUT_IN_PATH.match(part):
                 cut = part
             elif part.endswith("_") and _CUT_IN_NAME.match(part):

@@ -247,7 +247,7 @@ _PYTHONS_WORDS = (
             r"|DataParallel|DataFrame|Model|Module)'? object has no attribute '?\w{1,80}"
         ),
     ),
-    ("TypeError", re.compile(r"\w{1,80}\(\) got an unexpected keyword argument '\w{1,80}'")),
+    ("TypeError", re.compile(r"\w{1,80}\(\) (?:got|Got) an unexpected keyword argument '\w{1,80}'")),
     (
         "TypeError",
         re.compile(

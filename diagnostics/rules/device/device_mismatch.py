@@ -75,6 +75,19 @@ class DeviceMismatch(MessageRule):
                 evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
                 where=crash.where,
             )
+        if not symptom.tensors and "indexed tensor (cpu)" in crash.message:
+            return self.found(
+                "A tensor on the CPU is indexed by one on a GPU: in x[i], x was left behind. It is a table that "
+                "does "
+                "not move with the model, or a mask that was made without device=.",
+                fix=(
+                    "x.to(i.device)[i]; or x[i.cpu()], if the result is needed on the CPU",
+                    'self.register_buffer("table", table) in __init__, for a table of a module: model.to(device) '
+                    "moves it, too",
+                ),
+                evidence={"devices": list(devices), "tensors": {}},
+                where=crash.where,
+            )
         unknown = "" if symptom.tensors else " " + not_known("which tensors these are", crash.live)
         return self.found(
             f"An operation got tensors on {on}{detail}. It runs on one device and cannot read the memory of "

@@ -26,6 +26,8 @@ def told(call, name):
         ("__init__()", "use_dora", "saved with a newer PEFT", "-U peft"),
         ("JsonConfig.__init__()", "task", "load_dataset", "none for task"),
         ("__init__()", "dispatch_batches", "of 1.0 or newer", "-U transformers"),
+        ("nll_loss()", "reduction", "reduction 0.4.1", "torch.__version__"),
+        ("mean()", "keepdim", "NumPy and TensorFlow axis", "print(type(x))"),
         ("ModelCheckpoint.__init__()", "period", "Keras and Lightning", "save_freq"),
     ],
 )
@@ -62,3 +64,38 @@ def test_a_comparison_with_none_in_the_loader_is_the_release_of_pytorch():
     assert (finding.rule, "2.0" in finding.message) == ("installation-mismatch", True)
     other = diagnostics.explain(text.format("words/count.py", "limit"))
     assert "limit is None" in other.crash.nature
+
+
+LAYER = """Traceback (most recent call last):
+  File "/home/ada/use.py", line 3, in <module>
+    model = load_model("words.h5")
+  File "{file}", line 55, in deserialize
+    return cls(**config)
+TypeError: __init__() got an unexpected keyword argument 'ragged'
+"""
+
+
+def test_a_saved_layer_with_a_setting_of_another_keras_is_told_as_such():
+    package = "/opt/venv/lib/python3.6/site-packages/keras/layers/__init__.py"
+    (finding,) = diagnostics.explain(LAYER.format(file=package)).findings
+    assert finding.rule == "unreadable-checkpoint"
+    own = diagnostics.explain(LAYER.format(file="/home/ada/layers/__init__.py"))
+    assert all("keras_version" not in found.fix for found in own.findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("AttributeError: 'WordsTrainer' object has no attribute 'accelerator'", "-U transformers"),
+        ("AttributeError: 'MatmulLtState' object has no attribute 'memory_efficient_backward'", "bitsandbytes"),
+        ("KeyError: '_data_files'", "the same datasets"),
+        ("ValueError: Couldn't cast\n_data_files: list<item: string>\n_fingerprint: string\nto\n{}", "load_from"),
+        (
+            "RuntimeError: indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+            "x.to(",
+        ),
+    ],
+)
+def test_what_another_release_or_place_wrote_is_told(text, fix):
+    (finding,) = diagnostics.explain(text).findings
+    assert fix in finding.fix
