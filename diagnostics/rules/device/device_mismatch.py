@@ -88,6 +88,23 @@ class DeviceMismatch(MessageRule):
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
             )
+        if not symptom.tensors and len(devices) > 1 and all(device.startswith("cuda:") for device in devices):
+            return self.found(
+                f"An operation got tensors on two GPUs, {on}. In a run on several GPUs, some are made on a "
+                f"fixed one: "
+                "by .cuda(), device='cuda' or 'cuda:0', in a layer, a loss or a library. "
+                f"{not_known('which tensors these are', crash.live)}",
+                fix=(
+                    "device=x.device where tensors are made in forward or the loss, and register_buffer for "
+                    "tables",
+                    "torch.cuda.set_device(local_rank), first of all, in a run with one process per GPU",
+                    "CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU; device_map={'': 0} for a "
+                    "model that "
+                    "device_map='auto' spreads over several",
+                ),
+                evidence={"devices": list(devices), "tensors": {}},
+                where=crash.where,
+            )
         unknown = "" if symptom.tensors else " " + not_known("which tensors these are", crash.live)
         return self.found(
             f"An operation got tensors on {on}{detail}. It runs on one device and cannot read the memory of "

@@ -1,3 +1,4 @@
+import diagnostics
 from diagnostics.facts.crash import CrashFacts, DevicesDiffer, FrameFacts
 from diagnostics.rules.device.device_mismatch import DeviceMismatch
 
@@ -76,3 +77,13 @@ class TestFromCrash:
         crash = CrashFacts("RuntimeError", MESSAGE, (*FRAMES, *inside), live=False)
         finding = RULE.from_crash(crash, DevicesDiffer(("cuda:0", "cpu")))
         assert finding.message.startswith("An operation got tensors on")
+
+
+def test_of_two_gpus_the_fixed_one_is_told():
+    said = (
+        "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
+    )
+    (finding,) = diagnostics.explain(said.format("cuda:1", "cuda:0")).findings
+    assert "made on a fixed one" in finding.message
+    (other,) = diagnostics.explain(said.format("cuda:0", "cpu")).findings
+    assert "fixed one" not in other.message
