@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import diagnostics
-from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.collectors.shared.split_overlap import compared_rows, input_columns, row_digest
 
 STATES = [(np.array(bits, dtype=np.float32), sum(bits) % 2) for bits in itertools.product((0, 1), repeat=9)]
 
@@ -69,3 +69,10 @@ class TestInAnExamination:
         generator = np.random.default_rng(0)
         rows = [(generator.normal(size=9).astype(np.float32), i % 2) for i in range(512)]
         assert self.leak(rows, list(rows)) == "warning"
+
+
+def test_texts_of_token_ids_may_have_any_length():
+    texts = [[1, 5, 6, 0], [1, 5], [1, 5, 7, 8, 9, 0], [1, 5, 6, 0]]
+    digests = [row_digest(text, input_columns(texts[0])) for text in texts]
+    assert len(set(digests)) == 3
+    assert digests[0] == digests[3]
