@@ -189,6 +189,23 @@ class UntrainedEvaluation:
 
 
 @dataclass(frozen=True)
+class LeftStatistics:
+    """An instance with the weights of the trained one, or their average, and without its running statistics.
+
+    Attributes:
+        name: the class.
+        layers: of batch norm, whose statistics are those that a layer is made with.
+        batches: that the statistics of the trained instance have seen.
+    """
+
+    described: ClassVar[str] = "an evaluation of an average of the trained model"
+
+    name: str
+    layers: tuple[str, ...]
+    batches: int
+
+
+@dataclass(frozen=True)
 class RestoredWeights:
     """Weights that were taken from the trained model by reference, changed with it, and were used later.
 

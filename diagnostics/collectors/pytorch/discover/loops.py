@@ -26,7 +26,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
-from diagnostics.facts.calls import RemadeOptimizer, RestoreFacts, UntrainedEvaluation
+from diagnostics.facts.calls import LeftStatistics, RemadeOptimizer, RestoreFacts, UntrainedEvaluation
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
@@ -53,7 +53,7 @@ class Watching(Protocol):
 
 
 W = TypeVar("W", bound=Watching)
-Later = Fact | RestoreFacts | RemadeOptimizer | UntrainedEvaluation
+Later = Fact | RestoreFacts | RemadeOptimizer | UntrainedEvaluation | LeftStatistics
 """What is known only when a training goes on, or is over."""
 
 

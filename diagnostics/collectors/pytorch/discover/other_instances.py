@@ -10,7 +10,9 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
-from diagnostics.facts.calls import UntrainedEvaluation
+from diagnostics.facts.calls import LeftStatistics, UntrainedEvaluation
+
+from .left_statistics import StatisticsLeft
 
 ROWS = 8  # fewer may be made up, to learn the shape of the output
 CLASSES = 16  # whose latest trainings are remembered
@@ -35,6 +37,7 @@ class OtherInstances:
         self._restored: IdentityMap[nn.Module, None] = IdentityMap()
         self._fresh: IdentityMap[nn.Module, bool] = IdentityMap()
         self._rows: dict[type[nn.Module], int] = {}  # that others were given since the latest step
+        self._left = StatisticsLeft()
         self._used: set[type[nn.Module]] = set()  # evaluated as trained, or loaded, since the latest step
 
     def trained(self, model: nn.Module, watching: Any) -> None:
@@ -43,6 +46,7 @@ class OtherInstances:
         self._trained[type(model)] = watching, _shapes(model)
         while len(self._trained) > CLASSES:
             self._trained.pop(next(iter(self._trained)))
+        self._left.begins(model)
 
     def stepped(self) -> None:
         """Begin anew: a training goes on."""
@@ -61,7 +65,8 @@ class OtherInstances:
         """Whether a pass is to be recorded: it is one of an evaluation, of a class that was trained."""
         kind = type(module)
         of_training = module.training and torch.is_grad_enabled()
-        return kind in self._trained and kind not in self._used and not of_training
+        unused = kind not in self._used or self._left.wants(module)
+        return kind in self._trained and unused and not of_training
 
     def evaluated(self, module: nn.Module, trained: list[nn.Module], inputs: Any) -> None:
         """Record a pass of an evaluation.
@@ -72,6 +77,10 @@ class OtherInstances:
             inputs: arguments of the call.
         """
         kind = type(module)
+        if not module.training and self._left.wants(module):
+            self._left.evaluated(module, trained, self._trained[kind][0])
+        if kind in self._used:
+            return
         if any(module is other for other in trained):
             self._used.add(kind)
             return
@@ -84,12 +93,15 @@ class OtherInstances:
         else:
             self._used.add(kind)
 
-    def facts(self) -> list[tuple[Any, UntrainedEvaluation]]:
+    def facts(self) -> list[tuple[Any, UntrainedEvaluation | LeftStatistics]]:
         """Return what was found, each with what watches the loop of that class."""
         return [
-            (self._trained[kind][0], UntrainedEvaluation(kind.__name__, rows))
-            for kind, rows in self._rows.items()
-            if rows >= ROWS and kind in self._trained and kind not in self._used
+            *self._left.facts(),
+            *(
+                (self._trained[kind][0], UntrainedEvaluation(kind.__name__, rows))
+                for kind, rows in self._rows.items()
+                if rows >= ROWS and kind in self._trained and kind not in self._used
+            ),
         ]
 
     def _is_fresh(self, module: nn.Module, trained: list[nn.Module]) -> bool:

@@ -1,0 +1,74 @@
+"""See `StatisticsNotCopied`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Rule, check
+from diagnostics.facts.calls import LeftStatistics
+from diagnostics.text.join import count_of, listed
+
+SHOWN = 3  # layers named in the message
+
+
+class StatisticsNotCopied(Rule):
+    """An average of the weights is evaluated with the running statistics that batch norm is made with.
+
+    ## What it does
+    Looks at instances of the trained model's class that are evaluated and not trained, such as an exponential
+    moving average of its weights: whether every layer of batch norm in them has a running mean of 0 and a
+    variance of 1 still, while those of the trained model have moved.
+
+    ## Why it is bad
+    `parameters()` gives the weights of batch norm and not its running mean and variance, which are buffers. In
+    evaluation, the average normalises by 0 and 1: as if nothing had been measured. Its scores say nothing of its
+    weights, and it looks as if averaging did harm.
+
+    ## Example
+    ```python
+    for average, weight in zip(ema.parameters(), model.parameters()):
+        average.mul_(0.999).add_(weight, alpha=0.001)
+    ema.eval()
+    ```
+
+    ## Instead
+    ```python
+    for average, weight in zip(ema.parameters(), model.parameters()):
+        average.mul_(0.999).add_(weight, alpha=0.001)
+    for average, buffer in zip(ema.buffers(), model.buffers()):
+        average.copy_(buffer)
+    ema.eval()
+    ```
+
+    ## Thresholds
+    The trained model's statistics have seen 20 batches or more. The weights of the other instance are not those
+    of any start of a training, and closer to the trained ones than that start is. Each number of the statistics
+    is exactly 0, or 1.
+
+    ## Known problems
+    An average that begins after the first steps, or is copied of a pretrained model, has old statistics, which
+    cannot be told from new ones and are not reported.
+
+    ## Sources
+    CuriousAI/mean-teacher, issue 9; pytorch/ignite, issue 2590; FlyreelAI/sesemi, issue 36; the documentation of
+    `torch.optim.swa_utils.AveragedModel` and of `update_bn`.
+    """
+
+    severity = "warning"
+    causes = ("evaluation-at-chance", "evaluation-mismatch", "constant-predictions")
+
+    @check
+    def from_evaluation(self, left: LeftStatistics) -> Finding:
+        """Report such an instance."""
+        one = len(left.layers) == 1
+        return self.found(
+            f"The {left.name} that is evaluated has weights that were averaged or copied from the trained one, "
+            f"and not its running statistics: {count_of(len(left.layers), 'layer')} of batch norm "
+            f"({listed(list(left.layers), most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
+            f"while those of the trained model have seen {left.batches:,} batches. `parameters()` leaves them "
+            "out.",
+            fix=(
+                "for average, buffer in zip(ema.buffers(), model.buffers()): average.copy_(buffer)",
+                "torch.optim.swa_utils.AveragedModel(model), which keeps the buffers in step",
+            ),
+            evidence={"model": left.name, "layers": list(left.layers), "batches": left.batches},
+        )
