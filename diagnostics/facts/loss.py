@@ -267,3 +267,20 @@ class TracedDifference:
     prediction: tuple[int | None, ...]
     target: tuple[int | None, ...]
     traced: bool = True
+
+
+@dataclass(frozen=True)
+class StretchedProduct:
+    """A product within a loss, of a value for each example and a number for each example, that makes a square.
+
+    Only where nothing but the mean or the sum of the square is used.
+
+    Attributes:
+        values: the shape of what is differentiated, (n,) or (n, 1).
+        numbers: the shape of what it is multiplied by, the other one.
+    """
+
+    described: ClassVar[str] = "the shapes of the factors within the first loss"
+
+    values: tuple[int, ...]
+    numbers: tuple[int, ...]

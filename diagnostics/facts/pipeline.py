@@ -25,7 +25,14 @@ from .inputs import (
     TargetSides,
 )
 from .layers import LayerFacts, NeverInTraining, StillStatistics
-from .loss import LeafFacts, LossArguments, RawOverlap, ScrambledView, TracedDifference
+from .loss import (
+    LeafFacts,
+    LossArguments,
+    RawOverlap,
+    ScrambledView,
+    StretchedProduct,
+    TracedDifference,
+)
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
 
@@ -343,6 +350,7 @@ Fact = (
     | LossArguments
     | SeveralOutputs
     | TracedDifference
+    | StretchedProduct
     | GradientFacts
     | OptimizerFacts
     | OverfitFacts

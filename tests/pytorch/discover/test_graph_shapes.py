@@ -10,7 +10,9 @@ from diagnostics.collectors.pytorch.discover.graph_shapes import (
     overlap_of_raw_outputs,
     scrambled_views,
     stretched_operands,
+    stretched_product,
 )
+from diagnostics.facts.loss import StretchedProduct
 
 COLUMN, ROW = torch.randn(8, 1), torch.randn(8)
 
@@ -157,3 +159,50 @@ def test_silent_on_an_overlap_of_probabilities_and_on_other_ratios():
     assert overlap_of_raw_outputs(graph_nodes(masked)) is None
     cosine = (outputs * MASKS).sum() / (outputs.norm() * MASKS.norm())
     assert overlap_of_raw_outputs(graph_nodes(cosine)) is None
+
+
+def clipped(log_prob, advantage):
+    ratio = torch.exp(log_prob - log_prob.detach())
+    return -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+
+
+PRODUCTS = {
+    "REINFORCE": lambda log_prob, advantage: (-log_prob * advantage).mean(),
+    "summed": lambda log_prob, advantage: -(advantage * log_prob).sum(),
+    "clipped": clipped,
+    "divided": lambda log_prob, advantage: ((-log_prob * advantage) / 2).mean() * 0.5,
+    "larger of two": lambda log_prob, advantage: torch.max(
+        -advantage * log_prob, -advantage * log_prob.exp()
+    ).mean(),
+    "less an entropy": lambda log_prob, advantage: (-(log_prob * advantage) - 0.01 * log_prob.exp()).mean(),
+}
+
+
+@pytest.mark.parametrize("loss", PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize("column", [True, False])
+def test_finds_a_column_times_a_row(loss, column):
+    values, numbers = answers(column), ROW if column else COLUMN
+    found = stretched_product(graph_nodes(loss(values, numbers)))
+    assert found == StretchedProduct(tuple(values.shape), tuple(numbers.shape))
+
+
+@pytest.mark.parametrize("loss", PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize("column", [True, False])
+def test_silent_on_a_product_of_equal_shapes(loss, column):
+    assert stretched_product(graph_nodes(loss(answers(column), COLUMN if column else ROW))) is None
+
+
+def test_silent_on_products_that_are_meant():
+    scores = answers(True)
+    assert stretched_product(graph_nodes((scores * scores.T).mean())) is None  # both are trained
+    assert stretched_product(graph_nodes((scores * ROW.unsqueeze(0)).mean())) is None  # a row that was made one
+    assert stretched_product(graph_nodes(torch.softmax(scores * ROW, 1).square().mean())) is None
+    assert stretched_product(graph_nodes((scores * ROW).sum(1).square().mean())) is None
+    weights = torch.randn(8, 1, requires_grad=True)
+    assert stretched_product(graph_nodes((weights * ROW).mean())) is None
+    masked = (scores * ROW * (COLUMN > ROW)).mean()
+    assert stretched_product(graph_nodes(masked)) is None
+    levels = (scores * torch.linspace(0, 1, 8)).mean()
+    assert stretched_product(graph_nodes(levels)) is None
+    few = (answers(True)[:5] * torch.linspace(0, 1, 5)).mean()  # five quantiles, and a batch of five
+    assert stretched_product(graph_nodes(few)) is None

@@ -28,6 +28,7 @@ from .graph_shapes import (
     overlap_of_raw_outputs,
     scrambled_views,
     stretched_operands,
+    stretched_product,
 )
 from .inner_calls import InnerCalls
 from .loss_arguments import flattened
@@ -170,6 +171,7 @@ class FirstStepRecorder:
                 seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
                 seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
                 seen.chosen = chosen_against_row(nodes) if call is trained[-1] else None
+                seen.product = stretched_product(nodes) if call is trained[-1] else None
                 seen.bootstrapped = bootstrapped_target(nodes) if call is trained[-1] else None
                 seen.terms = _divergences(heard) if call is trained[-1] else ()
                 seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None

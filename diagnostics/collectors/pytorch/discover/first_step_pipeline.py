@@ -38,6 +38,7 @@ from diagnostics.facts.loss import (
     FlattenedPair,
     RawOverlap,
     ScrambledView,
+    StretchedProduct,
     TracedDifference,
 )
 from diagnostics.facts.pipeline import BatchFacts, DivergenceTerm, Fact, LossFacts
@@ -72,6 +73,7 @@ class FirstPass:
         following: modules that were called later, with inputs that depend on parameters.
         stretched: shapes of what a difference with a constant stretched to a square, within the loss.
         chosen: a difference in the loss of chosen answers, a column, and a row of constants; None: none.
+        product: of chosen answers and constants in the loss that makes a square; None: none.
         bootstrapped: a target that the same weights compute, and that is differentiated; None if there is none.
         terms: KL divergences beside other terms of the loss.
         overlap: of outputs that may be negative, in the loss; None if there is none.
@@ -100,6 +102,7 @@ class FirstPass:
     following: tuple[nn.Module, ...] = ()
     stretched: tuple[tuple[int, ...], ...] = ()
     chosen: TracedDifference | None = None
+    product: StretchedProduct | None = None
     bootstrapped: BootstrappedTarget | None = None
     terms: tuple[LossCall, ...] = ()
     cosines: CosineScores | None = None
@@ -235,6 +238,8 @@ class FirstStepPipeline(Pipeline):
         yield from seen.views[:1]
         if seen.bootstrapped is not None:
             yield seen.bootstrapped
+        if seen.product is not None:
+            yield seen.product
         if seen.overlap is not None:
             yield seen.overlap
         if seen.cosines is not None:

@@ -8,13 +8,14 @@ from typing import Any
 
 from torch import Tensor
 
-from diagnostics.facts.loss import RawOverlap, ScrambledView, TracedDifference
+from diagnostics.facts.loss import RawOverlap, ScrambledView, StretchedProduct, TracedDifference
 
 LOSSES = ("MseLossBackward0", "SmoothL1LossBackward0", "HuberLossBackward0")
 DIFFERENCES = ("SubBackward0", "RsubBackward0", "RsubBackward1")
 MOST_NODES = 50_000  # of a graph that are walked: some 100 ms
 LONGEST = 32  # operations of an expression
 LEAST = 3  # rows: of a single one, or a pair, shapes may agree by chance
+LEAST_PRODUCT = 8  # rows: as few may be quantiles, or levels, by which each answer is multiplied on purpose
 WITHIN = ("AddBackward0", "SubBackward0", "RsubBackward1", "MulBackward0", "MeanBackward0", "MeanBackward1")
 SUMS = ("SumBackward0", "SumBackward1")
 LAID_OUT = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0", "CloneBackward0", "SqueezeBackward1")
@@ -40,6 +41,16 @@ BY_ROWS = (
     *("MkldnnRnnLayerBackward0", "CudnnRnnBackward0"),
 )
 """Operations to which the last axis is one thing; a squared error of two views, both scrambled, is what it was."""
+
+WHOLE = ("MeanBackward0", "SumBackward0")
+"""Mean and sum of all numbers of a tensor."""
+
+SCALED = ("MulBackward0", "DivBackward0")
+PASSED_ON = (
+    *("NegBackward0", "AddBackward0", "SubBackward0", "RsubBackward1", "MinimumBackward0", "MaximumBackward0"),
+    *SCALED,
+)
+"""Operations between a product and its mean, as in the clipped objective of PPO."""
 
 Shape = tuple[int, ...]
 
@@ -73,6 +84,59 @@ def chosen_against_row(nodes: Iterable[Any]) -> TracedDifference | None:
         if type(given).__name__ in CHOSEN or (type(given).__name__ in LINEAR and _is_mean_square(node, nodes)):
             return TracedDifference(before, before[:1], traced=False)
     return None
+
+
+def stretched_product(nodes: Iterable[Any]) -> StretchedProduct | None:
+    """Return the product of a value and a constant for each example that is a square, and then averaged."""
+    nodes = list(nodes)
+    for node in nodes:
+        if type(node).__name__ != "MulBackward0":
+            continue
+        own = [(given, place) for given, place in node.next_functions if given is not None]
+        if len(own) != 1 or type(own[0][0]).__name__ == "AccumulateGrad":
+            continue
+        values, constant = _shape(*own[0]), _constant(node)
+        if values is None or constant is None or values[0] < LEAST_PRODUCT:
+            continue
+        column, row, shape = (values[0], 1), (values[0],), tuple(constant.shape)
+        if (values, shape) not in ((row, column), (column, row)) or bool((constant.flatten().diff() > 0).all()):
+            continue  # numbers that rise are levels, as those of quantiles
+        if _ends_in_a_number(node, nodes):
+            return StretchedProduct(values, shape)
+    return None
+
+
+def _constant(product: Any) -> Tensor | None:
+    """Return the operand of a product, or the divisor, that has no gradient; None of a number."""
+    first, *_ = product.next_functions
+    saved = product._saved_self if first[0] is None else product._saved_other
+    return saved.detach() if isinstance(saved, Tensor) else None
+
+
+def _is_scaled(node: Any) -> bool:
+    """Whether all numbers are multiplied by the same, and no pair is left out by a mask."""
+    if sum(given is not None for given, _ in node.next_functions) > 1:
+        return False
+    constant = _constant(node)
+    return constant is None or constant.numel() == 1
+
+
+def _ends_in_a_number(product: Any, nodes: list[Any]) -> bool:
+    """Whether all numbers of a product are summed, or averaged, at once, with little between."""
+    readers: dict[Any, list[Any]] = {}
+    for node in nodes:
+        for given, _ in node.next_functions:
+            readers.setdefault(given, []).append(node)
+    waiting, seen = [product], 0
+    while waiting and seen < LONGEST:
+        one, seen = waiting.pop(), seen + 1
+        for reader in readers.get(one, ()):
+            if type(reader).__name__ in WHOLE:
+                return True
+            scaled = type(reader).__name__ not in SCALED or _is_scaled(reader)
+            if type(reader).__name__ in PASSED_ON and scaled and _shape(reader, 0) == _shape(product, 0):
+                waiting.append(reader)
+    return False
 
 
 def _is_mean_square(difference: Any, nodes: list[Any]) -> bool:

@@ -10,7 +10,7 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
-from diagnostics.facts.loss import TracedDifference
+from diagnostics.facts.loss import StretchedProduct, TracedDifference
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.text.join import count_of, not_known
 
@@ -37,8 +37,9 @@ class BroadcastLoss(MessageRule):
 
     ## What it does
     Compares the shapes of prediction and target where the value of the loss shows that they were broadcast
-    against each other, or its graph holds their difference. After a crash it names the shapes that could not be
-    broadcast.
+    against each other, or its graph holds their difference. In the graph of the first loss it also looks for the
+    product of a value for each example, such as a log-probability, and a number for each, such as an advantage.
+    After a crash it names the shapes that could not be broadcast.
 
     ## Why it is bad
     A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every
@@ -63,7 +64,8 @@ class BroadcastLoss(MessageRule):
 
     ## Known problems
     Found only for losses that can be recognised by computing them again, and for differences in the graph of one
-    column of predictions with the row of targets that the loader gave, or the other way round. One
+    column of predictions with the row of targets that the loader gave, or the other way round; for products only
+    where one factor is a constant and nothing but the mean or the sum of the square is used. One
     target that many predictions share on purpose is reported too: expand it to the full shape. Keras' own
     losses reshape (n, 1) and (n,) to match; in Keras the bug needs a custom loss or a longer axis, such as that
     of the steps where a last recurrent layer returns its sequence, or of an image that no layer flattens.
@@ -129,6 +131,23 @@ class BroadcastLoss(MessageRule):
             "minimises this loss is the mean, and that is what the model will learn.",
             fix=traced if seen.traced else own,
             evidence={"prediction_shape": list(seen.prediction), "target_shape": list(seen.target)},
+        )
+
+    @check
+    def from_product(self, product: StretchedProduct) -> Finding:
+        """Report a product of a column and a row of which only the mean is used."""
+        size = product.values[0]
+        squeezed = "log_prob" if len(product.values) == 2 else "advantage"
+        return self.found(
+            f"The loss multiplies {size} values of shape {product.values}, which are differentiated, by {size} "
+            f"numbers of shape {product.numbers}, which are not. That is a matrix of {size} by {size}, and its "
+            "mean or sum is taken: each value is weighted by the numbers of all examples, as if each had their "
+            "mean. What tells one example from another, such as its advantage or its weight, is averaged away.",
+            fix=(
+                f"{squeezed}.squeeze(-1) before the product: both of shape ({size},)",
+                "assert log_prob.shape == advantage.shape",
+            ),
+            evidence={"values_shape": list(product.values), "numbers_shape": list(product.numbers)},
         )
 
     @check

@@ -3,7 +3,7 @@ import pytest
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
-from diagnostics.facts.loss import TracedDifference
+from diagnostics.facts.loss import StretchedProduct, TracedDifference
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 
@@ -87,6 +87,16 @@ class TestFromLoss:
         assert finding.fix == "prediction.squeeze(-1)"
         flat = RULE.from_trace(TracedDifference((32,), (32, 1), traced=False))
         assert flat.fix == "target.squeeze(-1)"
+
+    def test_fires_on_a_product_of_a_row_and_a_column(self):
+        finding = RULE.from_product(StretchedProduct((256,), (256, 1)))
+        assert finding.message == (
+            "The loss multiplies 256 values of shape (256,), which are differentiated, by 256 numbers of shape "
+            "(256, 1), which are not. That is a matrix of 256 by 256, and its mean or sum is taken: each value is "
+            "weighted by the numbers of all examples, as if each had their mean. What tells one example "
+            "from another, such as its advantage or its weight, is averaged away."
+        )
+        assert finding.fix == "advantage.squeeze(-1) before the product: both of shape (256,)"
 
     def test_words_the_fix_for_keras(self):
         assert found((32, 1), (32,)).for_library("keras").fix == "keras.ops.squeeze(y_pred, -1)"
