@@ -284,3 +284,20 @@ class StretchedProduct:
 
     values: tuple[int, ...]
     numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class IgnoredGradient:
+    """An operation of the script's own whose backward never reads the gradient that it is given.
+
+    Attributes:
+        function: the class.
+        given: what its backward calls that gradient.
+        shape: of the operation's output.
+    """
+
+    described: ClassVar[str] = "the operations of the script's own in the first loss"
+
+    function: str
+    given: tuple[str, ...]
+    shape: tuple[int, ...]

@@ -26,6 +26,7 @@ from .inputs import (
 )
 from .layers import LayerFacts, NeverInTraining, StillStatistics
 from .loss import (
+    IgnoredGradient,
     LeafFacts,
     LossArguments,
     RawOverlap,
@@ -351,6 +352,7 @@ Fact = (
     | SeveralOutputs
     | TracedDifference
     | StretchedProduct
+    | IgnoredGradient
     | GradientFacts
     | OptimizerFacts
     | OverfitFacts

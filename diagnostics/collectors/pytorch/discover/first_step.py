@@ -33,6 +33,7 @@ from .graph_shapes import (
 from .inner_calls import InnerCalls
 from .loss_arguments import flattened
 from .loss_calls import LossCall, LossCalls, node_number
+from .own_functions import ignored_gradient
 
 MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on
@@ -172,6 +173,7 @@ class FirstStepRecorder:
                 seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
                 seen.chosen = chosen_against_row(nodes) if call is trained[-1] else None
                 seen.product = stretched_product(nodes) if call is trained[-1] else None
+                seen.ignored = ignored_gradient(nodes) if call is trained[-1] else None
                 seen.bootstrapped = bootstrapped_target(nodes) if call is trained[-1] else None
                 seen.terms = _divergences(heard) if call is trained[-1] else ()
                 seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None

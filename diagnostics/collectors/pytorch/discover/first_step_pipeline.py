@@ -36,6 +36,7 @@ from diagnostics.facts.loss import (
     BootstrappedTarget,
     CosineScores,
     FlattenedPair,
+    IgnoredGradient,
     RawOverlap,
     ScrambledView,
     StretchedProduct,
@@ -74,6 +75,7 @@ class FirstPass:
         stretched: shapes of what a difference with a constant stretched to a square, within the loss.
         chosen: a difference in the loss of chosen answers, a column, and a row of constants; None: none.
         product: of chosen answers and constants in the loss that makes a square; None: none.
+        ignored: an operation whose backward leaves out the gradient that it is given; None: none.
         bootstrapped: a target that the same weights compute, and that is differentiated; None if there is none.
         terms: KL divergences beside other terms of the loss.
         overlap: of outputs that may be negative, in the loss; None if there is none.
@@ -103,6 +105,7 @@ class FirstPass:
     stretched: tuple[tuple[int, ...], ...] = ()
     chosen: TracedDifference | None = None
     product: StretchedProduct | None = None
+    ignored: IgnoredGradient | None = None
     bootstrapped: BootstrappedTarget | None = None
     terms: tuple[LossCall, ...] = ()
     cosines: CosineScores | None = None
@@ -238,8 +241,7 @@ class FirstStepPipeline(Pipeline):
         yield from seen.views[:1]
         if seen.bootstrapped is not None:
             yield seen.bootstrapped
-        if seen.product is not None:
-            yield seen.product
+        yield from (fact for fact in (seen.product, seen.ignored) if fact is not None)
         if seen.overlap is not None:
             yield seen.overlap
         if seen.cosines is not None:
