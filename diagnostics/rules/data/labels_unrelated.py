@@ -10,6 +10,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import RepeatedRows, TargetHistory
+from diagnostics.facts.data import UnpairedRows
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import CutTargets, WrittenFacts
 
@@ -37,7 +38,9 @@ class LabelsUnrelated(Rule):
     run` it also reads the script for inputs and targets that are shuffled one after the other, each in place,
     with one generator that is not seeded again in between; and for inputs that are filtered by what they hold
     while their targets are cut to the same length. Of a model that tags tokens it looks at a batch: whether
-    the start token has several tags, and the ends of the rows one at most.
+    the start token has several tags, and the ends of the rows one at most. Of the first batch it compares the
+    rows that the model got with the examples that the collator got, or with the batch of the loader: whether the
+    inputs were put into another order, and the targets not.
 
     ## Why it is bad
     Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant prediction
@@ -66,7 +69,9 @@ class LabelsUnrelated(Rule):
     as much as those of any two: in few-shot training each episode has targets of its own, which go with its
     rows. In PyTorch also a loss of at least 95% of a constant prediction's. Tags: in a batch of 8 rows or
     more, 10% or more of the start tokens have another tag than most of them, while all tokens in the last
-    quarter of every row have the same tag, or one that is ignored. The numbers are ours.
+    quarter of every row have the same tag, or one that is ignored. The numbers are ours. In the first batch: 8
+    rows or more, of which each can be told from all others, and the loss gets the same targets as the examples
+    have, of which two or more stand at rows that have another one.
 
     ## Known problems
     Rows that are augmented differ each time and cannot be followed, and pictures drawn with replacement are taken
@@ -120,6 +125,23 @@ class LabelsUnrelated(Rule):
                 "apart_of_neighbours": rows.nearby,
                 "targets_of_other_rows": rows.of_others,
             },
+        )
+
+    @check
+    def from_order(self, order: UnpairedRows) -> Finding:
+        """Report inputs that were put into another order than their targets."""
+        by = "the collator puts them" if order.collated else "the script puts them, between loader and model,"
+        return self.found(
+            f"In the first batch, {order.moved} of {order.rows} rows of the inputs are not where their examples "
+            f"are: {by} into another order, as by their length, and the targets stay behind. {order.apart} rows "
+            "have the target of another example.",
+            fix=(
+                "batch.sort(key=lambda example: len(example[0]), reverse=True)  # whole examples, then zip(*batch)"
+                if order.collated
+                else "x, y = x[order], y[order]  # one order for both",
+                "pack_padded_sequence(..., enforce_sorted=False), which needs no order",
+            ),
+            evidence={"rows": order.rows, "moved": order.moved, "targets_apart": order.apart},
         )
 
     @check

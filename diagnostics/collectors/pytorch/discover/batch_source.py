@@ -15,6 +15,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 
 from .latest_batch import latest_batch
+from .row_order import CollatedItems
 
 SAMPLED = 1024  # numbers of a tensor that are compared, spread evenly
 
@@ -26,10 +27,12 @@ class BatchSource:
         # The loader of each iteration that has returned no batch yet.
         self._begun: IdentityMap[Any, DataLoader[Any]] = IdentityMap()
         self._first: tuple[DataLoader[Any], Any] | None = None
+        self.items = CollatedItems()
 
     def begins(self, loader: DataLoader[Any], *, result: Any) -> None:
         """Record a new iteration."""
         self._begun[result] = loader
+        self.items.watch(loader, result)
 
     def gives(self, iterator: Any, *, result: Any) -> None:
         """Record a batch, in full if it is the first of its iteration."""
@@ -37,6 +40,8 @@ class BatchSource:
         in_order = loader is not None and type(loader.sampler) is SequentialSampler
         latest_batch.gives(result, getattr(iterator, "_dataset", None), opens=in_order)
         self._first = None if loader is None else (loader, result)
+        if loader is None:
+            self.items.forget()
 
     def latest(self) -> DataLoader[Any] | None:
         """Return the loader that gave the latest batch, if that was the first of its iteration."""
@@ -45,6 +50,7 @@ class BatchSource:
     def forget(self) -> None:
         """Drop the batch."""
         self._first = None
+        self.items.forget()
 
     def source(self, seen: Iterable[Tensor]) -> tuple[DataLoader[Any], Any] | None:
         """Return the loader and the batch that contained one of these tensors, compared by value."""

@@ -267,6 +267,7 @@ class FirstStepRecorder:
             seen.call, seen.prediction = chosen, None if heard else call.prediction
             if chosen is not None and chosen.indexed:
                 seen.flattened = flattened(call.prediction, chosen.prediction, chosen.target, chosen.whole)
+            seen.direct = chosen is not None and _is_same(chosen.prediction, call.prediction)
             seen.is_output = not heard or (chosen is not None and call.gave(chosen.source()))
             seen.loss = float(value if chosen is None or chosen.value is None else chosen.value)
             seen.exact = chosen is not None and _is_scaled(chosen, loss)
@@ -284,6 +285,7 @@ class FirstStepRecorder:
         source = self.loaders.source(there)
         if source is not None:
             seen.loader, seen.batch = source
+            seen.items = self.loaders.items.latest
         seen.latest_loader = self.loaders.latest()
         return seen
 
@@ -308,6 +310,13 @@ def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
         return (of_labels or heard)[0]
     exact = [call for call in heard if call.result is not None and call.result() is loss]
     return next(iter(exact or [call for call in heard if call.broadcast]), None)
+
+
+def _is_same(one: Tensor, other: Tensor | None) -> bool:
+    """Whether two tensors are the same memory, as what a module returned and a loss read."""
+    if other is None or {one.layout, other.layout} != {torch.strided} or one.device != other.device:
+        return False
+    return bool(one.data_ptr() == other.data_ptr() and one.numel() == other.numel())
 
 
 def _divergences(heard: list[LossCall]) -> tuple[LossCall, ...]:

@@ -31,7 +31,7 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import DatasetFacts, DatasetLength
+from diagnostics.facts.data import DatasetFacts, DatasetLength, UnpairedRows
 from diagnostics.facts.loss import (
     BootstrappedTarget,
     CosineScores,
@@ -48,6 +48,7 @@ from .graph_shapes import difference_of
 from .leaves import leaf_facts
 from .loss_arguments import OtherCall, self_pairs, shares
 from .loss_calls import LossCall
+from .row_order import unpaired_by_collator, unpaired_in_loop
 
 SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits
 LARGEST_OUTPUT = 2**24  # scalars of a prediction that are examined, which takes memory during the step
@@ -69,6 +70,8 @@ class FirstPass:
         knows_labels: whether the scores depend on the labels, as with a margin on the true class.
         loader: the DataLoader that the batch came from; None if not known.
         batch: what the loader returned.
+        direct: whether the loss read the memory that the module returned, in its order.
+        items: the examples that a collator of the script's own made the batch of; None if not known.
         leaves: of the graph of the loss, by identity.
         feeding: modules that were called before, if the inputs depend on parameters.
         following: modules that were called later, with inputs that depend on parameters.
@@ -99,6 +102,8 @@ class FirstPass:
     knows_labels: bool = False
     loader: Any = None
     batch: Any = None
+    direct: bool = False
+    items: list[Any] | None = None
     leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
     feeding: tuple[nn.Module, ...] = ()
     following: tuple[nn.Module, ...] = ()
@@ -214,6 +219,8 @@ class FirstStepPipeline(Pipeline):
             labels_name=name,
             ignore_index=IGNORE_INDEX if seen.call is None else seen.call.ignore_index,
         )
+        if (unpaired := self._unpaired()) is not None:
+            yield unpaired
         if (end := end_token(self._model)) is not None:
             yield end
         if (added := embedding_rows.added_to(self._model)) is not None:
@@ -308,6 +315,15 @@ class FirstStepPipeline(Pipeline):
         if given.numel() != call.target.numel() or bool(given.any()) or bool(call.target.any()):
             return False
         return bool(labels.min() >= 0 and labels.max() < classes and (labels != labels[0]).any())
+
+    def _unpaired(self) -> UnpairedRows | None:
+        """Return the rows whose inputs were moved and whose targets were not, where the loss reads both."""
+        seen = self._seen
+        if seen.call is None or seen.batch is None or not seen.direct:
+            return None
+        inputs = [tensor for name, tensor in seen.inputs.items() if tensor._version == seen.versions[name]]
+        found = None if seen.items is None else unpaired_by_collator(seen.items, inputs, seen.call.target)
+        return unpaired_in_loop(seen.batch, inputs, seen.call.target) if found is None else found
 
     def _labels(self, inputs: Mapping[str, Array]) -> Array | None:
         """Return the target, in the shape of the inputs if the loss got it flattened."""

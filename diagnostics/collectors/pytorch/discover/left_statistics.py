@@ -64,7 +64,7 @@ class StatisticsLeft:
             if any(_equal(mine, start) for start in starts):
                 return
             if _is_closer(mine, now, starts):
-                counted = max(int(norm.num_batches_tracked) for norm in theirs.values())  # type: ignore[arg-type]
+                counted = max(int(norm.num_batches_tracked) for norm in theirs.values())
                 self._found[module] = watching, LeftStatistics(type(module).__name__, tuple(left), counted)
                 return
 
@@ -90,7 +90,7 @@ def _is_untouched(norm: _BatchNorm) -> bool:
 
 
 def _has_moved(norm: _BatchNorm) -> bool:
-    return int(norm.num_batches_tracked) >= LEAST and not _is_untouched(norm)  # type: ignore[arg-type]
+    return int(norm.num_batches_tracked) >= LEAST and not _is_untouched(norm)
 
 
 def _samples(model: nn.Module) -> tuple[Tensor, ...]:
@@ -112,7 +112,7 @@ def _is_closer(one: tuple[Tensor, ...], now: tuple[Tensor, ...], starts: list[tu
 
 
 def _same_shape(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape
+    return bool(one.shape == other.shape)
 
 
 def _distance(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> float:

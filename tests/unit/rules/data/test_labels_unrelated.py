@@ -9,6 +9,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import RepeatedRows, TargetHistory
+from diagnostics.facts.data import UnpairedRows
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import CutTargets, ShuffledApart, WrittenFacts
@@ -26,6 +27,20 @@ def course(loss):
 
 
 class TestFires:
+    def test_on_inputs_that_the_collator_moved_alone(self):
+        finding = RULE.from_order(UnpairedRows(rows=32, moved=31, apart=12, collated=True))
+        assert (finding.rule, finding.severity) == ("labels-unrelated", "error")
+        assert finding.message == (
+            "In the first batch, 31 of 32 rows of the inputs are not where their examples are: the collator puts "
+            "them into another order, as by their length, and the targets stay behind. 12 rows have the target of "
+            "another example."
+        )
+
+    def test_on_inputs_that_the_script_moved_alone(self):
+        finding = RULE.from_order(UnpairedRows(rows=32, moved=31, apart=12, collated=False))
+        assert "are: the script puts them, between loader and model, into another order" in finding.message
+        assert finding.fix == "x, y = x[order], y[order]  # one order for both"
+
     def test_on_targets_that_are_dealt_out_anew(self):
         finding = RULE.from_rows(DEALT)
         assert (finding.rule, finding.severity, finding.stage) == ("labels-unrelated", "error", "data")
