@@ -19,10 +19,13 @@ from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
 from .batch_source import BatchSource, RememberedLoader
-from .bootstrapped import bootstrapped_target
-from .bounded_scores import cosine_scores
 from .first_step_pipeline import FirstPass
-from .graph_shapes import (
+from .inner_calls import InnerCalls
+from .loss_arguments import flattened
+from .loss_calls import LossCall, LossCalls, node_number
+from .loss_graph.bootstrapped import bootstrapped_target
+from .loss_graph.bounded_scores import cosine_scores
+from .loss_graph.graph_shapes import (
     chosen_against_row,
     graph_nodes,
     overlap_of_raw_outputs,
@@ -30,10 +33,7 @@ from .graph_shapes import (
     stretched_operands,
     stretched_product,
 )
-from .inner_calls import InnerCalls
-from .loss_arguments import flattened
-from .loss_calls import LossCall, LossCalls, node_number
-from .own_functions import ignored_gradient
+from .loss_graph.own_functions import ignored_gradient
 
 MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on

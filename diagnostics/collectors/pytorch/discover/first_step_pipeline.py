@@ -44,10 +44,10 @@ from diagnostics.facts.loss import (
 )
 from diagnostics.facts.pipeline import BatchFacts, DivergenceTerm, Fact, LossFacts
 
-from .graph_shapes import difference_of
 from .leaves import leaf_facts
 from .loss_arguments import OtherCall, self_pairs, shares
 from .loss_calls import LossCall
+from .loss_graph.graph_shapes import difference_of
 from .row_order import unpaired_by_collator, unpaired_in_loop
 
 SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits

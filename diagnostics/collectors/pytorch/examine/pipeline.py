@@ -36,7 +36,11 @@ from diagnostics.collectors.pytorch.data import (
     sample_rows,
     to_device,
 )
-from diagnostics.collectors.pytorch.discover.graph_shapes import difference_of, graph_nodes, stretched_operands
+from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import (
+    difference_of,
+    graph_nodes,
+    stretched_operands,
+)
 from diagnostics.collectors.pytorch.losses import (
     class_axis,
     ignored_label,

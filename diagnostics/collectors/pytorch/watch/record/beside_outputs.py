@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from diagnostics.collectors.pytorch.discover.graph_shapes import MOST_NODES, graph_nodes
+from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import MOST_NODES, graph_nodes
 
 from .norms import Layers
 

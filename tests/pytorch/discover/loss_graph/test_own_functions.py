@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from diagnostics.collectors.pytorch.discover.graph_shapes import graph_nodes
-from diagnostics.collectors.pytorch.discover.own_functions import ignored_gradient
+from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import graph_nodes
+from diagnostics.collectors.pytorch.discover.loss_graph.own_functions import ignored_gradient
 from diagnostics.run.observer import ScriptObserver
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from diagnostics.collectors.pytorch.discover.graph_shapes import (
+from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import (
     chosen_against_row,
     difference_of,
     graph_nodes,

@@ -6,8 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from diagnostics.collectors.pytorch.discover.bounded_scores import cosine_scores
-from diagnostics.collectors.pytorch.discover.graph_shapes import graph_nodes
+from diagnostics.collectors.pytorch.discover.loss_graph.bounded_scores import cosine_scores
+from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import graph_nodes
 
 
 def found(scores_of, normalised=True):

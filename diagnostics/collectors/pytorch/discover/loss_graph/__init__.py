@@ -1,0 +1,1 @@
+"""What the graph of a loss shows of how it was computed."""
