@@ -189,6 +189,23 @@ class UntrainedEvaluation:
 
 
 @dataclass(frozen=True)
+class IdleLoads:
+    """Loads of a module's own weights into itself, where another instance of its class is trained.
+
+    Attributes:
+        name: the class.
+        times: that it was loaded so; it was never loaded in another way.
+        where: the latest of these calls.
+    """
+
+    described: ClassVar[str] = "loads of weights into a module that is not trained"
+
+    name: str
+    times: int
+    where: Where | None
+
+
+@dataclass(frozen=True)
 class LeftStatistics:
     """An instance with the weights of the trained one, or their average, and without its running statistics.
 
@@ -203,6 +220,10 @@ class LeftStatistics:
     name: str
     layers: tuple[str, ...]
     batches: int
+
+
+OfOtherInstance = UntrainedEvaluation | LeftStatistics | IdleLoads
+"""What is known of modules that have the class of a trained one, and are not trained."""
 
 
 @dataclass(frozen=True)

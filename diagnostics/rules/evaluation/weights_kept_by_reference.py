@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.calls import RestoredWeights, RestoreFacts
+from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import count_of
 
@@ -18,7 +18,8 @@ class WeightsKeptByReference(Rule):
     In a watched run: notes when `state_dict()` gave the weights of the model, and checks at each
     `load_state_dict()` whether what is loaded still shares its memory with the model, and how many steps were made
     in between. Reads the script for a loop that trains a model and keeps the best one as a second name,
-    `best_model = model`, or its weights in a list or dict without copies.
+    `best_model = model`, or its weights in a list or dict without copies. It also notes a module that is loaded
+    with its own weights, while another instance of the same layers is trained.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
@@ -44,7 +45,8 @@ class WeightsKeptByReference(Rule):
     ## Thresholds
     One load of the model's own weights, at least one step after they were taken; or in the same step, if weights
     taken before were held for some steps. Where another model loads them, they must have been taken at two
-    different steps at least: who takes them once may want the latest ones. In the source, the second name is
+    different steps at least: who takes them once may want the latest ones. A module that is not trained must be
+    loaded with its own weights twice, and never with others. In the source, the second name is
     assigned under a condition in a loop that trains and makes no new model, does not end there, and is read
     afterwards.
 
@@ -87,6 +89,18 @@ class WeightsKeptByReference(Rule):
             evidence=evidence,
             where=first.where,
             step=max(0, first.used_after - 1),
+        )
+
+    @check
+    def from_idle(self, idle: IdleLoads) -> Finding:
+        """Report a module that is loaded with its own weights, and never with those of the trained one."""
+        return self.found(
+            f"`load_state_dict` was called {idle.times:,} times on a {idle.name} with what its own `state_dict()` "
+            "gives, which changes nothing. Another instance of the same layers is trained, and this one, such as "
+            "a target network, still has the weights that it had before.",
+            fix="target.load_state_dict(policy.state_dict())  # of the trained one",
+            evidence={"model": idle.name, "times": idle.times},
+            where=idle.where,
         )
 
     @check

@@ -15,6 +15,7 @@ LEAST = 20  # batches that the trained model's statistics have seen
 MOST_LOOKS = 16  # at one instance: each reads from the device
 SAMPLE = 64  # numbers of a weight
 STARTS = 4  # of trainings of one class
+CLASSES = 16
 
 
 class StatisticsLeft:
@@ -35,6 +36,8 @@ class StatisticsLeft:
             starts = self._starts.setdefault(type(model), [])
             del starts[STARTS - 1 :]
             starts.append(_samples(model))
+            while len(self._starts) > CLASSES:
+                del self._starts[next(iter(self._starts))]
 
     def wants(self, module: nn.Module) -> bool:
         """Whether to look at a module that is evaluated."""

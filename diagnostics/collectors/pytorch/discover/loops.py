@@ -26,7 +26,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
-from diagnostics.facts.calls import LeftStatistics, RemadeOptimizer, RestoreFacts, UntrainedEvaluation
+from diagnostics.facts.calls import OfOtherInstance, RemadeOptimizer, RestoreFacts
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
@@ -53,7 +53,7 @@ class Watching(Protocol):
 
 
 W = TypeVar("W", bound=Watching)
-Later = Fact | RestoreFacts | RemadeOptimizer | UntrainedEvaluation | LeftStatistics
+Later = Fact | RestoreFacts | RemadeOptimizer | OfOtherInstance
 """What is known only when a training goes on, or is over."""
 
 
@@ -152,7 +152,7 @@ class LoopFinder(Generic[W]):
 
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""
-        for watched, fact in self._safely(self._others.facts) or ():
+        for watched, fact in self._safely(self._others.facts, list(self._watched_by)) or ():
             self._compare(watched, (fact,))
         self._patches.undo()
         while self._handles:

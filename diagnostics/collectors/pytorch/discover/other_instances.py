@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.pytorch.watch.record.calls.script_line import script_line
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
-from diagnostics.facts.calls import LeftStatistics, UntrainedEvaluation
+from diagnostics.facts.calls import IdleLoads, OfOtherInstance, UntrainedEvaluation
 
 from .left_statistics import StatisticsLeft
 
@@ -19,6 +21,7 @@ CLASSES = 16  # whose latest trainings are remembered
 FEWEST = 64  # weights: of fewer, two draws may be alike by chance
 MOST = 4096  # of a matrix
 UNRELATED = 5.0  # standard deviations of the correlation of two independent draws
+IDLE = 2  # loads of a module's own weights: one may be a test that they fit
 BOUND = 0.95  # of PyTorch's bound, that the largest weight of a layer as it was initialised reaches
 Shapes = dict[str, tuple[int, ...]]
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -37,6 +40,8 @@ class OtherInstances:
         self._restored: IdentityMap[nn.Module, None] = IdentityMap()
         self._fresh: IdentityMap[nn.Module, bool] = IdentityMap()
         self._rows: dict[type[nn.Module], int] = {}  # that others were given since the latest step
+        # By module: how it was loaded with its own weights; None once it was loaded with others.
+        self._idle: IdentityMap[nn.Module, IdleLoads | None] = IdentityMap()
         self._left = StatisticsLeft()
         self._used: set[type[nn.Module]] = set()  # evaluated as trained, or loaded, since the latest step
 
@@ -54,12 +59,22 @@ class OtherInstances:
             self._rows.clear()
             self._used.clear()
 
-    def restored(self, holder: Any, *_arguments: Any, **_options: Any) -> None:
+    def restored(self, holder: Any, state: Any = None, *_arguments: Any, **options: Any) -> None:
         """Record a module that loads weights; with it, the modules that hold it are unknown, too."""
         if isinstance(holder, nn.Module):
             self._restored.update((module, None) for module in holder.modules())
             self._fresh.clear()
             self._used.add(type(holder))
+            self._note_idle(holder, options.get("state_dict", state))
+
+    def _note_idle(self, holder: nn.Module, state: Any) -> None:
+        before = self._idle.get(holder)
+        own = _memory(holder.parameters())
+        if not own or not isinstance(state, Mapping) or not own <= _memory(state.values()):
+            self._idle[holder] = None
+        elif before is not None or holder not in self._idle:
+            times = 1 if before is None else before.times + 1
+            self._idle[holder] = IdleLoads(type(holder).__name__, times, script_line())
 
     def wants(self, module: nn.Module) -> bool:
         """Whether a pass is to be recorded: it is one of an evaluation, of a class that was trained."""
@@ -93,16 +108,28 @@ class OtherInstances:
         else:
             self._used.add(kind)
 
-    def facts(self) -> list[tuple[Any, UntrainedEvaluation | LeftStatistics]]:
-        """Return what was found, each with what watches the loop of that class."""
+    def facts(self, trained: list[nn.Module]) -> list[tuple[Any, OfOtherInstance]]:
+        """Return what was found, each with what watches the loop of that class; `trained`: the models of loops."""
         return [
             *self._left.facts(),
+            *(
+                (self._trained[type(module)][0], idle)
+                for module, idle in self._idle.items()
+                if idle is not None and idle.times >= IDLE and self._is_twin(module, trained)
+            ),
             *(
                 (self._trained[kind][0], UntrainedEvaluation(kind.__name__, rows))
                 for kind, rows in self._rows.items()
                 if rows >= ROWS and kind in self._trained and kind not in self._used
             ),
         ]
+
+    def _is_twin(self, module: nn.Module, trained: list[nn.Module]) -> bool:
+        """Whether a module is not trained, and another of the same layers is."""
+        parameters = {id(parameter) for model in trained for parameter in model.parameters()}
+        if type(module) not in self._trained or any(id(one) in parameters for one in module.parameters()):
+            return False
+        return _shapes(module) == self._trained[type(module)][1]
 
     def _is_fresh(self, module: nn.Module, trained: list[nn.Module]) -> bool:
         """Whether nothing in a module comes from a training: it loaded no weights, and they are like none."""
@@ -122,6 +149,12 @@ def _shapes(model: nn.Module) -> Shapes:
     """Return the shapes of the parameters; of one that is lazy, and has none yet, an empty one."""
     lazy = nn.parameter.UninitializedParameter
     return {name: () if isinstance(p, lazy) else tuple(p.shape) for name, p in model.named_parameters()}
+
+
+def _memory(values: Iterable[Any]) -> set[int]:
+    """Return where the numbers of tensors lie."""
+    plain = [value for value in values if type(value) in (Tensor, nn.Parameter) and not value.is_meta]
+    return {value.data_ptr() for value in plain if value.numel()}
 
 
 def _are_unrelated(one: nn.Module, other: nn.Module) -> bool:

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.calls import RestoredWeights, RestoreFacts
+from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import KeptModel, WrittenFacts
 from diagnostics.rules.evaluation.weights_kept_by_reference import WeightsKeptByReference
@@ -16,6 +16,16 @@ def restored(taken=96, used=480, by_itself=True, times=3):
 
 
 class TestFires:
+    def test_on_a_target_network_that_is_loaded_with_its_own_weights(self):
+        finding = RULE.from_idle(IdleLoads("QNetwork", 12, Where("train.py", 28, "learn")))
+        assert (finding.rule, finding.severity) == ("weights-kept-by-reference", "warning")
+        assert finding.message == (
+            "`load_state_dict` was called 12 times on a QNetwork with what its own `state_dict()` gives, which "
+            "changes nothing. Another instance of the same layers is trained, and this one, such as a target "
+            "network, still has the weights that it had before."
+        )
+        assert finding.fix == "target.load_state_dict(policy.state_dict())  # of the trained one"
+
     def test_on_weights_loaded_into_their_own_model(self):
         finding = judge(RULE.from_restores, restored())
         assert (finding.rule, finding.severity, finding.step) == ("weights-kept-by-reference", "warning", 479)
