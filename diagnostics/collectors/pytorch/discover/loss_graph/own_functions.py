@@ -43,9 +43,9 @@ def _unread(code: CodeType) -> tuple[str, ...]:
     names = {*code.co_names, *code.co_freevars}
     if not given or set(given) & set(code.co_cellvars) or names & (STOPS | READS_ALL):
         return ()
-    read: set[str] = set()
+    found: set[str] = set()
     for instruction in dis.get_instructions(code):
-        if instruction.opname.startswith(READS):
+        if any(read in instruction.opname for read in READS):  # Python 3.13 has STORE_FAST_LOAD_FAST, too
             value = instruction.argval
-            read.update(value if isinstance(value, tuple) else (value,))
-    return tuple(given) if context in read and not read & set(given) else ()
+            found.update(value if isinstance(value, tuple) else (value,))
+    return tuple(given) if context in found and not found & set(given) else ()
