@@ -179,13 +179,16 @@ class UntrainedEvaluation:
 
     Attributes:
         name: the class.
-        rows: that it was given after the last step of the training; the trained instance got none.
+        rows: that it was given after the last step of the training, None where they were not counted; the trained
+            instance got none.
+        load: what would load its weights.
     """
 
     described: ClassVar[str] = "an evaluation after the training"
 
     name: str
-    rows: int
+    rows: int | None
+    load: str = "model.load_state_dict(torch.load(path))"
 
 
 @dataclass(frozen=True)

@@ -184,6 +184,8 @@ class ScriptObserver:
         self._calls.observe(module.TensorFlowTrainer, "fit", self._fits)
         self._patches.around(module.TensorFlowTrainer, "train_on_batch", self._keras_loops.handed.around)
         self._trainings.guard.attempt(self._fits.find_evaluations, module.TensorFlowTrainer, self._patches)
+        if self._fits.instances is not None:
+            self._keras_loops.compare(self._fits.instances)
 
     def _with_keras_on_torch(self, module: ModuleType) -> None:
         self._calls.observe(module.TorchTrainer, "fit", self._fits)

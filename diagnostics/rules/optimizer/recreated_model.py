@@ -16,8 +16,8 @@ class RecreatedModel(Rule):
     Reads the source of the script: a loop whose variable counts epochs, and in whose body a model is made, or its
     weights are drawn again by `apply(init_weights)` or `reset_parameters()`, and which then trains it: with `fit`
     or `train_on_batch`, with a backward pass, or in a function whose name begins with train or fit. Looks, of
-    PyTorch, for a model that is evaluated after the last step of a training, is not the trained one but another
-    instance of its class, and has weights that no training has touched.
+    PyTorch and of Keras on TensorFlow, for a model that is evaluated after the last step of a training, is not the
+    trained one but another instance of its class, and has weights that no training has touched.
 
     ## Why it is bad
     A new model begins with random weights. What the epochs before have learned is thrown away, and at the end
@@ -43,8 +43,9 @@ class RecreatedModel(Rule):
 
     An instance that is evaluated has loaded no weights. They are unrelated to those of the trained one
     (correlation below five standard deviations of that of two draws) or, if that is gone, as PyTorch initialises
-    them. It gets 8 rows or more. The trained one is not evaluated after its last step: an untrained one beside it
-    may be a baseline.
+    them; in Keras they were never assigned, every bias is 0, and the kernels fill the interval from which Keras
+    draws them. It gets 8 rows or more (PyTorch). The trained one is not evaluated after its last step: an
+    untrained one beside it may be a baseline.
 
     ## Known problems
     The model is recognised by the call that makes it: `Sequential`, `Model`, `clone_model`, a class of the script
@@ -82,7 +83,7 @@ class RecreatedModel(Rule):
             "another instance: its weights are random, as when it was made, and the trained one is not evaluated.",
             fix=(
                 "evaluate the trained model: pass it on, and make no second one",
-                "load its weights first: model.load_state_dict(torch.load(path))",
+                f"load its weights first: {evaluated.load}",
             ),
             evidence={"model": evaluated.name, "rows": evaluated.rows},
         )

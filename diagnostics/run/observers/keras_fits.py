@@ -19,6 +19,7 @@ from .training import Training, Trainings, not_examined
 if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
+    from diagnostics.collectors.keras.discover.other_instances import OtherInstances
     from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
     from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
     from diagnostics.collectors.shared.pipeline import Pipeline
@@ -40,12 +41,15 @@ class FitObserver:
     def __init__(self, trainings: Trainings, difference: Callable[[], TracedDifference | None]) -> None:
         self._trainings, self._difference = trainings, difference
         self._evaluations: Evaluations | None = None
+        self.instances: OtherInstances | None = None  # once Keras on TensorFlow is there
 
     def find_evaluations(self, trainer: type, patches: Patches) -> None:
         """Observe `evaluate` and `predict` of a class, too."""
         from diagnostics.collectors.keras.discover.evaluations import Evaluations
+        from diagnostics.collectors.keras.discover.other_instances import OtherInstances
 
         self._evaluations = Evaluations(trainer, patches, self._trainings.guard)
+        self.instances = OtherInstances(trainer, patches, self._trainings.guard)
 
     def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
         """Return the pipeline of a `fit` whose data can be read without side effects; None for any other."""
@@ -88,6 +92,7 @@ class FitObserver:
 
         def end() -> None:
             compared()
+            self._trainings.guard.attempt(self._add_trained, training, arguments[0])
             self._trainings.guard.attempt(_keep_drawn, training, callback)
             self._trainings.guard.attempt(self._add_difference, training, arguments[0])
             self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
@@ -112,6 +117,11 @@ class FitObserver:
         training.plain_loss = getattr(pipeline, "plain_loss", None)
         if not training.awaits_batch:
             self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
+
+    def _add_trained(self, training: Training, model: Any) -> None:
+        """Record the model, of which another instance may be evaluated."""
+        if self.instances is not None:
+            self.instances.trained(model.trainable_variables, model, training)
 
     def _add_difference(self, training: Training, model: Any) -> None:
         """Add what the loss subtracts in a step of the user's own; the losses of others are recomputed."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from diagnostics.facts.calls import FrozenCalls
+from diagnostics.facts.calls import FrozenCalls, UntrainedEvaluation
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_tape
 
@@ -16,6 +16,7 @@ from .handed_batches import HandedBatches
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
+    from diagnostics.collectors.keras.discover.other_instances import OtherInstances
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
@@ -28,11 +29,12 @@ class _TapeWatch:
 
     loop: TapeLoopWatcher
     alone: Callable[[], bool]  # whether no other optimizer steps, to which the tapes may belong
+    evaluated: UntrainedEvaluation | None = None
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
-        facts = (self.loop.difference, self.loop.tapes.facts() if self.alone() else None)
+        facts = (self.loop.difference, self.loop.tapes.facts() if self.alone() else None, self.evaluated)
         return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
 
@@ -77,6 +79,7 @@ class KerasLoopObserver:
         self._trainings, self._at_close = trainings, at_close
         self.handed = HandedBatches(trainings, fitted)
         self._finder: TapeLoopFinder | None = None
+        self._instances: OtherInstances | None = None
 
     def find(self) -> None:
         """Observe from now on: Keras on TensorFlow is there."""
@@ -87,6 +90,11 @@ class KerasLoopObserver:
         self._at_close.callback(self._trainings.guard.attempt, self._add_unapplied, self._finder.unapplied)
         self._at_close.callback(self._trainings.guard.attempt, self._add_frozen)
         self._at_close.callback(self._trainings.guard.attempt, self.handed.keep_rows)
+
+    def compare(self, instances: OtherInstances) -> None:
+        """Compare the models that are evaluated with those that are trained."""
+        self._instances = instances
+        self._at_close.callback(self._trainings.guard.attempt, self._add_evaluated, instances)
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""
@@ -119,3 +127,12 @@ class KerasLoopObserver:
     def _watch(self, loop: TapeLoopWatcher) -> None:
         training = self._trainings.begin(Training(watching=_TapeWatch(loop, self._is_alone)))
         self.handed.began(loop.optimizer, training)
+        if self._instances is not None:
+            self._instances.trained(loop.variables, loop.optimizer, training)
+
+    def _add_evaluated(self, instances: OtherInstances) -> None:
+        for training, evaluated in instances.facts():
+            if isinstance(training.watching, _TapeWatch):
+                training.watching.evaluated = evaluated
+            else:
+                training.extend((evaluated,))

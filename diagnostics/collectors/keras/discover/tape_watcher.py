@@ -32,6 +32,7 @@ class TapeLoopWatcher:
     Attributes:
         name: what a report calls it.
         optimizer: the one that is watched.
+        variables: of its first step.
         eager: whether each step is seen, or only that a `tf.function` has made some.
         steps: of the optimizer so far.
         faults: always empty: the finder takes the faults.
@@ -55,7 +56,7 @@ class TapeLoopWatcher:
         self.tapes = UnaskedCount()
         if not eager:
             self.uncovered["gradients"] = _HIDDEN
-        self.optimizer, self._every = optimizer, every
+        self.optimizer, self.variables, self._every = optimizer, variables, every
         self.name = f"a loop with Keras' {type(optimizer).__name__}"
         self._weights = Weights(variables)
         if not self._weights.small:

@@ -1,0 +1,204 @@
+"""Finds an evaluation of a Keras model that was never trained, while one of the same layers was."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras.src.backend.common.variables import Variable
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.facts.calls import UntrainedEvaluation
+
+FEWEST = 64  # weights of a layer: the largest of fewer may be far below the bound by chance
+BOUND = 0.95  # of the bound from which Keras draws the weights of a layer, that the largest of them reaches
+LOADS = "model.load_weights(path)"
+METHODS = ("evaluate", "predict", "predict_on_batch", "test_on_batch")
+LAYERS = ("Dense", "Conv1D", "Conv2D", "Conv3D")  # of Keras, which may be only half imported when this is
+
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]  # name and shape of each trainable variable
+
+
+@dataclass
+class _Trained:
+    """The latest training of models with the same variables.
+
+    Attributes:
+        training: what `facts` names it by.
+        optimizer: returns the one that trains; None if it is gone.
+        steps: that it had made when a pass was last seen.
+    """
+
+    training: Any
+    optimizer: Callable[[], Any]
+    steps: int
+
+
+class OtherInstances:
+    """Records the evaluations of models whose variables are shaped as those of a trained one, and not trained.
+
+    Only after the last step of a training: before it, and during it, an untrained model may be a baseline.
+    """
+
+    def __init__(self, trainer: type, patches: Patches, guard: FaultGuard) -> None:
+        """Start listening, until the patches are undone.
+
+        Args:
+            trainer: the class of Keras with `evaluate` and `predict`.
+            patches: they are added here.
+            guard: runs the work.
+        """
+        self._guard, self._patches = guard, patches
+        self._trained: dict[Shapes, _Trained] = {}
+        self._of: IdentityMap[Any, frozenset[Shapes]] = IdentityMap()  # by variable that trainings have changed
+        self._models: IdentityMap[Any, frozenset[Shapes]] = IdentityMap()  # that hold such variables
+        self._assigned: IdentityMap[Any, None] = IdentityMap()
+        self._counted: IdentityMap[Any, Shapes] = IdentityMap()  # by variable of an untrained one
+        self._evaluated: dict[Shapes, str] = {}  # untrained ones since the latest step: the class
+        self._used: set[Shapes] = set()  # evaluated as trained, or loaded, since the latest step
+        for method in METHODS:
+            patches.after(trainer, method, partial(guard.attempt, self._called))  # which may have made the weights
+        patches.before(Variable, "assign", partial(guard.attempt, self._assigns))
+
+    def trained(self, variables: Sequence[Any], owner: Any, training: Any) -> None:
+        """Record what is trained.
+
+        Args:
+            variables: trainable ones of Keras.
+            owner: the optimizer, or the model that has it.
+            training: what `facts` names it by.
+        """
+        shapes = _shapes(variables)
+        if not shapes:
+            return
+        if not self._trained:
+            self._patches.around(keras.Model, "__call__", self._around_call)
+        held = weakref.ref(owner)
+
+        def optimizer() -> Any:
+            return getattr(held(), "optimizer", held())
+
+        self._trained[shapes] = _Trained(training, optimizer, _steps(optimizer()))
+        for variable in variables:
+            self._of[variable] = self._of.get(variable, frozenset()) | {shapes}
+        self._models = IdentityMap()
+        self._forget()
+
+    def facts(self) -> list[tuple[Any, UntrainedEvaluation]]:
+        """Return what was found, each with its training."""
+        self._look_for_steps()
+        return [
+            (self._trained[shapes].training, UntrainedEvaluation(name, None, LOADS))
+            for shapes, name in self._evaluated.items()
+            if shapes not in self._used
+        ]
+
+    def _around_call(self, _original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a `Model.__call__`, which `Model` inherits, and of which the base class may be patched later."""
+        instances = self
+
+        def call(model: Any, *arguments: Any, **options: Any) -> Any:
+            outputs = super(keras.Model, model).__call__(*arguments, **options)  # type: ignore[misc]
+            if instances._trained and tf.executing_eagerly() and not is_own_run():
+                instances._guard.attempt(instances._passes_eagerly, model, outputs)
+            return outputs
+
+        return call
+
+    def _passes_eagerly(self, model: Any, outputs: Any) -> None:
+        if not any(isinstance(part, keras.KerasTensor) for part in keras.tree.flatten(outputs)):
+            self._called(model)
+
+    def _called(self, model: Any, *_arguments: Any, **_options: Any) -> None:
+        """Take a model that was evaluated."""
+        if not self._trained or not model.built or is_own_run():
+            return
+        self._look_for_steps()
+        trained = self._models.get(model)
+        if trained is None:
+            trained = frozenset[Shapes]().union(*(self._of.get(variable, ()) for variable in model.variables))
+        if trained:
+            self._models[model] = trained  # for the next call: an agent's model is called once a step
+            self._used |= trained
+            return
+        variables = model.trainable_variables
+        shapes = _shapes(variables)
+        if shapes not in self._trained or shapes in self._used:
+            return
+        if any(variable in self._assigned for variable in variables) or not _is_as_initialised(model):
+            self._used.add(shapes)
+            return
+        self._counted.update((variable, shapes) for variable in variables)
+        self._evaluated[shapes] = type(model).__name__
+
+    def _assigns(self, variable: Any, *_arguments: Any, **_options: Any) -> None:
+        """Record a variable that is loaded or set; a pass before it may have been made to build the model."""
+        if is_own_run():
+            return
+        self._assigned[variable] = None
+        shapes = self._counted.get(variable)
+        if shapes is not None:
+            self._used.add(shapes)
+
+    def _look_for_steps(self) -> None:
+        """Begin anew where a training went on."""
+        went_on = False
+        for one in self._trained.values():
+            steps = _steps(one.optimizer())
+            went_on |= steps not in (one.steps, -1)
+            one.steps = one.steps if steps == -1 else steps
+        if went_on:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._evaluated.clear()
+        self._used.clear()
+
+
+def _shapes(variables: Sequence[Any]) -> Shapes:
+    return tuple((variable.name, tuple(variable.shape)) for variable in variables)
+
+
+def _steps(optimizer: Any) -> int:
+    """Return how many steps an optimizer has made; -1 if that is not known."""
+    made = getattr(optimizer, "iterations", None)
+    try:
+        return -1 if made is None else int(made.numpy())
+    except NotImplementedError:  # it is being made within a function that is traced: there is no value yet
+        return -1
+
+
+def _is_as_initialised(model: Any) -> bool:
+    """Whether the weights fill the interval from which Keras draws them, and every bias is 0."""
+    kinds = tuple(getattr(keras.layers, name) for name in LAYERS)
+    layers = [layer for layer in model._flatten_layers() if isinstance(layer, kinds) and layer.trainable]
+    biases = [layer.bias for layer in layers if layer.use_bias and _is(layer, "bias", keras.initializers.Zeros)]
+    drawn = [layer.kernel for layer in layers if _is(layer, "kernel", keras.initializers.GlorotUniform)]
+    drawn = [kernel for kernel in drawn if int(np.prod(kernel.shape)) >= FEWEST]
+    return bool(biases and drawn) and not any(map(_is_any, biases)) and all(map(_is_within_bound, drawn))
+
+
+def _is(layer: Any, part: str, kind: type) -> bool:
+    return type(getattr(layer, f"{part}_initializer", None)) is kind
+
+
+def _is_any(bias: Any) -> bool:
+    return bool(np.any(bias.numpy()))
+
+
+def _is_within_bound(kernel: Any) -> bool:
+    """Whether a matrix is one that `GlorotUniform` draws."""
+    from keras.src.initializers.random_initializers import compute_fans
+
+    bound = math.sqrt(6 / sum(compute_fans(kernel.shape)))
+    return BOUND <= float(np.max(np.abs(kernel.numpy()))) / bound <= 1 + 1e-5
