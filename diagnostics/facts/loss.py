@@ -22,6 +22,8 @@ class LeafFacts:
         num_trained: scalars that the loss depends on and that an optimizer holds.
         vanished: scalars, in matrices, by class name of layers that the model makes within its forward pass and
             that exist no more when it is over.
+        untracked: scalars by path of variables that a layer of Keras keeps where Keras does not find them, and
+            that are as they were before the training.
     """
 
     described: ClassVar[str] = "the parameters that the loss depends on"
@@ -31,6 +33,7 @@ class LeafFacts:
     num_trained: int
     vanished: Mapping[str, int] = field(default_factory=dict)
     heads: Mapping[str, int] = field(default_factory=dict)
+    untracked: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

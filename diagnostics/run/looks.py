@@ -99,6 +99,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
     from diagnostics.collectors.keras.dependence.kept_batch import keep_batch, size_of
+    from diagnostics.collectors.keras.dependence.untracked_variables import values_of_untracked
 
     batch = getattr(pipeline, "batch_parts", None)
     kept = None if batch is None else keep_batch(*batch)
@@ -107,6 +108,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
     # What the look needs of the pipeline, and not itself: it holds the model, and a script may free each of many.
     outputs, rows_at_once = getattr(pipeline, "outputs_kept", None), getattr(pipeline, "rows_at_once", None)
     held = weakref.ref(model) if size_of(pipeline.model) > LARGEST_HELD else lambda: model
+    before = values_of_untracked(model)
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         from diagnostics.collectors.keras.dependence.kept_batch import objection
@@ -115,6 +117,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         from diagnostics.collectors.keras.dependence.single_rows import blind_to_rows
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
         from diagnostics.collectors.keras.dependence.turned_arguments import turned_arguments
+        from diagnostics.collectors.keras.dependence.untracked_variables import untracked_variables
         from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
         from diagnostics.collectors.keras.examine.final_answers import final_answers
         from diagnostics.collectors.keras.examine.forgotten_layers import forgotten_layers
@@ -133,7 +136,7 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             answers = None if outputs is None else final_answers(model, outputs, deadline)
             modes = never_in_training(model, model.optimizer)
             still = still_statistics(model, model.optimizer)
-            made = vanishing_layers(subject)
+            made = vanishing_layers(subject) or untracked_variables(subject, before)
             held_by = None if made is None else optimizer_facts(model)
             blind = blind_to_rows(subject, rows_at_once)
             unused = forgotten_layers(model)

@@ -23,8 +23,9 @@ class OptimizerMissesParameters(MessageRule):
     Compares the tensors that the optimizer holds with the model's parameters that require a gradient. In a
     script that runs under `diagnose run`, compares what all optimizers hold with the parameters that the first
     loss depends on, also those that the model does not register or makes again in its forward pass, and those of
-    another model that feeds it, or of a head or a loss that takes its output. At the end of a watched run it looks
-    for parameters that were frozen at the start and get gradients since.
+    another model that feeds it, or of a head or a loss that takes its output. Of Keras, looks for layers that a
+    call makes anew, and for a `tf.Variable` among the attributes of a layer, which Keras 3 does not track. At the
+    end of a watched run it looks for parameters that were frozen at the start and get gradients since.
 
     ## Why it is bad
     An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
@@ -142,7 +143,13 @@ class OptimizerMissesParameters(MessageRule):
     @check
     def from_leaves(self, leaves: LeafFacts, optimizer: OptimizerFacts) -> Finding | None:
         """Look for parameters that the loss depends on and that nobody trains."""
-        lost = {**leaves.unregistered, **leaves.vanished, **leaves.other_models, **leaves.heads}
+        lost = {
+            **leaves.unregistered,
+            **leaves.vanished,
+            **leaves.other_models,
+            **leaves.heads,
+            **leaves.untracked,
+        }
         scalars = sum(lost.values())
         if not lost or scalars < WORTH_A_WARNING * (scalars + leaves.num_trained):
             return None
@@ -164,6 +171,20 @@ class OptimizerMissesParameters(MessageRule):
                     "if they should stay frozen: parameter.requires_grad_(False)",
                 ),
                 evidence=evidence,
+                severity="warning",
+            )
+        if leaves.untracked:
+            count = len(leaves.untracked)
+            return self.found(
+                f"The answers depend on {count_of(count, 'variable')} of TensorFlow that the layers keep as "
+                f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks variables of its own alone, "
+                f"so `trainable_variables` does not have {'it' if count == 1 else 'them'}: {100 * share:.3g} % of "
+                f"all scalars, which the training has left as they were, and which no file of weights holds.",
+                fix=(
+                    "self.w = self.add_weight(shape=(inputs, units))  # in build; no tf.Variable",
+                    "if it should stay frozen: tf.Variable(..., trainable=False)",
+                ),
+                evidence=evidence | {"untracked": dict(leaves.untracked)},
                 severity="warning",
             )
         if leaves.vanished:

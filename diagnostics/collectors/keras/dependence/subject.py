@@ -92,6 +92,20 @@ class KerasSubject:
             OutOfTime: the deadline is over.
             Unclear: no tensor of floating point was returned.
         """
+        given = self.outputs(inputs, training=training, values=values)
+        arrays = [np.asarray(tf.cast(part, tf.float32)) for part in given]
+        if not arrays or not arrays[0].ndim:
+            raise Unclear("the model returns no tensor of floating point with an axis")
+        return Answer(arrays[0], arrays[1:])
+
+    def outputs(
+        self, inputs: Inputs, *, training: bool = False, values: list[Any] | None = None
+    ) -> list[tf.Tensor]:
+        """Run the model as `ask` does, and return its tensors of floating point, which a tape may follow.
+
+        Raises:
+            OutOfTime: the deadline is over.
+        """
         if time.monotonic() > self._deadline:
             raise OutOfTime
         x = keras.tree.pack_sequence_as(self._structure, [tf.convert_to_tensor(v) for v in inputs.values()])
@@ -99,11 +113,7 @@ class KerasSubject:
         with keras.StatelessScope(state_mapping=pairs, collect_losses=True) as scope:
             outputs = self.model(x, training=training) if self._takes_training else self.model(x)
         self.adds_losses = self.adds_losses or bool(scope.losses)
-        given = [part for part in keras.tree.flatten(outputs) if tf.is_tensor(part) and part.dtype.is_floating]
-        arrays = [np.asarray(tf.cast(part, tf.float32)) for part in given]
-        if not arrays or not arrays[0].ndim:
-            raise Unclear("the model returns no tensor of floating point with an axis")
-        return Answer(arrays[0], arrays[1:])
+        return [part for part in keras.tree.flatten(outputs) if tf.is_tensor(part) and part.dtype.is_floating]
 
 
 def _names(model: keras.Model, kept: KeptBatch) -> list[str] | None:

@@ -98,9 +98,11 @@ def test_not_applicable_to_a_model_that_is_frozen():
         judge({}, held=0, foreign=4)
 
 
-def judge_leaves(unregistered=None, other_models=None, trained=900, vanished=None, heads=None):
+def judge_leaves(unregistered=None, other_models=None, trained=900, vanished=None, heads=None, untracked=None):
     optimizer = OptimizerFacts("Adam", (1e-3,), {}, 2, 0)
-    leaves = LeafFacts(unregistered or {}, other_models or {}, trained, vanished or {}, heads or {})
+    leaves = LeafFacts(
+        unregistered or {}, other_models or {}, trained, vanished or {}, heads or {}, untracked or {}
+    )
     return OptimizerMissesParameters().from_leaves(leaves, optimizer)
 
 
@@ -145,6 +147,17 @@ class TestLeaves:
         )
         assert finding.fix == "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward"
         assert finding.evidence["vanished"] == {"Linear": 100}
+
+    def test_a_variable_that_keras_does_not_track_is_a_warning(self):
+        finding = judge_leaves(untracked={"linear/w": 90, "linear/b": 10})
+        assert finding.severity == "warning"
+        assert finding.message == (
+            "The answers depend on 2 variables of TensorFlow that the layers keep as attributes: linear/* (2 "
+            "parameters). Keras 3 tracks variables of its own alone, so `trainable_variables` does not have them: "
+            "10 % of all scalars, which the training has left as they were, and which no file of weights holds."
+        )
+        assert finding.fix.startswith("self.w = self.add_weight(")
+        assert finding.evidence["untracked"] == {"linear/w": 90, "linear/b": 10}
 
     def test_a_few_scalars_are_nothing(self):
         assert judge_leaves(vanished={"Linear": 8}) is None
