@@ -92,6 +92,23 @@ class UnaskedTapes:
 
 
 @dataclass(frozen=True)
+class UnreadLosses:
+    """Losses of the layers of a Keras model that no step of the user's own has read.
+
+    Attributes:
+        step: whose: ``train_step`` of the model, or a ``loop`` of the script.
+        penalized: paths of layers with a regularizer.
+        added: names of layers that call ``add_loss``, also by an activity regularizer.
+    """
+
+    described: ClassVar[str] = "losses of the layers that no step has read"
+
+    step: str
+    penalized: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class EmptyFit:
     """A `fit` of Keras that makes no step, as its first epoch is beyond its last.
 

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.engine.finding import SEVERITIES, Severity
 from diagnostics.report.report import Report, StageResult
@@ -78,13 +79,14 @@ class ScriptObserver:
             first_batches=first_batches,
             replicas=self.replicas,
         )
+        self._losses = LayerLosses(self._trainings.guard)
         self._keras_loops = KerasLoopObserver(
-            self._trainings, self._at_close, lambda m: self._calls.has_trained(m)
+            self._trainings, self._at_close, lambda m: self._calls.has_trained(m), self._losses
         )
         suspended = self._loops.suspended, self._keras_loops.suspended
         self._calls = TrainCalls(self._trainings, self._patches, suspended)
         self._trainers = TrainerObserver(self._trainings)
-        self._fits = FitObserver(self._trainings, self._keras_loops.difference)
+        self._fits = FitObserver(self._trainings, self._keras_loops.difference, self._losses)
         self._metrics = MetricObserver(self._trainings, self._patches, self._at_close)
         for module, then in (
             ("torch", self._with_torch),
@@ -92,6 +94,7 @@ class ScriptObserver:
             ("fastai.callback.schedule", partial(self._trainings.guard.attempt, self._loops.with_rate_search)),
             ("transformers.trainer", self._with_transformers),
             ("transformers.modeling_utils", partial(self._trainings.guard.attempt, self._with_models)),
+            ("keras.src.layers.layer", partial(self._trainings.guard.attempt, self._with_layers)),
             ("keras.src.backend.tensorflow.trainer", self._with_keras),
             ("keras.src.backend.torch.trainer", self._with_keras_on_torch),
             ("keras.src.backend.jax.trainer", self._with_keras_on_jax),
@@ -179,10 +182,16 @@ class ScriptObserver:
         observed = embedding_rows.observed(self._trainings.guard)
         self._patches.around(module.PreTrainedModel, "resize_token_embeddings", observed)
 
+    def _with_layers(self, module: ModuleType) -> None:
+        from keras.src.regularizers import regularizers
+
+        self._losses.listen(module.Layer, regularizers, self._patches)
+
     def _with_keras(self, module: ModuleType) -> None:
         self._trainings.guard.attempt(self._keras_loops.find)
         self._calls.observe(module.TensorFlowTrainer, "fit", self._fits)
         self._patches.around(module.TensorFlowTrainer, "train_on_batch", self._keras_loops.handed.around)
+        self._patches.around(module.TensorFlowTrainer, "test_step", self._losses.around_test_step)
         self._trainings.guard.attempt(self._fits.find_evaluations, module.TensorFlowTrainer, self._patches)
         if self._fits.instances is not None:
             self._keras_loops.compare(self._fits.instances)

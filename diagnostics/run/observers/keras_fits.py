@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
     from diagnostics.collectors.keras.discover.other_instances import OtherInstances
+    from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
     from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
     from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
     from diagnostics.collectors.shared.pipeline import Pipeline
@@ -36,10 +37,13 @@ class FitObserver:
     Args:
         trainings: that the calls belong to.
         difference: returns what the loss of a traced step subtracts; None if it is not known.
+        losses: that layers add.
     """
 
-    def __init__(self, trainings: Trainings, difference: Callable[[], TracedDifference | None]) -> None:
-        self._trainings, self._difference = trainings, difference
+    def __init__(
+        self, trainings: Trainings, difference: Callable[[], TracedDifference | None], losses: LayerLosses
+    ) -> None:
+        self._trainings, self._difference, self._losses = trainings, difference, losses
         self._evaluations: Evaluations | None = None
         self.instances: OtherInstances | None = None  # once Keras on TensorFlow is there
 
@@ -124,12 +128,14 @@ class FitObserver:
             self.instances.trained(model.trainable_variables, model, training)
 
     def _add_difference(self, training: Training, model: Any) -> None:
-        """Add what the loss subtracts in a step of the user's own; the losses of others are recomputed."""
+        """Add what the loss subtracts and leaves out in a step of the user's own; others are recomputed."""
         from diagnostics.collectors.keras.model import has_own_train_step
 
         seen = self._difference()
-        if seen is not None and training.examined is not None and has_own_train_step(model):
-            training.extend((seen,))
+        if training.examined is None or not has_own_train_step(model):
+            return
+        facts = (seen, self._losses.of_model(model))
+        training.extend(tuple(fact for fact in facts if fact is not None))
 
     def _compare_evaluations(
         self, training: Training, callback: KerasCallback, model: Any, given: dict[str, Any]

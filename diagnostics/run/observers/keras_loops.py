@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
+    from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
     from diagnostics.facts.loss import TracedDifference
 
 
@@ -29,12 +30,15 @@ class _TapeWatch:
 
     loop: TapeLoopWatcher
     alone: Callable[[], bool]  # whether no other optimizer steps, to which the tapes may belong
+    losses: LayerLosses
     evaluated: UntrainedEvaluation | None = None
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
-        facts = (self.loop.difference, self.loop.tapes.facts() if self.alone() else None, self.evaluated)
+        tapes = self.loop.tapes.facts() if self.alone() else None
+        unread = self.losses.of_loop(self.loop.variables)
+        facts = (self.loop.difference, tapes, self.evaluated, unread)
         return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
 
@@ -71,12 +75,17 @@ class KerasLoopObserver:
         trainings: each loop is added here.
         at_close: takes what is to be undone.
         fitted: whether a model was fitted, and so examined.
+        losses: that layers add.
     """
 
     def __init__(
-        self, trainings: Trainings, at_close: contextlib.ExitStack, fitted: Callable[[Any], bool]
+        self,
+        trainings: Trainings,
+        at_close: contextlib.ExitStack,
+        fitted: Callable[[Any], bool],
+        losses: LayerLosses,
     ) -> None:
-        self._trainings, self._at_close = trainings, at_close
+        self._trainings, self._at_close, self._losses = trainings, at_close, losses
         self.handed = HandedBatches(trainings, fitted)
         self._finder: TapeLoopFinder | None = None
         self._instances: OtherInstances | None = None
@@ -125,7 +134,7 @@ class KerasLoopObserver:
             self._trainings.begin(Training(watching=_FrozenWatch(calls)))
 
     def _watch(self, loop: TapeLoopWatcher) -> None:
-        training = self._trainings.begin(Training(watching=_TapeWatch(loop, self._is_alone)))
+        training = self._trainings.begin(Training(watching=_TapeWatch(loop, self._is_alone, self._losses)))
         self.handed.began(loop.optimizer, training)
         if self._instances is not None:
             self._instances.trained(loop.variables, loop.optimizer, training)

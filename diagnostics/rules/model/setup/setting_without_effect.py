@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
+from diagnostics.facts.calls import UnreadLosses
 from diagnostics.facts.written import IdleSetting, SettingFacts, WrittenFacts
 from diagnostics.text.join import count_of, listed
 
@@ -20,7 +21,8 @@ class SettingWithoutEffect(Rule):
     also reads the script for a setting that is made on the data set beneath one part of a split, and then, with
     another value, beneath another part; and for statements whose result is kept nowhere: a method that returns
     a new tensor, `scores.masked_fill(mask, -1e9)`, or a parameter's name in a loop over parameters that is made
-    to stand for something else.
+    to stand for something else. Of Keras, looks for layers with a regularizer, and for those that call `add_loss`,
+    in a `train_step` or a loop of the script's own that never reads `losses` of the model.
 
     ## Why it is bad
     Python lets a script set an attribute of any name on any object, and raises no error. PyTorch never reads it:
@@ -49,7 +51,8 @@ class SettingWithoutEffect(Rule):
     the optimizer, and no class in the model uses the name. An optimizer counts if it is one of PyTorch's own and
     its rates never changed while the attribute differs from all of them. A subset counts if the data set beneath
     has an attribute of that name, with another value. Of calls without effect, only functions of PyTorch, methods
-    of tensors that have a twin with an underscore, and some of pandas and of data sets; not within `try`.
+    of tensors that have a twin with an underscore, and some of pandas and of data sets; not within `try`. Losses
+    of layers count as read if anything but an evaluation has read them once, or has called a regularizer.
 
     ## Known problems
     A script that reads the attribute itself, elsewhere than in the model, in order to do something about it, is
@@ -82,6 +85,31 @@ class SettingWithoutEffect(Rule):
                 "paths": list(first.paths),
                 "others": more,
             },
+        )
+
+    @check
+    def from_losses(self, unread: UnreadLosses) -> Finding:
+        """Report losses of layers that a step of the user's own leaves out."""
+        whose = "`train_step`" if unread.step == "train_step" else "loop over the batches"
+        model = "self" if unread.step == "train_step" else "model"
+        parts = [
+            f"{listed(names, most=SHOWN)} {verb if len(names) == 1 else verbs}"
+            for names, verb, verbs in (
+                (unread.penalized, "has a regularizer", "have regularizers"),
+                (unread.added, "calls add_loss", "call add_loss"),
+            )
+            if names
+        ]
+        return self.found(
+            f"{', and '.join(parts)}, and the {whose} of the script never reads `{model}.losses`, where Keras "
+            "collects what they add. The loss that is minimised is without it, as if it were not there.",
+            fix=(
+                f"loss += sum({model}.losses)  # within the tape",
+                "loss = self.compute_loss(x, y, y_pred), which adds them"
+                if unread.step == "train_step"
+                else "remove them, if they are not meant",
+            ),
+            evidence={"step": unread.step, "penalized": list(unread.penalized), "added": list(unread.added)},
         )
 
     @check

@@ -1,5 +1,6 @@
 import pytest
 
+from diagnostics.facts.calls import UnreadLosses
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import IdleSetting, LostResult, SettingFacts, SharedSetting, WrittenFacts
 from diagnostics.rules.model.setup.setting_without_effect import SettingWithoutEffect
@@ -101,3 +102,22 @@ def test_names_a_mask_that_is_not_applied():
         "was: the line has no effect."
     )
     assert finding.fix == "scores = scores.masked_fill(mask, -1e9)"
+
+
+def test_names_layers_whose_losses_a_train_step_leaves_out():
+    finding = RULE.from_losses(UnreadLosses("train_step", ("dense", "dense_1"), ("sampling",)))
+    assert (finding.rule, finding.severity) == ("setting-without-effect", "warning")
+    assert finding.message == (
+        "dense and dense_1 have regularizers, and sampling calls add_loss, and the `train_step` of the script "
+        "never reads `self.losses`, where Keras collects what they add. The loss that is minimised is without it, "
+        "as if it were not there."
+    )
+    assert finding.fix == "loss += sum(self.losses)  # within the tape"
+
+
+def test_names_a_layer_whose_penalty_a_loop_leaves_out():
+    finding = RULE.from_losses(UnreadLosses("loop", ("conv",), ()))
+    assert finding.message.startswith(
+        "conv has a regularizer, and the loop over the batches of the script never reads `model.losses`"
+    )
+    assert finding.fix == "loss += sum(model.losses)  # within the tape"

@@ -1,0 +1,128 @@
+"""Finds losses of a model's own layers that a step of the user's own never asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.facts.calls import UnreadLosses
+
+REGULARIZERS = ("L1", "L2", "L1L2", "OrthogonalRegularizer")
+
+
+class LayerLosses:
+    """Remembers which layers add a loss, and whose `losses` are read, other than in an evaluation.
+
+    Keras is not imported before the script does: `listen` is given its classes.
+
+    Args:
+        guard: runs the work.
+    """
+
+    def __init__(self, guard: FaultGuard) -> None:
+        self._guard = guard
+        self._added: IdentityMap[Any, None] = IdentityMap()  # layers that have called `add_loss`
+        self._read: IdentityMap[Any, None] = IdentityMap()  # layers whose own losses were read
+        self._asked: IdentityMap[Any, None] = IdentityMap()  # layers and models with all inside that were asked
+        self._penalized: IdentityMap[Any, None] = IdentityMap()  # variables whose penalty was read
+        self._by_hand = False  # a regularizer is called by the script
+        self._testing = self._reading = 0
+
+    def listen(self, layer: type, regularizers: Any, patches: Patches) -> None:
+        """Start listening, until the patches are undone.
+
+        Args:
+            layer: the base class of Keras' layers.
+            regularizers: Keras' module of regularizers.
+            patches: they are added here.
+        """
+        patches.before(layer, "add_loss", self._if_users(self._adds))
+        patches.before(layer, "_get_own_losses", self._if_users(self._reads))
+        patches.around(layer, "_get_regularization_losses", self._around_penalties)
+        for name in REGULARIZERS:
+            patches.before(getattr(regularizers, name), "__call__", self._calls_regularizer)
+
+    def around_test_step(self, test_step: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a `test_step` within which reading counts for nothing."""
+
+        def tested(*arguments: Any, **options: Any) -> Any:
+            self._testing += 1
+            try:
+                return test_step(*arguments, **options)
+            finally:
+                self._testing -= 1
+
+        return tested
+
+    def of_model(self, model: Any) -> UnreadLosses | None:
+        """Return what nobody has read of a model whose train_step is the user's own; None if nothing."""
+        layers = model._flatten_layers()
+        added = [layer.name for layer in layers if layer in self._added and layer not in self._read]
+        return self._facts("train_step", model.trainable_variables, added)
+
+    def of_loop(self, variables: Iterable[Any]) -> UnreadLosses | None:
+        """Return what nobody has read of the variables of a loop; None if nothing."""
+        return self._facts("loop", variables, [])
+
+    def _facts(self, step: str, variables: Iterable[Any], added: list[str]) -> UnreadLosses | None:
+        kept = (variable for variable in variables if _has_strength(getattr(variable, "regularizer", None)))
+        penalized = [_owner(variable) for variable in kept if variable not in self._penalized]
+        penalized = [] if self._by_hand else penalized
+        if not added and not penalized:
+            return None
+        return UnreadLosses(step, tuple(dict.fromkeys(penalized)), tuple(dict.fromkeys(added)))
+
+    def _if_users(self, work: Callable[[Any], None]) -> Callable[..., None]:
+        def hook(owner: Any, *_arguments: Any, **_options: Any) -> None:
+            if not is_own_run():
+                self._guard.attempt(work, owner)
+
+        return hook
+
+    def _adds(self, layer: Any) -> None:
+        self._added[layer] = None
+
+    def _reads(self, layer: Any) -> None:
+        if not self._testing:
+            self._read[layer] = None
+
+    def _calls_regularizer(self, _regularizer: Any, weight: Any = None, *_arguments: Any, **_options: Any) -> None:
+        if not self._reading and hasattr(weight, "regularizer"):  # and not what a layer computes
+            self._by_hand = True
+
+    def _around_penalties(self, plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        losses = self
+
+        def penalties(layer: Any) -> Any:
+            if not losses._testing and not is_own_run():
+                losses._guard.attempt(losses._asks, layer)
+            losses._reading += 1
+            try:
+                return plain(layer)
+            finally:
+                losses._reading -= 1
+
+        return penalties
+
+    def _asks(self, layer: Any) -> None:
+        if layer not in self._asked:
+            self._asked[layer] = None
+            self._penalized.update((variable, None) for variable in layer.trainable_weights)
+
+
+def _owner(variable: Any) -> str:
+    """Return the name of the layer that a variable belongs to; of the variable, if it belongs to none."""
+    return str([variable.name, *variable.path.split("/")[:-1]][-1])
+
+
+def _has_strength(regularizer: Any) -> bool:
+    """Whether a regularizer is there, and not one of strength 0."""
+    if regularizer is None:
+        return False
+    strengths = [getattr(regularizer, name, None) for name in ("l1", "l2", "factor")]
+    known = [strength for strength in strengths if strength is not None]
+    return not known or any(float(strength) != 0 for strength in known)
