@@ -30,13 +30,9 @@ def test_names_the_class_of_another_instance():
         "The Classifier that is evaluated after the training is not the one that was trained, but another "
         "instance: its weights are random, as when it was made, and the trained one is not evaluated."
     )
-<<<<<<< HEAD
     assert finding.evidence == {"model": "Classifier", "rows": 300}
-=======
-    assert finding.evidence == {"model": "Classifier", "passes": 5}
 
 
 def test_the_repair_is_the_one_of_the_framework():
-    finding = RULE.from_evaluation(UntrainedEvaluation("Sequential", 1, "model.load_weights(path)"))
+    finding = RULE.from_evaluation(UntrainedEvaluation("Sequential", None, "model.load_weights(path)"))
     assert finding.alternatives[0] == "load its weights first: model.load_weights(path)"
->>>>>>> 689b111d (Find evaluations of another instance of a Keras model)
