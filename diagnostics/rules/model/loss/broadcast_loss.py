@@ -12,9 +12,9 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
 from diagnostics.facts.loss import StretchedProduct, TracedDifference
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
-from diagnostics.text.join import count_of, not_known
+from diagnostics.rules.shared.loss_shapes import Shape, after_crash, clashing_batches, fix_shapes
+from diagnostics.text.join import not_known
 
-Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph
 INDICES = (
     "target = target.squeeze(1)  # indices of shape (n, 1)",
     "target = target.argmax(dim=1)  # one-hot rows",
@@ -92,7 +92,7 @@ class BroadcastLoss(MessageRule):
         return self.found(
             f"{shapes} The loss broadcasts them{_table(prediction, target)}. The constant prediction that "
             "minimises this loss is the mean, and that is what the model will learn.",
-            fix={library: _fix(prediction, target, library == "keras") for library in ("torch", "keras")},
+            fix={library: fix_shapes(prediction, target, library == "keras") for library in ("torch", "keras")},
             evidence={"prediction_shape": list(prediction), "target_shape": list(target) if target else None},
         )
 
@@ -203,7 +203,7 @@ class BroadcastLoss(MessageRule):
         return self.found(
             f"{seen} A loss needs one target per prediction, along the same axes. Shapes that happen to "
             "broadcast give no error, and the loss compares the wrong pairs.",
-            fix=_after_crash(prediction, target),
+            fix=after_crash(prediction, target),
             evidence=evidence,
             where=crash.where,
         )
@@ -338,74 +338,8 @@ def _clash(prediction: Shape, target: Shape) -> str:
     """Name the axis whose sizes differ, if there is one."""
     if not prediction or not target:
         return ""
-    if _clashing_batches(prediction, target):
+    if clashing_batches(prediction, target):
         return f": there are {prediction[0]} predictions for {target[0]} targets"
     if len(prediction) == len(target) and prediction[:-1] == target[:-1]:
         return f": there are {prediction[-1]} predictions and {target[-1]} targets per example"
     return ""
-
-
-def _after_crash(prediction: Shape | None, target: Shape | None) -> dict[str, Fix]:
-    return {
-        library: _fix_indices(prediction, target, library == "keras")
-        or _fix(prediction, target, library == "keras")
-        for library in ("torch", "keras")
-    }
-
-
-def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix | None:
-    """Return the fix for class indices that have an extra axis, or that are fewer than the predictions."""
-    if not prediction or not target or len(prediction) < 2:
-        return None
-    if len(prediction) > len(target) + 1 and prediction[: len(target)] == target:
-        pool = "keras.layers.GlobalAveragePooling1D()" if in_keras else "x.mean(dim=1)"
-        return f"pool the axes between batch and outputs to one row per target: {pool}"
-    if len(prediction) != len(target) or target[-1] != 1 or (prediction[-1] or 0) < 2:
-        return None
-    if any(one != other for one, other in zip(prediction[:-1], target[:-1], strict=True) if one and other):
-        return None
-    indices = (
-        f"keras.utils.to_categorical(y, {prediction[-1]}), or a loss that reads indices "
-        "(SparseCategoricalCrossentropy)"
-        if in_keras
-        else "loss_fn(prediction, target.squeeze(-1))"
-    )
-    return f"if the targets are class indices: {indices}", "if they are values: give the last layer one output"
-
-
-def _clashing_batches(prediction: Shape, target: Shape) -> bool:
-    return None not in (prediction[0], target[0]) and prediction[0] != target[0]
-
-
-def _fix(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix:
-    if not prediction or not target:
-        return "print both shapes just before the loss, and make them equal"
-    squeeze = "keras.ops.squeeze({}, -1)" if in_keras else "{}.squeeze(-1)"
-    if prediction == (*target, 1):
-        return f"loss_fn({squeeze.format('prediction')}, target)" if not in_keras else squeeze.format("y_pred")
-    if target == (*prediction, 1):
-        return f"loss_fn(prediction, {squeeze.format('target')})" if not in_keras else squeeze.format("y_true")
-    if _clashing_batches(prediction, target):
-        return (
-            "keep the batch axis first and unchanged in every reshape, view or flatten between input and loss: "
-            "x.reshape(x.shape[0], -1)"
-        )
-    if prediction[:-1] == target:
-        by_index = "SparseCategoricalCrossentropy" if in_keras else "torch.nn.CrossEntropyLoss"
-        return (
-            f"if the targets are class indices: use a loss that reads indices ({by_index})",
-            "if they are values: give the last layer one output",
-        )
-    if prediction[:-1] == target[:-1]:
-        return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target"
-    if None in (*prediction[1:], *target[1:]):
-        return (
-            f"give it targets of the output's shape, {prediction}",
-            f"build the model so that it gives the shape of the targets, {target}",
-        )
-    if math.prod(prediction[1:]) != math.prod(target[1:]):  # type: ignore[arg-type]
-        return (
-            f"build the model so that it gives {target[1:]} per example",
-            f"give it one target of {prediction[1:]} per example",
-        )
-    return f"reshape the prediction to the shape of the target, {target}"
