@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import weakref
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, is_sandboxed, run_sandboxed
 from diagnostics.collectors.shared.overfit_plan import ENOUGH
 from diagnostics.engine.finding import Severity
 from diagnostics.facts.trials import OverfitFacts
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
     from diagnostics.collectors.pytorch.examine.kept_start import KeptStart
 
+NO_BACKWARD = "Autograd-and-Fork"  # PyTorch's refusal in a forked child, where the parent had threads for a GPU
 LARGEST_HELD = 16 * 2**20  # bytes of a Keras model that is kept after the script has freed it
 
 
@@ -37,7 +39,7 @@ def of_loop(model: Any, step: FirstStepPipeline) -> Look | None:
             return found
         return *found, *_trained_again(model, start, surely)
 
-    return look
+    return _unnoticed(model, look)
 
 
 def of_trainer(model: Any, pipeline: Any) -> Look | None:
@@ -48,7 +50,26 @@ def of_trainer(model: Any, pipeline: Any) -> Look | None:
     kept, own = keep_step(pipeline), not forwards_by_library(model)
     if kept is None:
         return None
-    return lambda deadline, _symptom: _dependence(model, kept, deadline, tests_inputs=own)
+    return _unnoticed(model, lambda deadline, _symptom: _dependence(model, kept, deadline, tests_inputs=own))
+
+
+def _unnoticed(model: Any, look: Look) -> Look:
+    """Return the look, made in a sandbox where the model's code might have side effects and one can be had."""
+
+    def made(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
+        from diagnostics.collectors.isolation.harmless_code import objection_to_module
+        from diagnostics.collectors.pytorch.model import uncompiled
+
+        if objection_to_module(uncompiled(model)) is None or not can_sandbox():
+            return look(deadline, symptom)
+        try:
+            return cast("tuple[Any, ...] | str", run_sandboxed(lambda: look(deadline, symptom), deadline))
+        except SandboxEnded as how:
+            return f"a copy of its model, in a process of its own, {how}"
+        except OSError:  # no memory for another process
+            return look(deadline, symptom)
+
+    return made
 
 
 def _dependence(
@@ -74,6 +95,10 @@ def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any,
         facts.extend(train_again(model, start))
     except (NotAsBefore, CannotJudge):
         return ()
+    except RuntimeError as error:
+        if is_sandboxed() and NO_BACKWARD in str(error):
+            return ()
+        raise
     floor = start.recognised.floor or 0.0
     learned = any(isinstance(fact, OverfitFacts) and min(fact.losses) <= ENOUGH * floor for fact in facts)
     return tuple(facts) if learned or surely != "note" else ()

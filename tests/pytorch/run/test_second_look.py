@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from diagnostics.collectors.isolation.sandbox import can_sandbox
 from diagnostics.run.observer import ScriptObserver
 from diagnostics.run.second_look import LEAST_S, MOST_S, SecondLook, _interrupted_after, budget
 
@@ -66,18 +67,48 @@ def test_it_can_be_switched_off(run):
     assert "examples-mixed" not in [f["rule"] for f in report["findings"]]
 
 
-def test_a_model_whose_code_could_be_noticed_is_not_run(run, tmp_path):
-    own = """    class Own(nn.Module):
+COUNTING = MIXED.replace(
+    "    def main",
+    """    class Own(nn.Module):
         def forward(self, x):
+            print("called")
             open("calls.txt", "a").write("x")
             return x
 
-    def main"""
-    counting = MIXED.replace("    def main", own).replace("nn.Linear(16, 3),", "nn.Linear(16, 3), Own(),")
-    report = run(counting)
+    def main""",
+).replace("nn.Linear(16, 3),", "nn.Linear(16, 3), Own(),")
+
+
+@pytest.mark.skipif(not can_sandbox(), reason="needs Linux 6.2 with Landlock")
+def test_a_model_with_side_effects_is_examined_without_them(run, tmp_path):
+    report = run(COUNTING)
+    assert [f["rule"] for f in report["findings"] if f["severity"] == "error"] == ["examples-mixed"]
+    assert stage(report)["status"] == "passed"
+    assert (tmp_path / "calls.txt").read_text() == "x" * 30
+
+
+@pytest.mark.skipif(not can_sandbox(), reason="needs Linux 6.2 with Landlock")
+def test_a_copy_of_a_model_with_side_effects_is_trained(run, tmp_path):
+    dead = COUNTING.replace("nn.LogSoftmax(dim=0))", "nn.LogSoftmax(dim=-1)); model[0].bias.data.fill_(-100)")
+    report = run(dead.replace("range(30)", "range(150)"), "--second-look", "20")
+    assert "and trained a copy on one batch" in stage(report)["detail"]
+    assert (tmp_path / "calls.txt").read_text() == "x" * 150
+
+
+def test_a_model_with_side_effects_is_not_run_without_a_sandbox(run, tmp_path):
+    report = run(
+        "from diagnostics.collectors.isolation import sandbox\nsandbox._landlock_version = lambda: 0\n"
+        + textwrap.dedent(COUNTING)
+    )
     assert stage(report)["status"] == "not judged"
     assert "running it could be noticed" in stage(report)["detail"]
     assert (tmp_path / "calls.txt").read_text() == "x" * 30
+
+
+def test_a_model_that_cannot_run_its_batch_again_is_not_called_tested(run):
+    report = run(COUNTING.replace('open("calls.txt", "a").write("x")', 'import os; os.system("true")'))
+    assert stage(report)["status"] == "not judged"
+    assert "a copy of its model raised SideEffect: os.system" in stage(report)["detail"]
 
 
 def test_a_script_that_fails_gets_its_report_at_once(run):

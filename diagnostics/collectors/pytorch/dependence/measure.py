@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.errors import typed_message
 from diagnostics.facts.dependence import DependenceFacts
 
 from .copied import compare_copy
@@ -24,6 +25,7 @@ from .subject import OutOfTime, Subject
 
 PARTS = ("examples", "inputs", "steps", "future", "padding", "copy", "linear", "dropout", "order", "state")
 NO_TIME = "the time for it was over"
+MOST_SAID = 120  # characters of an error
 
 
 def measure_module(
@@ -45,6 +47,14 @@ def measure_module(
         return f"its model cannot be copied ({type(error).__name__})"
     if not tests_inputs:
         subject = replace(subject, tested=frozenset())
+    try:
+        with own_run(), own_warnings_ignored():
+            subject.ask(subject.inputs)
+    except OutOfTime:
+        return NO_TIME
+    except Exception as error:
+        said = typed_message(error).strip().partition("\n")[0][:MOST_SAID]
+        return f"a copy of its model raised {said}, given its first batch again"
     return replace(measure(subject), trained=True)
 
 
