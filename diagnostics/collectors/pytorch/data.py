@@ -70,7 +70,12 @@ def is_iterable_only(dataset: Any) -> bool:
     return isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__")
 
 
-def sample_rows(dataset: Any, limit: int = ROWS_READ, loader: DataLoader[Any] | None = None) -> Sample:
+def sample_rows(
+    dataset: Any,
+    limit: int = ROWS_READ,
+    loader: DataLoader[Any] | None = None,
+    seconds: float = SECONDS_READING,
+) -> Sample:
     """Read at most `limit` rows: from all over a dataset with an index, the first ones of an iterable.
 
     Where a loader is given, only rows that its sampler knows are read; of a sampler of the user's own kind, the
@@ -83,7 +88,7 @@ def sample_rows(dataset: Any, limit: int = ROWS_READ, loader: DataLoader[Any] | 
     """
     if is_iterable_only(dataset):
         iterator = fresh_iterator(dataset, "dataset")
-        rows, _ = _read(iterator, min(limit, ROWS_READ_IN_ORDER))
+        rows, _ = _read(iterator, min(limit, ROWS_READ_IN_ORDER), seconds)
         size, spread_out = None, False
     else:
         with users_code():
@@ -96,7 +101,7 @@ def sample_rows(dataset: Any, limit: int = ROWS_READ, loader: DataLoader[Any] | 
             else:
                 indices = islice(_in_own_order(loader), limit)
         reader = private(dataset)
-        rows, _ = _read((reader[index] for index in indices), limit)
+        rows, _ = _read((reader[index] for index in indices), limit, seconds)
         spread_out = not own_order
     if not rows:
         raise StageFailed(EMPTY)
@@ -110,14 +115,14 @@ def _spread(length: int, limit: int) -> list[int]:
     return shuffled
 
 
-def _read(rows: Iterable[Any], limit: int) -> tuple[list[Any], bool]:
+def _read(rows: Iterable[Any], limit: int, seconds: float) -> tuple[list[Any], bool]:
     """Read up to `limit` rows, and say whether there was time for all of them."""
     started = time.monotonic()
     read: list[Any] = []
     with users_code():
         for row in islice(rows, limit):
             read.append(row)
-            if time.monotonic() - started > SECONDS_READING:
+            if time.monotonic() - started > seconds:
                 return read, False
     return read, True
 
@@ -285,14 +290,14 @@ def is_shuffled(loader: Any) -> bool | None:
     return bool(getattr(loader.sampler, "shuffle", type(loader.sampler) is not SequentialSampler))
 
 
-def first_labels(dataset: Any, batch_size: int | None) -> tuple[Array, ...]:
+def first_labels(dataset: Any, batch_size: int | None, seconds: float = SECONDS_READING) -> tuple[Array, ...]:
     """Return the class labels of the first batches of an unshuffled dataset, each (batch_size,)."""
     if batch_size is None or is_iterable_only(dataset):
         return ()
     with users_code():
         count = min(FIRST_BATCHES * batch_size, len(dataset), ROWS_READ)
     reader = private(dataset)
-    rows, complete = _read((reader[index] for index in range(count)), count)
+    rows, complete = _read((reader[index] for index in range(count)), count, seconds)
     labels = _class_labels(rows) if rows and complete else None
     if labels is None:
         return ()

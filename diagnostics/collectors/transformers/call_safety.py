@@ -8,7 +8,7 @@ from torch.utils.data import ConcatDataset, IterableDataset, Subset
 from transformers import Trainer
 
 from diagnostics.collectors.isolation.harmless_code import Reading, is_library, objection_to_module
-from diagnostics.collectors.pytorch.discover.first_step_pipeline import is_plain
+from diagnostics.collectors.pytorch.loader_rows import is_plain
 from diagnostics.collectors.pytorch.model import several_ranks
 
 # Methods that an examination calls.

@@ -17,11 +17,11 @@ from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.data import dataset_facts, sample_rows
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import (
     LARGEST_OUTPUT,
-    SECONDS_COMPARING,
     FirstPass,
     FirstStepPipeline,
 )
 from diagnostics.collectors.pytorch.discover.loss_calls import LossCall, LossCalls
+from diagnostics.collectors.pytorch.loader_rows import SECONDS_COMPARING
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
 from diagnostics.collectors.shared.loss_match import AGREEMENT

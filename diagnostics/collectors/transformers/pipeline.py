@@ -17,9 +17,9 @@ from transformers import Trainer
 from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts, is_iterable_only, sample_rows
-from diagnostics.collectors.pytorch.discover.first_step_pipeline import is_plain
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
+from diagnostics.collectors.pytorch.loader_rows import is_plain
 from diagnostics.collectors.pytorch.model import describe_model, several_ranks
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import kept

@@ -7,31 +7,26 @@ import dataclasses
 import weakref
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, WeightedRandomSampler
 
-from diagnostics.collectors.isolation.harmless_code import Reading
 from diagnostics.collectors.pytorch.activations import last_activation, output_facts
 from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import split_batch
-from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, private, sample_rows
 from diagnostics.collectors.pytorch.idle_settings import of_loader
+from diagnostics.collectors.pytorch.loader_rows import own_length, training_rows
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
 from diagnostics.collectors.pytorch.model import describe_model, end_token, named_arguments, uncompiled
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
-from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised
-from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import DatasetFacts, DatasetLength, UnpairedRows
+from diagnostics.facts.data import DatasetFacts, UnpairedRows
 from diagnostics.facts.loss import (
     BootstrappedTarget,
     CosineScores,
@@ -50,7 +45,6 @@ from .loss_calls import LossCall
 from .loss_graph.graph_shapes import difference_of
 from .row_order import unpaired_by_collator, unpaired_in_loop
 
-SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits
 LARGEST_OUTPUT = 2**24  # scalars of a prediction that are examined, which takes memory during the step
 
 
@@ -184,18 +178,10 @@ class FirstStepPipeline(Pipeline):
             yield settings
         if loader is None:
             raise CannotJudge("the DataLoader of this batch is not known")
-        shuffled = is_shuffled(loader)
-        if not is_plain(loader.dataset):
-            size = loader.batch_size
-            if size is not None and size > 1 and (length := _length(loader.dataset)) is not None:
-                yield DatasetLength(length, size)
-            raise CannotJudge("reading rows now could change what the training reads")
-        try:
-            with random_states_kept(loader):
-                self._read = _rows(loader, shuffled)
-            yield self._read
-        except (StageFailed, UsersCodeRaised) as reason:
-            raise CannotJudge(f"rows could not be read: {reason}") from None
+        if (length := own_length(loader)) is not None:
+            yield length
+        self._read = training_rows(loader)
+        yield self._read
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
@@ -333,58 +319,6 @@ class FirstStepPipeline(Pipeline):
                 if array.ndim == 2 and array.size == labels.size and len(array) != labels.size:
                     return labels.reshape(array.shape)
         return labels
-
-
-def evaluation_facts(training: DataLoader[Any], evaluation: DataLoader[Any]) -> tuple[Fact, ...]:
-    """Compare the rows that a model is evaluated on with its training rows.
-
-    Returns:
-        Nothing where reading rows has side effects, or where all are training rows: then the training accuracy is
-        measured on purpose.
-    """
-    shuffled = is_shuffled(training)
-    if shuffled is None or not is_plain(training.dataset) or not is_plain(evaluation.dataset):
-        return ()
-    with torch.no_grad(), torch._C.DisableTorchFunction(), random_states_kept(training, evaluation):
-        compared = tuple(compared_rows(private(training.dataset), private(evaluation.dataset), SECONDS_COMPARING))
-        if not compared or compared[0].shared == compared[0].evaluation_rows:
-            return ()
-        return (_rows(training, shuffled), *compared)
-
-
-def _rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
-    if shuffled is None:  # a sampler of the user's own: which rows it gives is not asked, only what there is
-        there = dataset_facts(sample_rows(loader.dataset), weighted_sampling=None)
-        return dataclasses.replace(there, labels=None, token_lengths=None)
-    return dataset_facts(
-        sample_rows(loader.dataset, loader=loader),
-        weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),
-        shuffled=shuffled,
-        first_batches=() if shuffled else first_labels(loader.dataset, loader.batch_size),
-    )
-
-
-def is_plain(dataset: Any) -> bool:
-    """Whether a dataset is plain data: reading a row runs no user code and changes nothing."""
-    if isinstance(dataset, Subset):
-        return type(dataset) is Subset and is_plain(dataset.dataset)
-    if isinstance(dataset, ConcatDataset):
-        return type(dataset) is ConcatDataset and all(map(is_plain, dataset.datasets))
-    if type(dataset).__module__ == "datasets.arrow_dataset":
-        return bool(dataset.format["type"] != "custom")
-    return type(dataset) in (list, tuple, Tensor, np.ndarray, TensorDataset)
-
-
-def _length(dataset: Any) -> int | None:
-    """Return the length of a dataset; None where asking for it could be noticed."""
-    ask = getattr(type(dataset), "__len__", None)
-    if not isinstance(ask, FunctionType) or Reading().objection(ask.__get__(dataset), "its length") is not None:
-        return None
-    try:
-        length = ask(dataset)
-    except Exception:  # of a code that was only read
-        return None
-    return length if type(length) is int else None
 
 
 def _first_rows(prediction: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

@@ -25,12 +25,13 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.pytorch.loader_rows import evaluation_facts
 from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
 from diagnostics.facts.calls import OfOtherInstance, RemadeOptimizer, RestoreFacts
 from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
-from .first_step_pipeline import FirstPass, FirstStepPipeline, evaluation_facts
+from .first_step_pipeline import FirstPass, FirstStepPipeline
 from .joined_modules import joined
 from .optimizers import RemadeOptimizers, ScriptOptimizers, held_by, is_idle
 from .other_instances import OtherInstances

@@ -1,0 +1,153 @@
+"""Reads rows of a running loop's DataLoaders, so that nothing else notices.
+
+Rows of plain data are read in this process. Rows that code of the script's makes are read in a sandbox.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, WeightedRandomSampler
+
+from diagnostics.collectors.isolation.harmless_code import Reading
+from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, is_sandboxed, run_sandboxed
+from diagnostics.collectors.pytorch.data import (
+    SECONDS_READING,
+    dataset_facts,
+    first_labels,
+    is_shuffled,
+    private,
+    sample_rows,
+)
+from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
+from diagnostics.collectors.shared.split_overlap import compared_rows
+from diagnostics.facts.data import DatasetFacts, DatasetLength
+from diagnostics.facts.pipeline import Fact
+
+SECONDS_COMPARING = 0.5  # for each of the two sets, while the script waits
+SECONDS_SANDBOXED = 2.0  # for a process that reads rows: a dataset that opens a network stream may wait for it
+
+Found = TypeVar("Found")
+
+
+def training_rows(loader: DataLoader[Any]) -> DatasetFacts:
+    """Read rows that a loader may give.
+
+    Raises:
+        CannotJudge: rows cannot be read unnoticed, or the dataset raised.
+    """
+    return _unnoticed(lambda: _read_rows(loader, is_shuffled(loader)), loader.dataset)
+
+
+def own_length(loader: DataLoader[Any]) -> DatasetLength | None:
+    """Return the length of a dataset of the script's own class; None where asking for it could be noticed."""
+    size = loader.batch_size
+    if is_plain(loader.dataset) or size is None or size < 2:
+        return None
+    length = _length(loader.dataset)
+    return None if length is None else DatasetLength(length, size)
+
+
+def evaluation_facts(training: DataLoader[Any], evaluation: DataLoader[Any]) -> tuple[Fact, ...]:
+    """Compare the rows that a model is evaluated on with its training rows.
+
+    Returns:
+        Nothing where reading rows has side effects, or where all are training rows: then the training accuracy is
+        measured on purpose.
+    """
+    shuffled = is_shuffled(training)
+    if shuffled is None:
+        return ()
+
+    def compare() -> tuple[Fact, ...]:
+        with torch.no_grad(), torch._C.DisableTorchFunction(), random_states_kept(training, evaluation):
+            sides = private(training.dataset), private(evaluation.dataset)
+            compared = tuple(compared_rows(*sides, SECONDS_COMPARING))
+            if not compared or compared[0].shared == compared[0].evaluation_rows:
+                return ()
+            return (_rows(training, shuffled), *compared)
+
+    try:
+        return _unnoticed(compare, training.dataset, evaluation.dataset)
+    except CannotJudge:
+        return ()
+
+
+def _unnoticed(work: Callable[[], Found], *datasets: Any) -> Found:
+    """Do work that reads rows, in a sandbox where code of the script's makes them.
+
+    Raises:
+        CannotJudge: there is no sandbox, or the rows could not be read in it.
+    """
+    if all(map(is_plain, datasets)):
+        return work()
+    if not can_sandbox():
+        raise CannotJudge("reading rows now could change what the training reads")
+
+    def guarded() -> Any:
+        try:
+            return work()
+        except (CannotJudge, UsersCodeRaised) as reason:
+            return str(reason)
+
+    try:
+        found = run_sandboxed(guarded, time.monotonic() + SECONDS_SANDBOXED)
+    except SandboxEnded as how:
+        raise CannotJudge(f"reading rows in a process of its own {how}") from None
+    except OSError:
+        raise CannotJudge("there was no memory for a process that reads rows") from None
+    if isinstance(found, str):
+        raise CannotJudge(found)
+    return cast(Found, found)
+
+
+def _read_rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
+    try:
+        with random_states_kept(loader):
+            return _rows(loader, shuffled)
+    except (StageFailed, UsersCodeRaised) as reason:
+        raise CannotJudge(f"rows could not be read: {reason}") from None
+
+
+def _rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
+    seconds = SECONDS_COMPARING if is_sandboxed() else SECONDS_READING
+    if shuffled is None:  # a sampler of the user's own: which rows it gives is not asked, only what there is
+        there = dataset_facts(sample_rows(loader.dataset, seconds=seconds), weighted_sampling=None)
+        return dataclasses.replace(there, labels=None, token_lengths=None)
+    return dataset_facts(
+        sample_rows(loader.dataset, loader=loader, seconds=seconds),
+        weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),
+        shuffled=shuffled,
+        first_batches=() if shuffled else first_labels(loader.dataset, loader.batch_size, seconds),
+    )
+
+
+def is_plain(dataset: Any) -> bool:
+    """Whether a dataset is plain data: reading a row runs no user code and changes nothing."""
+    if isinstance(dataset, Subset):
+        return type(dataset) is Subset and is_plain(dataset.dataset)
+    if isinstance(dataset, ConcatDataset):
+        return type(dataset) is ConcatDataset and all(map(is_plain, dataset.datasets))
+    if type(dataset).__module__ == "datasets.arrow_dataset":
+        return bool(dataset.format["type"] != "custom")
+    return type(dataset) in (list, tuple, Tensor, np.ndarray, TensorDataset)
+
+
+def _length(dataset: Any) -> int | None:
+    """Return the length of a dataset; None where asking for it could be noticed."""
+    ask = getattr(type(dataset), "__len__", None)
+    if not isinstance(ask, FunctionType) or Reading().objection(ask.__get__(dataset), "its length") is not None:
+        return None
+    try:
+        length = ask(dataset)
+    except Exception:  # of a code that was only read
+        return None
+    return length if type(length) is int else None
