@@ -139,6 +139,11 @@ class ScriptObserver:
         """How many backward passes a script has made with PyTorch."""
         return self._loops.backward_passes
 
+    @property
+    def short(self) -> int:
+        """How many trainings with PyTorch are not watched, because many were before and they were short."""
+        return self._loops.short
+
     def save_batches(self, path: Path) -> int:
         """Write the latest batches to a file, and return their number; 0 if there are none."""
         return self._loops.save_batches(path)

@@ -38,7 +38,7 @@ from .ranks.stall import LIMIT_S, StallWatch
 from .script import Ending, Script, end_by_interrupt
 from .second_look import budget
 from .termination import Termination
-from .unseen_training import nothing_trained, seconds_of_children
+from .unseen_training import nothing_trained, seconds_of_children, short_trainings
 
 FOUND = 1
 PATIENCE_S, SLOWER = 60, 10  # time limit of a run on the CPU: a minute plus ten times the first run
@@ -201,6 +201,7 @@ class RunSession:
         in_others = seconds_of_children() - self._in_others
         stages = (*report.stages, *(stage for each in of_ranks for stage in each.stages))
         stages = stages or (nothing_trained(self._run.backward_passes, in_others),)
+        stages = (*stages, *([short_trainings(self._run.short)] if self._run.short else []))
         stages = (*stages, *([] if looked is None else [looked]))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:

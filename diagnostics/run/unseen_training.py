@@ -40,6 +40,17 @@ def nothing_trained(backward_passes: int, in_others: float) -> StageResult:
     return dataclasses.replace(NOTHING_TRAINED, detail="; ".join(seen)) if seen else NOTHING_TRAINED
 
 
+def short_trainings(count: int) -> StageResult:
+    """Say how many trainings were not watched, because many were before and they were short."""
+    from diagnostics.collectors.pytorch.discover.optimizers import FEW, SHORT
+
+    detail = (
+        f"not watched: of models after the first {FEW}, only trainings of more than {SHORT} steps are; "
+        "run the script with fewer models to have them watched"
+    )
+    return StageResult(f"{count_of(count, 'short training')}", "not judged", detail)
+
+
 def seconds_of_children() -> float:
     """Return the processor time of the child processes that have ended."""
     times = os.times()

@@ -113,6 +113,11 @@ class LoopObserver:
         """How many backward passes a script has made with PyTorch."""
         return 0 if self._finder is None else self._finder.backward_passes
 
+    @property
+    def short(self) -> int:
+        """How many trainings are not watched, because many were before and they were short."""
+        return 0 if self._finder is None else self._finder.short.count
+
     def save_batches(self, path: Path) -> int:
         """Write the latest batches to a file, and return their number; 0 if there are none."""
         return 0 if self._recorder is None else self._recorder.save(path)

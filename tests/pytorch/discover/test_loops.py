@@ -14,6 +14,7 @@ import diagnostics
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.discover import loops
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+from diagnostics.collectors.pytorch.discover.optimizers import FEW, SHORT
 from diagnostics.run.observer import ScriptObserver
 
 INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))
@@ -300,8 +301,8 @@ class TestOver:
         finally:
             gc.enable()
         assert run._loops.watches == []
-        assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * 50
-        assert len(run.examined) == 50
+        assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * FEW
+        assert len(run.examined) == FEW
 
     def test_the_memory_of_many_models_is_that_of_one(self, run):
         for _ in range(3):  # what the allocator keeps for later grows with the first few
@@ -364,3 +365,48 @@ class TestOver:
         del first
         train(lambda: model(INPUTS), second)
         assert [report.title for report in run.watched()] == ["watched 6 steps of Sequential"]
+
+
+class TestManyModels:
+    """A search trains hundreds of models for a few steps each."""
+
+    @staticmethod
+    def search(models, steps):
+        for _ in range(models):
+            model = network()
+            train(lambda model=model: model(INPUTS), sgd(model), steps)
+
+    @pytest.fixture
+    def observed(self):
+        run = ScriptObserver()
+        yield run
+        run.close()
+        assert run.faults == []
+
+    def test_watches_the_first_models_and_counts_the_others(self, observed):
+        self.search(models=30, steps=2)
+        assert (len(observed.trainings), observed.short) == (FEW, 30 - FEW)
+        assert all(training.examined is not None for training in observed.trainings)
+
+    def test_watches_a_later_model_that_trains_for_long(self, observed):
+        self.search(models=FEW, steps=2)
+        model = network()
+        train(lambda: model(INPUTS), sgd(model), SHORT + 24)
+        observed.close()
+        late = observed.trainings[-1]
+        assert (len(observed.trainings), observed.short, late.examined) == (FEW + 1, 0, None)
+        assert observed.course(late).history.steps.total_steps == 24
+
+    def test_watches_a_model_again_whose_optimizer_is_new_each_step(self, observed):
+        self.search(models=FEW, steps=2)
+        model = network()
+        train(lambda: model(INPUTS), sgd(model), SHORT + 1)
+        for _ in range(3):
+            train(lambda: model(INPUTS), sgd(model), steps=1)
+        assert len(observed.trainings) == FEW + 4
+
+    def test_keeps_no_reference_to_optimizers_that_are_gone(self, finder):
+        self.search(models=20, steps=1)
+        gc.collect()
+        assert finder._optimizers.count == 20
+        assert len(finder._optimizers._references) < 20

@@ -110,6 +110,10 @@ class FirstStepRecorder:
         """Whether to record a call of the module: it is new, or may come between a new one and the loss."""
         return module not in self._frozen and (bool(self._calls) or module not in self._done)
 
+    def skip(self, module: nn.Module) -> None:
+        """Record no pass of a module."""
+        self._done[module] = None
+
     def called(self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> _Call | None:
         """Record a call that is about to run."""
         if self._calls and self._thread != threading.get_ident():

@@ -33,7 +33,7 @@ from diagnostics.facts.pipeline import Fact
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
 from .joined_modules import joined
-from .optimizers import RemadeOptimizers, ScriptOptimizers, held_by, is_idle
+from .optimizers import RemadeOptimizers, ScriptOptimizers, ShortTrainings, held_by, is_idle
 from .other_instances import OtherInstances
 
 MOST_LOOPS = 16  # watched at a time
@@ -71,6 +71,7 @@ class LoopFinder(Generic[W]):
     Attributes:
         watches: what `watch` returned for each loop that is not over, the least recently stepped first.
         on_call: called with a module before its calls with gradients that are no part of another's; or None.
+        short: the trainings that are not watched, because many models were before and they made few steps.
     """
 
     def __init__(
@@ -105,10 +106,9 @@ class LoopFinder(Generic[W]):
         self._optimizers = ScriptOptimizers()
         # None where the loop is over, and the script has the optimizer still.
         self._watch_of: IdentityMap[Optimizer, W | None] = IdentityMap()
-        # Steps of those that are of no loop yet.
-        self._alone: IdentityMap[Optimizer, int] = IdentityMap()
-        # How many of its latest steps found no gradient.
-        self._idle: IdentityMap[Optimizer, int] = IdentityMap()
+        self.short = ShortTrainings()
+        self._alone: IdentityMap[Optimizer, int] = IdentityMap()  # steps of those that are of no loop yet
+        self._idle: IdentityMap[Optimizer, int] = IdentityMap()  # how many of its latest found no gradient
         self._watched: IdentityMap[nn.Module, None] = IdentityMap()
         # Modules that were called and are not watched yet; how many optimizers there were at the time.
         self._roots: IdentityMap[nn.Module, int] = IdentityMap()
@@ -235,7 +235,9 @@ class LoopFinder(Generic[W]):
         mine = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
         unwatched = [optimizer for optimizer in self._optimizers.living() if optimizer not in self._watch_of]
         of_module = [optimizer for optimizer in unwatched if mine & held_by(optimizer)]
-        if of_module and all(held_by(optimizer) <= mine for optimizer in of_module):
+        if put_off := module not in self._watched_by and self.short.puts_off(module):
+            self._first.skip(module)
+        if not put_off and of_module and all(held_by(optimizer) <= mine for optimizer in of_module):
             self._begin(module, of_module)
         elif mine and len(self._roots) < ROOTS:
             self._roots[module] = self._optimizers.count
@@ -259,7 +261,8 @@ class LoopFinder(Generic[W]):
     def _before_step(self, optimizer: Optimizer) -> None:
         idle = self._idle[optimizer] = self._idle.get(optimizer, 0) + 1 if is_idle(optimizer) else 0
         if optimizer not in self._watch_of:
-            self._late(optimizer)
+            if not self.short.waits(optimizer):
+                self._late(optimizer)
         elif idle == ALONE:
             self._of_another_model(optimizer)
         if optimizer not in self._watch_of:
@@ -322,6 +325,7 @@ class LoopFinder(Generic[W]):
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> None:
         called = [model] if called is None else called
         before = self._watched_by.get(model)
+        self.short.watched += before is None
         if before is not None and (fact := self._remade.again(model, before)) is not None:
             self._compare(before, (fact,))
         self._watched.update((module, None) for module in called)

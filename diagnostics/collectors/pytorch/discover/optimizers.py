@@ -12,27 +12,32 @@ from torch.optim import LBFGS, Optimizer
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.facts.calls import RemadeOptimizer
 
+FEW = 8  # models whose training is watched from its first step on
+SHORT = 16  # steps of a later model, before it is watched
 REMADE = 20  # steps in a row, each by another optimizer: no test, and no phase of a training
 
 
 class ScriptOptimizers:
-    """The optimizers that a script has made, without keeping them alive."""
+    """The optimizers that a script has made, without keeping them alive.
+
+    Attributes:
+        count: how many were made.
+    """
 
     def __init__(self) -> None:
-        self._references: list[weakref.ref[Optimizer]] = []
-
-    @property
-    def count(self) -> int:
-        """How many were made."""
-        return len(self._references)
+        self._references: dict[int, weakref.ref[Optimizer]] = {}  # by number, in order; of those that live
+        self.count = 0
 
     def add(self, optimizer: Optimizer) -> None:
         """Add one, which may hold no parameters yet."""
-        self._references.append(weakref.ref(optimizer))
+        self.count, number, references = self.count + 1, self.count, self._references
+        references[number] = weakref.ref(optimizer, lambda _: references.pop(number, None))
 
     def living(self) -> list[Optimizer]:
         """List those that the script still has."""
-        return [optimizer for reference in self._references if (optimizer := reference()) is not None]
+        return [
+            optimizer for reference in list(self._references.values()) if (optimizer := reference()) is not None
+        ]
 
     def all_held(self) -> set[int]:
         """Return the identities of all parameters that they hold."""
@@ -58,6 +63,41 @@ class ScriptOptimizers:
             and any(parameter.grad is not None for parameter in trainable)
             and (idle or {(p.shape, p.dtype) for p in _parameters(optimizer)} == kinds)
         )
+
+
+class ShortTrainings:
+    """Puts off watching after the first models: a search or a sweep trains hundreds for a few steps each.
+
+    Attributes:
+        watched: how many models are, or were, watched.
+        count: how many trainings have not made enough steps to be watched.
+    """
+
+    def __init__(self) -> None:
+        self.watched = self.count = 0
+        self._modules: IdentityMap[nn.Module, None] = IdentityMap()
+        self._steps: IdentityMap[Optimizer, int] = IdentityMap()
+
+    def puts_off(self, module: nn.Module) -> bool:
+        """Return whether a new model is watched only once its training is no short one."""
+        if self.watched < FEW:
+            return False
+        self._modules[module] = None
+        return True
+
+    def waits(self, optimizer: Optimizer) -> bool:
+        """Count a step of an optimizer that is not watched; return whether to wait for more of them."""
+        steps = self._steps.get(optimizer, 0)
+        if self.watched < FEW or steps == SHORT:
+            return False
+        if not steps:
+            held = held_by(optimizer)
+            if not any(held.intersection(map(id, module.parameters())) for module in list(self._modules)):
+                return False
+            self.count += 1
+        self._steps[optimizer] = steps + 1
+        self.count -= steps + 1 == SHORT
+        return True
 
 
 class RemadeOptimizers:
