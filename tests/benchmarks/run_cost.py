@@ -81,9 +81,9 @@ LENGTHS = {
 }
 
 
-def seconds(command, folder):
+def measured(command, folder, **variables):
     """Run a program to its end; return the seconds of the clock and of the processors."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2", **variables}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what a container may set; nobody compiles at each start
     started, used = time.perf_counter(), cpu_seconds()
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
@@ -102,9 +102,9 @@ def pair(folder, observed_first):
     """Return what plain Python and `diagnose run` took, run one after the other."""
     plain, observed = [sys.executable, "train.py"], [sys.executable, "-m", "diagnostics", "run", "train.py"]
     if observed_first:
-        took = seconds(observed, folder)
-        return seconds(plain, folder), took
-    return seconds(plain, folder), seconds(observed, folder)
+        took = measured(observed, folder)
+        return measured(plain, folder), took
+    return measured(plain, folder), measured(observed, folder)
 
 
 def main(words):
