@@ -25,6 +25,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import is_recorded, unless_recorded
 from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
 from diagnostics.facts.calls import OfOtherInstance, RemadeOptimizer, RestoreFacts
 from diagnostics.facts.pipeline import Fact
@@ -39,6 +40,7 @@ MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
 LOSSES = 1024  # backward passes for one step
 IDLE = 3  # steps without any gradient: one may be made to please a scheduler
+NO_BACKWARD = -1  # PyTorch's number; in one, a checkpointed block is computed again, and its modules are called
 ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
 
 
@@ -167,8 +169,8 @@ class LoopFinder(Generic[W]):
 
     def _attach(self) -> None:
         self._handles = [
-            register_optimizer_step_pre_hook(lambda optimizer, *_: self._safely(self._before_step, optimizer)),
-            register_optimizer_step_post_hook(lambda optimizer, *_: self._safely(self._after_step, optimizer)),
+            register_optimizer_step_pre_hook(unless_recorded(partial(self._safely, self._before_step))),
+            register_optimizer_step_post_hook(unless_recorded(partial(self._safely, self._after_step))),
         ]
         self._patches.before(Optimizer, "__init__", partial(self._safely, self._made))
         self._patches.before(torch.autograd, "backward", partial(self._safely, self._backward))
@@ -186,11 +188,13 @@ class LoopFinder(Generic[W]):
         within = threading.local()
 
         def observed(module: nn.Module, *arguments: Any, **options: Any) -> Any:
-            if torch.compiler.is_compiling():
+            if torch.compiler.is_compiling():  # the only question that a compiler, which follows this, can answer
                 return plain(module, *arguments, **options)
             if getattr(within, "a_call", False):
                 if within.inner is not None:
                     self._safely(within.inner.add, module, arguments)
+                return plain(module, *arguments, **options)
+            if is_recorded() or torch._C._current_graph_task_id() != NO_BACKWARD:
                 return plain(module, *arguments, **options)
             within.a_call, within.inner = True, None
             try:
@@ -255,7 +259,7 @@ class LoopFinder(Generic[W]):
         if isinstance(outputs, Tensor) and isinstance(result, Tensor) and result is not outputs:
             self._unscaled = weakref.ref(result), weakref.ref(outputs), outputs.detach()
 
-    def _before_step(self, optimizer: Optimizer) -> None:
+    def _before_step(self, optimizer: Optimizer, *_: Any) -> None:
         idle = self._idle[optimizer] = self._idle.get(optimizer, 0) + 1 if is_idle(optimizer) else 0
         if optimizer not in self._watch_of:
             self._late(optimizer)
@@ -300,7 +304,7 @@ class LoopFinder(Generic[W]):
         if called:
             self._begin(called[0] if len(called) == 1 else joined(called), [optimizer], called)
 
-    def _after_step(self, optimizer: Optimizer) -> None:
+    def _after_step(self, optimizer: Optimizer, *_: Any) -> None:
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
         self._losses.clear()
         self._first.stepped()

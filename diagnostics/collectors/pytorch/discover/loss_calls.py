@@ -23,6 +23,7 @@ from torch import Tensor
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
@@ -350,7 +351,7 @@ def _listen(
     plain.__kwdefaults__ = function.__kwdefaults__
 
     def before(arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
-        heard = not torch.compiler.is_compiling() and is_mine()
+        heard = not is_recorded() and is_mine()
         return guard.attempt(hear, code.co_name, arguments, options) if heard else None
 
     def after(call: LossCall | None, result: Any) -> None:
