@@ -172,7 +172,7 @@ def compiled_optimizer():
 
 
 def _compilations():
-    return {name: dict(torch._dynamo.utils.counters[name]) for name in ("frames", "stats")}
+    return dict(torch._dynamo.utils.counters["stats"])
 
 
 @contextlib.contextmanager
@@ -337,6 +337,13 @@ if __name__ == "__main__":
     chosen, when = {one.__name__: one for one in (*ONCE, *LONG)}[sys.argv[1]], sys.argv[2]
     loss = train(chosen, when)
     learned = b"".join(one.detach().numpy().tobytes() for one in model.state_dict().values())
-    print("loss", float(loss.detach()).hex(), "calls", int(model.norm.num_batches_tracked), "random", torch.rand(1).item())
+    print(
+        "loss",
+        float(loss.detach()).hex(),
+        "calls",
+        int(model.norm.num_batches_tracked),
+        "random",
+        torch.rand(1).item(),
+    )
     print("weights", hashlib.sha256(learned).hexdigest())
     print("recorded", len(record), json.dumps(record))

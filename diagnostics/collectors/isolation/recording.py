@@ -82,3 +82,6 @@ def _skip(code: CodeType) -> None:
     elif hasattr(frames, "set_code_exec_strategy"):
         action = frames._FrameAction
         frames.set_code_exec_strategy(code, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
+
+
+uncompiled(is_recorded.__code__)

@@ -94,6 +94,11 @@ class LossCall:
     whole: Tensor | None = None
     multiplied: bool = False
 
+    def returned(self, result: Tensor) -> None:
+        """Record the result."""
+        self.result, self.node = weakref.ref(result), node_number(result.grad_fn)
+        self.value = result.detach() if result.numel() == 1 else None
+
     @property
     def reduction(self) -> str:
         """How the terms become one number; ``none`` if they do not."""
@@ -338,10 +343,6 @@ def _mass(prediction: Tensor) -> float | None:
     return min(sums, key=lambda one: abs(one - 1))
 
 
-def _number(result: Tensor) -> Tensor | None:
-    return result.detach() if result.numel() == 1 else None
-
-
 def _listen(
     function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool], guard: FaultGuard
 ) -> Callable[[], None]:
@@ -356,8 +357,7 @@ def _listen(
 
     def after(call: LossCall | None, result: Any) -> None:
         if call is not None and type(result) is Tensor:
-            call.result, call.node = weakref.ref(result), node_number(result.grad_fn)
-            call.value = guard.attempt(_number, result)
+            guard.attempt(call.returned, result)
 
     constants = {"before": before, "after": after, "plain": plain}
     exchanged = _heard.__code__.replace(

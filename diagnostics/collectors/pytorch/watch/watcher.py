@@ -19,7 +19,6 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
@@ -255,13 +254,12 @@ class TorchWatcher:
         self._detach_from_model = hook_around(self._model, self._before_forward, self._after_forward)
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
-        if not is_recorded():
-            if self._trace.steps:
-                self._trace.abandon()  # of a pass that failed
-            self._safely("forward passes", self._forward_begins, args, kwargs)
+        if self._trace.steps:
+            self._trace.abandon()  # of a pass that failed
+        self._safely("forward passes", self._forward_begins, args, kwargs)
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
-        if not is_recorded() and not self._unreadable:
+        if not self._unreadable:
             self._measurements.activations.close()
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)

@@ -135,14 +135,14 @@ class CallPatches:
 
     def _counting(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         def backward(*arguments: Any, **options: Any) -> Any:
-            if not torch.compiler.is_compiling():  # also between the graphs of a compiled step
-                self._backward()
+            if not torch.compiler.is_compiling():
+                self.passes += 1  # also between the graphs of a compiled step
+                self._guard.attempt(self._backward)
             return plain(*arguments, **options)
 
         return backward
 
     def _backward(self) -> None:
-        self.passes += 1
         for listener in self._listeners:
             if listener.clips.pending:
                 self._safely(listener.clips.backward_follows)
