@@ -1,4 +1,4 @@
-"""Trains a small network while somebody else looks on, and prints what that one has recorded, and what was learned.
+"""Trains a small network while somebody else looks on; prints what that one recorded, and what was learned.
 
 $ python tests/side_effects/onlookers.py dispatch_mode during
 """
@@ -97,7 +97,9 @@ def exported():
     model.eval()
     for strict in (False, True):
         program = torch.export.export(model, (inputs[:4],), strict=strict)
-        record.append([f"{node.op} {node.target}" for node in program.graph.nodes])
+        record.append(
+            [f"{node.op} {getattr(node.target, '__name__', node.target)}" for node in program.graph.nodes]
+        )
     model.train()
 
 
@@ -118,7 +120,7 @@ def transformed():
 
 def _compiled(function, **options):
     def backend(graph, _inputs):
-        record.append([f"{node.op} {node.target}" for node in graph.graph.nodes])
+        record.append([f"{node.op} {getattr(node.target, '__name__', node.target)}" for node in graph.graph.nodes])
         return graph
 
     return torch.compile(function, backend=backend, **options)
@@ -340,8 +342,6 @@ if __name__ == "__main__":
     print(
         "loss",
         float(loss.detach()).hex(),
-        "calls",
-        int(model.norm.num_batches_tracked),
         "random",
         torch.rand(1).item(),
     )

@@ -1,4 +1,4 @@
-"""What others record of a program's operations is the same under `diagnose run`: nothing of this library is in it."""
+"""What others record of a program's operations is the same under `diagnose run`."""
 
 from __future__ import annotations
 

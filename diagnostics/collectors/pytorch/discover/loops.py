@@ -33,6 +33,7 @@ from diagnostics.facts.pipeline import Fact
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline, evaluation_facts
 from .joined_modules import joined
+from .loss_calls import hold_losses
 from .optimizers import RemadeOptimizers, ScriptOptimizers, held_by, is_idle
 from .other_instances import OtherInstances
 
@@ -40,7 +41,6 @@ MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
 LOSSES = 1024  # backward passes for one step
 IDLE = 3  # steps without any gradient: one may be made to please a scheduler
-NO_BACKWARD = -1  # PyTorch's number; in one, a checkpointed block is computed again, and its modules are called
 ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
 
 
@@ -124,7 +124,7 @@ class LoopFinder(Generic[W]):
         self._passes_before = calls.passes
         # Before the patches here, which lie over its own.
         self._release_calls = calls.hold(fault, self._loaded)
-        self._patches = Patches()
+        self._patches, self._release_losses = Patches(), hold_losses()
         self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
 
@@ -165,6 +165,7 @@ class LoopFinder(Generic[W]):
         for finalizer in self._finalizers:
             finalizer.detach()
         self._safely(self._release_calls)
+        self._release_losses()
         self._paused += 1  # for a patch that stays because it was patched over
 
     def _attach(self) -> None:
@@ -194,7 +195,7 @@ class LoopFinder(Generic[W]):
                 if within.inner is not None:
                     self._safely(within.inner.add, module, arguments)
                 return plain(module, *arguments, **options)
-            if is_recorded() or torch._C._current_graph_task_id() != NO_BACKWARD:
+            if is_recorded() or torch._C._current_graph_task_id() >= 0:  # a checkpoint computes a block again
                 return plain(module, *arguments, **options)
             within.a_call, within.inner = True, None
             try:
