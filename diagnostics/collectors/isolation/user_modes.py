@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ Questions = tuple[Callable[[], int], Callable[[], int], Callable[[bool], Any], C
 
 _NOBODY: Questions = (int, int, lambda _: None, bool)
 _questions: Questions | None = None  # once PyTorch is imported
+_local = threading.local()
 
 
 def is_overseen() -> bool:
@@ -101,7 +103,12 @@ def _pop_hooks(torch: Any) -> list[Callable[[], object]]:
 
 
 def _pause_profiler(torch: Any) -> list[Callable[[], object]]:
-    if not torch._C._autograd._profiler_enabled():
+    if getattr(_local, "paused", False) or not torch._C._autograd._profiler_enabled():
         return []
-    torch._C._autograd._enable_record_function(False)
-    return [partial(torch._C._autograd._enable_record_function, True)]
+    _record(torch, False)
+    return [partial(_record, torch, True)]
+
+
+def _record(torch: Any, enabled: bool) -> None:
+    _local.paused = not enabled  # PyTorch does not say: what is paused within a pause stays paused after it
+    torch._C._autograd._enable_record_function(enabled)
