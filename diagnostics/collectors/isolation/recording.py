@@ -27,10 +27,17 @@ def is_recorded() -> bool:
         torch._C._get_tracing_state() is not None
         or torch._C._functorch.peek_interpreter_stack() is not None
         or (torch._C._len_torch_dispatch_stack() and _is_of_torch(torch._C._get_dispatch_stack_at(0)))
-        or torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
+        or is_compiled()
         or torch.fx._symbolic_trace._is_fx_tracing_flag
         or (torch.cuda._initialized and torch.cuda.is_current_stream_capturing())
     )
+
+
+def is_compiled() -> bool:
+    """Whether this thread is within a function of torch.compile's: of those who record, it alone follows hooks."""
+    if _torch is None or _torch.compiler.is_compiling():
+        return _torch is not None or (_is_imported() and is_compiled())
+    return _torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
 
 
 def unless_recorded(work: Callable[..., object]) -> Callable[..., None]:
@@ -84,4 +91,5 @@ def _skip(code: CodeType) -> None:
         frames.set_code_exec_strategy(code, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
 
 
-uncompiled(is_recorded.__code__)
+for _asked in (is_recorded, is_compiled):
+    uncompiled(_asked.__code__)

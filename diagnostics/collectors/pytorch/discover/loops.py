@@ -369,8 +369,8 @@ class LoopFinder(Generic[W]):
                     self._watched.pop(module, None)
 
     def _end(self, watched: W) -> None:
-        """Stop watching a loop, and drop it."""
-        if watched not in self.watches:
+        """Stop watching a loop, and drop it; at the end, if somebody else records what it takes to close it."""
+        if watched not in self.watches or is_recorded():
             return
         self.watches.remove(watched)
         for optimizer in [optimizer for optimizer, of in self._watch_of.items() if of is watched]:
