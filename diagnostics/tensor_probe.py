@@ -45,7 +45,7 @@ def listening(listener: Listener, compiling: Callable[[], bool]) -> Iterator[Non
 
     Args:
         listener: called with the value and its name. Must not raise.
-        compiling: whether a compiler is tracing the program, which must not see the listener.
+        compiling: whether a compiler is recording the program, which must not see the listener.
     """
     global _on, _compiling
     _listeners.append(listener)

@@ -13,6 +13,7 @@ from typing import Any
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.text.join import count_of
 
 
@@ -79,7 +80,7 @@ class Limits:
                 counts[id(optimizer)] = counts.get(id(optimizer), 0) + 1
                 self._count(counts[id(optimizer)])
 
-        self._at_exit.callback(register_optimizer_step_post_hook(stepped).remove)
+        self._at_exit.callback(register_optimizer_step_post_hook(unless_recorded(stepped)).remove)
 
     def _with_keras(self, module: Any) -> None:
         counted = itertools.count(1)

@@ -9,7 +9,8 @@ from typing import Any
 
 from diagnostics.errors import message_of, typed_message
 
-from .user_modes import call_without_user_modes, mode_counters
+from .recording import is_recorded, uncompiled
+from .user_modes import call_without_user_modes
 
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "OOM when allocating")
 
@@ -33,7 +34,7 @@ class FaultGuard:
 
     `run` does the work of a named part, and switches the part off after its first fault. `attempt` belongs to no
     part: it hands each fault to `on_fault`, and nothing is switched off. Both set the user's modes of PyTorch
-    aside.
+    aside, and leave the work out while somebody records the operations of this thread; see `is_recorded`.
 
     Attributes:
         faults: by part, the fault of the library; empty where the script had broken what the part needs.
@@ -61,28 +62,22 @@ class FaultGuard:
         self.uncovered = uncovered
         self.unusual = ""
         self._message, self._on_fault = message, on_fault
-        self._mode_counters = mode_counters()
 
     def run(self, part: str, work: Callable[..., None], *arguments: Any) -> None:
         """Do a part's work, unless it has failed before."""
-        if part in self.faults:
+        if is_recorded() or part in self.faults:
             return
         try:
-            function_modes, dispatch_modes = self._mode_counters
-            if function_modes() or dispatch_modes():  # checked here: this runs for every module
-                call_without_user_modes(work, *arguments)
-            else:
-                work(*arguments)
+            call_without_user_modes(work, *arguments)
         except Exception as fault:
             self.switch_off(part, fault)
 
     def attempt(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Return what the work returns, or None if it raises."""
+        """Return what the work returns; None if it raises, and where it is left out."""
+        if is_recorded():
+            return None
         try:
-            function_modes, dispatch_modes = self._mode_counters
-            if function_modes() or dispatch_modes():
-                return call_without_user_modes(work, *arguments, **options)
-            return work(*arguments, **options)
+            return call_without_user_modes(work, *arguments, **options)
         except Exception as fault:
             if self._on_fault is not None:
                 self._on_fault(fault)
@@ -105,3 +100,7 @@ class FaultGuard:
             self.faults[part], self.uncovered[part] = "", why
         else:
             self.faults[part] = self._message.format(part=part, fault=said)
+
+
+for _called in (FaultGuard.run, FaultGuard.attempt):
+    uncompiled(_called.__code__)

@@ -27,14 +27,17 @@ class _Finder(MetaPathFinder):
         finally:
             sys.meta_path.insert(0, self)  # not every search imports: transformers checks whether torch exists
         if spec is not None and spec.loader is not None:
-            Patches().after(spec.loader, "exec_module", self._executed)
+            Patches().around(spec.loader, "exec_module", self._executing)
         return spec
 
-    def _executed(self, module: ModuleType, *, result: None) -> None:
-        del result
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-            self._then(module)
+    def _executing(self, execute: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
+        def executed(module: ModuleType) -> None:
+            execute(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self._then(module)
+
+        return executed
 
 
 def after_import(name: str, then: Callable[[ModuleType], None]) -> Callable[[], None]:

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .recording import is_recorded, uncompiled
+
 # The file name of a replacement's code. Such a frame is not taken for the user's, nor shown in a traceback; and a
 # warning that names its caller's line skips it, as it skips Python's own import machinery, which is recognised by
 # the last two words.
@@ -23,11 +25,15 @@ class Patches:
         self._undo: list[Callable[[], None]] = []
 
     def before(self, owner: Any, name: str, hook: Callable[..., object]) -> None:
-        """Call a hook with the arguments of each call, before it. What the hook raises reaches the caller."""
+        """Call a hook with the arguments of each call, before it. What the hook raises reaches the caller.
+
+        Not of calls that somebody else records; see `is_recorded`.
+        """
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def replacement(*arguments: Any, **options: Any) -> Any:
-                hook(*arguments, **options)
+                if not is_recorded():
+                    hook(*arguments, **options)
                 return original(*arguments, **options)
 
             return replacement
@@ -35,12 +41,16 @@ class Patches:
         self.around(owner, name, make)
 
     def after(self, owner: Any, name: str, hook: Callable[..., object]) -> None:
-        """Call a hook with the arguments of each call and its ``result``. What it raises reaches the caller."""
+        """Call a hook with the arguments of each call and its ``result``. What it raises reaches the caller.
+
+        Not of calls that somebody else records; see `is_recorded`.
+        """
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def replacement(*arguments: Any, **options: Any) -> Any:
                 result = original(*arguments, **options)
-                hook(*arguments, **options, result=result)
+                if not is_recorded():
+                    hook(*arguments, **options, result=result)
                 return result
 
             return replacement
@@ -58,7 +68,9 @@ class Patches:
         original = getattr(owner, name)
         own = vars(owner).get(name, _INHERITED)
         replacement = functools.wraps(original)(make(original))
-        replacement.__code__ = replacement.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
+        replacement.__code__ = uncompiled(  # type: ignore[attr-defined]
+            replacement.__code__.replace(co_filename=FROZEN)  # type: ignore[attr-defined]
+        )
         setattr(owner, name, replacement)
 
         def restore() -> None:

@@ -13,6 +13,7 @@ from torch import nn
 
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.pytorch.model import uncompiled
 
 REDIRECTED = "wrapped_forward"  # Lightning's forward within a wrapper such as DDP's, which calls training_step
@@ -151,7 +152,7 @@ class FirstCall:
         return observed
 
     def _is_of_the_loop(self, called: nn.Module) -> bool:
-        if not torch.is_grad_enabled() or torch.compiler.is_compiling() or is_own_run():
+        if not torch.is_grad_enabled() or is_recorded() or is_own_run():
             return False
         return not (called is self._module and is_redirected(called))
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.pytorch.saved_tensors import saved
 from diagnostics.collectors.shared.arrays import MOSTLY, NEAR_BOUND, PROBABILITY_SUM
 from diagnostics.facts.layers import ActivationFacts
 from diagnostics.facts.pipeline import OutputFacts
@@ -114,7 +115,7 @@ def is_multiplied(prediction: Tensor) -> bool:
     name = re.sub(r"Backward\d*$", "", type(node).__name__)
     if name not in ("Mul", "Div"):
         return False
-    sides = [getattr(node, "_saved_self", None), getattr(node, "_saved_other", None)]
+    sides = [saved(node, "self"), saved(node, "other")]
     factors = [float(side.detach()) for side in sides if isinstance(side, Tensor) and side.numel() == 1]
     return any(0 < factor < 1 if name == "Div" else factor > 1 for factor in factors)
 
@@ -192,7 +193,7 @@ def is_output_of_relu(value: Tensor) -> bool:
     """Whether a tensor of a graph comes straight from a ReLU, be it a module or a function."""
     name = type(value.grad_fn).__name__
     return name.startswith("ReluBackward") or (
-        name.startswith("ClampBackward") and getattr(value.grad_fn, "_saved_min", None) == 0
+        name.startswith("ClampBackward") and saved(value.grad_fn, "min") == 0
     )
 
 

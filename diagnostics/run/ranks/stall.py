@@ -26,6 +26,7 @@ from typing import Any
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.collectors.system.threads import other_threads, position, stand
 from diagnostics.errors import message_of
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
@@ -133,7 +134,9 @@ class StallWatch:
 
     def _with_optimizers(self, module: ModuleType) -> None:
         if hasattr(module, "register_optimizer_step_post_hook"):
-            self._at_close.callback(module.register_optimizer_step_post_hook(self._stepped).remove)
+            self._at_close.callback(
+                module.register_optimizer_step_post_hook(unless_recorded(self._stepped)).remove
+            )
 
     def _stepped(self, *_: Any) -> None:
         if not is_own_run():

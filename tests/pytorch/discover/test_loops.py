@@ -304,6 +304,30 @@ class TestOver:
         assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * FEW
         assert len(run.examined) == FEW
 
+    def test_one_that_dies_while_somebody_traces_is_closed_at_the_end(self):
+        class Holder(Note):
+            def __init__(self, model, optimizers):
+                super().__init__(type(model), [])
+                notes.append(self)
+
+        notes, faults = [], []
+        finder = LoopFinder(Holder, faults.append)
+        model = network()
+        held = [model, sgd(model)]
+        del model
+        train(lambda: held[0](INPUTS), held[1])
+
+        def traced(inputs):
+            held.clear()
+            gc.collect()
+            return inputs * 2
+
+        torch.jit.trace(traced, INPUTS, check_trace=False)
+        assert [note.closed for note in notes] == [False]
+        finder.close()
+        assert [note.closed for note in notes] == [True]
+        assert faults == []
+
     def test_the_memory_of_many_models_is_that_of_one(self, run):
         for _ in range(3):  # what the allocator keeps for later grows with the first few
             self.train_one(width=100_000)

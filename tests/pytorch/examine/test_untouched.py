@@ -1,6 +1,7 @@
 """What `examine` promises: everything is, bit for bit, as it was."""
 
 import copy
+import itertools
 import random
 import tempfile
 
@@ -337,3 +338,53 @@ class TestTrainer:
         assert report.crash is not None
         assert report.crash.message == "on purpose"
         assert_same(before, frozen_in_time(trainer.model))
+
+
+NOISE = np.random.default_rng(3)
+CALLS = itertools.count()
+BATCHES = iter(lambda: torch.rand(1), None)
+
+
+class Noisy(nn.Linear):
+    """Draws from a generator of its module, and counts its calls in an iterator."""
+
+    def forward(self, inputs):
+        next(CALLS)
+        return super().forward(inputs + 0.3 * torch.from_numpy(NOISE.normal(size=(1, 6))).float())
+
+
+class Streaming(nn.Linear):
+    """Takes a number from an iterator that cannot be copied."""
+
+    calls = 0
+
+    def forward(self, inputs):
+        Streaming.calls += 1
+        return super().forward(inputs) + next(BATCHES)
+
+
+def examined(model):
+    loader = DataLoader(TensorDataset(*rows()), 8)
+    return diagnostics.examine(model, loader, nn.CrossEntropyLoss(), torch.optim.Adam(model.parameters()))
+
+
+class TestStateBesideTheModel:
+    def test_an_iterator_and_a_generator_are_where_they_were(self):
+        state, calls = NOISE.bit_generator.state, next(CALLS)
+        examined(Noisy(6, 3))
+        assert NOISE.bit_generator.state == state
+        assert next(CALLS) == calls + 1
+
+    def test_noise_of_a_generator_is_no_mixing_of_examples(self):
+        assert "examples-mixed" not in {finding.rule for finding in examined(Noisy(6, 3)).findings}
+
+    def test_an_iterator_that_cannot_be_copied_ends_further_passes(self):
+        Streaming.calls = 0
+        report = examined(Streaming(6, 3))
+        assert Streaming.calls <= 2  # the prediction, and the loss
+        details = {stage.name: stage.detail for stage in report.stages}
+        assert (
+            "running the model again could be noticed: it uses 'BATCHES', a callable_iterator"
+            in details["one-batch overfit"]
+        )
+        assert "examples-mixed" not in {finding.rule for finding in report.findings}

@@ -1,8 +1,10 @@
-"""A script's own modes see the operations of the script, and none of this library."""
+"""A script's own modes, hooks and profilers see the operations of the script, and none of this library."""
 
 import pytest
 import torch
+from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
+from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from diagnostics.collectors.isolation.internal import own_run
@@ -116,3 +118,30 @@ class TestWithoutUserModes:
             before = seen.count
             assert isinstance(torch.ones(1), FakeTensor)
             assert seen.count > before
+
+    @pytest.mark.parametrize("aside", [without_user_modes, own_run])
+    def test_hooks_on_saved_tensors_see_nothing_within(self, aside):
+        packed = []
+
+        def hooks(name):
+            return saved_tensors_hooks(lambda tensor: packed.append(name) or tensor, lambda tensor: tensor)
+
+        factor = torch.ones(3, requires_grad=True)
+        with hooks("outer"), hooks("inner"):
+            with aside():
+                factor.exp().sum().backward()
+            assert packed == []
+            factor.exp()
+            assert packed == ["inner"]
+
+    @pytest.mark.parametrize("aside", [without_user_modes, own_run])
+    def test_a_profiler_sees_nothing_within(self, aside):
+        with profile(activities=[ProfilerActivity.CPU]) as profiler:
+            with aside():
+                with aside():
+                    torch.ones(1).exp()
+                torch.ones(1).exp()
+            torch.ones(1).log()
+        seen = {event.name for event in profiler.events()}
+        assert "aten::log" in seen
+        assert "aten::exp" not in seen

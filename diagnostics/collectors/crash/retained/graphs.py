@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from diagnostics.collectors.pytorch.saved_tensors import saved, saved_names
 from diagnostics.collectors.shared.arrays import is_tensor
 from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.memory import KeptGraphs
@@ -90,14 +91,10 @@ def _saved_bytes(graph: set[Any]) -> int:
     weights = {_memory(parent.variable) for parent in parents if type(parent).__name__ == "AccumulateGrad"}
     sizes: dict[int, int] = {}
     for node in graph:
-        for attribute in dir(node):
-            if attribute.startswith("_saved_"):
-                try:
-                    tensor = getattr(node, attribute)
-                except RuntimeError:  # freed
-                    continue
-                if is_tensor(tensor) and _memory(tensor) not in weights:
-                    sizes[_memory(tensor)] = tensor.untyped_storage().nbytes()
+        for name in saved_names(node):
+            tensor = saved(node, name)
+            if is_tensor(tensor) and _memory(tensor) not in weights:
+                sizes[_memory(tensor)] = tensor.untyped_storage().nbytes()
     return sum(sizes.values())
 
 

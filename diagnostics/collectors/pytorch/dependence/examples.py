@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,7 @@ SIZES = (7, 11, 13, 5, 6, 9, 10, 8, 4, 3)
 LEAST = 4  # examples in a batch
 SAME = 16  # numbers of an answer that may be a copy of its input
 ALIKE = 1e-4  # of the answers' size: no more than rounding
+CERTAIN = 10  # a change by the other examples is so many times one between two runs
 SUM_OF_ONE = 1e-3  # how far a sum of probabilities may be from 1
 
 
@@ -131,6 +133,9 @@ def compare_examples(subject: Subject, found: list[Axis]) -> DependenceFacts:
         raise Unclear("the predictions are not finite")
     if not subject.batch_first and subject.target is None and (mixing is None or mixing.kind != "reshape"):
         raise Unclear("the target of the loss is not known, and rows may be parts of one example")
+    scale = float(before.square().mean().sqrt())
+    if change > ALIKE * scale and _noise(subject, first, before) > change / CERTAIN:
+        raise Unclear("the same batch does not always give the same predictions")
     spread = float(before.std(axis.of_answers).square().mean().sqrt())
     return DependenceFacts(
         examples=axis.whole,
@@ -139,11 +144,17 @@ def compare_examples(subject: Subject, found: list[Axis]) -> DependenceFacts:
         moved=_moved(subject, axis, first),
         sameness=_sameness(subject, axis),
         spread=spread,
-        scale=float(before.square().mean().sqrt()),
+        scale=scale,
         mixing=mixing,
         ends_in_it=mixing is not None and mixing.kind == "softmax" and _sums_to_one(axis),
         shuffled=subject.shuffled,
     )
+
+
+def _noise(subject: Subject, inputs: Inputs, before: Tensor) -> float:
+    """Return how far the answers to the same inputs differ from those of an earlier run."""
+    again = subject.ask(inputs).main
+    return float((again - before).abs().max()) if again.shape == before.shape else math.inf
 
 
 def _moved(subject: Subject, axis: Axis, first: Inputs) -> float | None:

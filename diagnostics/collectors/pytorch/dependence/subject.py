@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
@@ -68,6 +69,10 @@ class Subject:
     predicts_tokens: bool = False
     deadline: float = float("inf")
 
+    def __post_init__(self) -> None:
+        """Find the generators of random numbers that the model draws from, beside the global ones."""
+        self._generators = [own.generator for own in generators_within(*self.model.modules())]
+
     def ask(self, inputs: Inputs, *, training: bool = False, seed: int = 0) -> Answer:
         """Run the copy on these inputs, which it may change: they are copied first.
 
@@ -80,7 +85,7 @@ class Subject:
         given = {name: tensor.clone() for name, tensor in inputs.items()}
         if self.model.training != training:
             self.model.train(training)
-        with torch.no_grad(), random_states_kept(), _without_fast_path():
+        with torch.no_grad(), random_states_kept(*self._generators), _without_fast_path():
             torch.default_generator.manual_seed(seed)
             outputs = self.call(self.model, given)
         main = prediction_in(outputs)

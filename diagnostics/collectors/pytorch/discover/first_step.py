@@ -237,10 +237,7 @@ class FirstStepRecorder:
         return None
 
     def _is_mine(self) -> bool:
-        # Tensors cannot be read within `torch.func` or while a CUDA graph is captured.
-        within = torch._C._functorch.peek_interpreter_stack() is not None
-        captured = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
-        return self._thread == threading.get_ident() and not (within or captured or self._suspended())
+        return self._thread == threading.get_ident() and not self._suspended()
 
     def _before_loss(self, heard: LossCall) -> None:
         """Deliver before a loss fails: after that, nothing on an accelerator can be read."""

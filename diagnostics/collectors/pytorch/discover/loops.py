@@ -25,6 +25,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import is_recorded, unless_recorded
 from diagnostics.collectors.pytorch.loader_rows import evaluation_facts
 from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
 from diagnostics.facts.calls import OfOtherInstance, RemadeOptimizer, RestoreFacts
@@ -33,6 +34,7 @@ from diagnostics.facts.pipeline import Fact
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
 from .joined_modules import joined
+from .loss_calls import hold_losses
 from .optimizers import RemadeOptimizers, ScriptOptimizers, ShortTrainings, held_by, is_idle
 from .other_instances import OtherInstances
 
@@ -123,7 +125,7 @@ class LoopFinder(Generic[W]):
         self._passes_before = calls.passes
         # Before the patches here, which lie over its own.
         self._release_calls = calls.hold(fault, self._loaded)
-        self._patches = Patches()
+        self._patches, self._release_losses = Patches(), hold_losses()
         self._handles: list[Any] = []  # of hooks on all optimizers
         self._attach()
 
@@ -164,12 +166,13 @@ class LoopFinder(Generic[W]):
         for finalizer in self._finalizers:
             finalizer.detach()
         self._safely(self._release_calls)
+        self._release_losses()
         self._paused += 1  # for a patch that stays because it was patched over
 
     def _attach(self) -> None:
         self._handles = [
-            register_optimizer_step_pre_hook(lambda optimizer, *_: self._safely(self._before_step, optimizer)),
-            register_optimizer_step_post_hook(lambda optimizer, *_: self._safely(self._after_step, optimizer)),
+            register_optimizer_step_pre_hook(unless_recorded(partial(self._safely, self._before_step))),
+            register_optimizer_step_post_hook(unless_recorded(partial(self._safely, self._after_step))),
         ]
         self._patches.before(Optimizer, "__init__", partial(self._safely, self._made))
         self._patches.before(torch.autograd, "backward", partial(self._safely, self._backward))
@@ -187,11 +190,13 @@ class LoopFinder(Generic[W]):
         within = threading.local()
 
         def observed(module: nn.Module, *arguments: Any, **options: Any) -> Any:
-            if torch.compiler.is_compiling():
+            if torch.compiler.is_compiling():  # the only question that a compiler, which follows this, can answer
                 return plain(module, *arguments, **options)
             if getattr(within, "a_call", False):
                 if within.inner is not None:
                     self._safely(within.inner.add, module, arguments)
+                return plain(module, *arguments, **options)
+            if is_recorded() or torch._C._current_graph_task_id() >= 0:  # a checkpoint computes a block again
                 return plain(module, *arguments, **options)
             within.a_call, within.inner = True, None
             try:
@@ -258,7 +263,7 @@ class LoopFinder(Generic[W]):
         if isinstance(outputs, Tensor) and isinstance(result, Tensor) and result is not outputs:
             self._unscaled = weakref.ref(result), weakref.ref(outputs), outputs.detach()
 
-    def _before_step(self, optimizer: Optimizer) -> None:
+    def _before_step(self, optimizer: Optimizer, *_: Any) -> None:
         idle = self._idle[optimizer] = self._idle.get(optimizer, 0) + 1 if is_idle(optimizer) else 0
         if optimizer not in self._watch_of:
             if not self.short.waits(optimizer):
@@ -304,7 +309,7 @@ class LoopFinder(Generic[W]):
         if called:
             self._begin(called[0] if len(called) == 1 else joined(called), [optimizer], called)
 
-    def _after_step(self, optimizer: Optimizer) -> None:
+    def _after_step(self, optimizer: Optimizer, *_: Any) -> None:
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
         self._losses.clear()
         self._first.stepped()
@@ -369,8 +374,8 @@ class LoopFinder(Generic[W]):
                     self._watched.pop(module, None)
 
     def _end(self, watched: W) -> None:
-        """Stop watching a loop, and drop it."""
-        if watched not in self.watches:
+        """Stop watching a loop, and drop it; at the end, if somebody else records what it takes to close it."""
+        if watched not in self.watches or is_recorded():
             return
         self.watches.remove(watched)
         for optimizer in [optimizer for optimizer, of in self._watch_of.items() if of is watched]:

@@ -1,16 +1,10 @@
-"""Records a script's calls of losses in `torch.nn.functional`: their arguments and results.
-
-The functions keep their identity, so names imported earlier are covered: only their code is exchanged while
-recording. They can still be pickled, compiled and scripted. A `TorchFunctionMode` would see the calls too, but
-modes form a stack: one that is pushed inside a `with` of the script is popped in place of the script's mode.
-"""
+"""Records a script's calls of losses in `torch.nn.functional`: their arguments and results."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import threading
-import types
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,8 +16,8 @@ from torch import Tensor
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
+from diagnostics.collectors.pytorch.overheard import Listener, overheard
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
     Recognised,
@@ -62,6 +56,10 @@ FLOORS = {
 }
 
 
+Returned = Callable[[Tensor], None]
+"""Takes the result of a call."""
+
+
 @dataclass
 class LossCall:
     """One call of a loss.
@@ -92,6 +90,11 @@ class LossCall:
     value: Tensor | None = None
     whole: Tensor | None = None
     multiplied: bool = False
+
+    def returned(self, result: Tensor) -> None:
+        """Record the result."""
+        self.result, self.node = weakref.ref(result), node_number(result.grad_fn)
+        self.value = result.detach() if result.numel() == 1 else None
 
     @property
     def reduction(self) -> str:
@@ -195,6 +198,11 @@ class LossCall:
         return bool((self.target == in_order).all()) or not bool(self.target.any())
 
 
+def hold_losses() -> Callable[[], None]:
+    """Prepare the functions for being heard at any time; return what ends it. See `Overheard.hold`."""
+    return overheard.hold([*_FUNCTIONS.values(), *_OTHERS])
+
+
 class LossCalls:
     """Records calls of losses between `open` and `close`, in the thread that opened it.
 
@@ -219,11 +227,11 @@ class LossCalls:
         """Record the calls for which `is_mine` returns true."""
         evaluation_calls.close()
         if not self._open:
-            self._open = [_listen(function, self._hear, is_mine, self._guard) for function in _FUNCTIONS.values()]
-            self._open += [_listen(function, self._hear_other, is_mine, self._guard) for function in _OTHERS]
+            common, other = (Listener(hear, is_mine, self._guard) for hear in (self._hear, self._hear_other))
+            self._open = [overheard.join(_FUNCTIONS.values(), common), overheard.join(_OTHERS, other)]
 
     def close(self) -> None:
-        """Restore the functions' code, and drop the records."""
+        """Listen no more, and drop the records."""
         while self._open:
             self._open.pop()()
         self.heard, self.other = [], None
@@ -232,14 +240,15 @@ class LossCalls:
         if self.other is None and torch.is_grad_enabled():
             self.other = OtherCall.of(name, arguments, options)
 
-    def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
+    def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
         if not torch.is_grad_enabled() or len(self.heard) >= MOST_CALLS:
             return None
         call = _call(name, arguments, options)
-        if call is not None:
-            self._before(call)
-            self.heard.append(call)
-        return call
+        if call is None:
+            return None
+        self._before(call)
+        self.heard.append(call)
+        return call.returned
 
 
 OF_CLASSES = ("cross_entropy", "nll_loss", "binary_cross_entropy_with_logits")
@@ -264,14 +273,14 @@ class EvaluationCalls:
             return
         functions = [_FUNCTIONS[name] for name in (*OF_CLASSES, *OF_NUMBERS)]
         if not self._open:
-            if any(hasattr(function, "__wrapped__") for function in functions):
+            if overheard.is_heard(functions):
                 return
             self._thread = threading.get_ident()
-            self._open = [_listen(function, self._hear, self._is_mine, self._guard) for function in functions]
+            self._open = [overheard.join(functions, Listener(self._hear, self._is_mine, self._guard))]
         self._listeners.append((listener, names))
 
     def leave(self, listener: Callable[[Tensor, Tensor], None]) -> None:
-        """Tell it no more; restore the functions if nobody listens."""
+        """Tell it no more."""
         others = [entry for entry in self._listeners if entry[0] != listener]
         if len(others) < len(self._listeners):
             self._listeners = others
@@ -279,7 +288,7 @@ class EvaluationCalls:
                 self.close()
 
     def close(self) -> None:
-        """Restore the functions, and tell nobody any more."""
+        """Tell nobody any more."""
         self._listeners.clear()
         while self._open:
             self._open.pop()()
@@ -335,53 +344,3 @@ def _mass(prediction: Tensor) -> float | None:
     axes = [-1, 1, tuple(range(1, prediction.ndim)), tuple(range(prediction.ndim))]
     sums = [float(shares.sum(axis).median()) for axis in axes if shares.sum(axis).numel()]
     return min(sums, key=lambda one: abs(one - 1))
-
-
-def _number(result: Tensor) -> Tensor | None:
-    return result.detach() if result.numel() == 1 else None
-
-
-def _listen(
-    function: Any, hear: Callable[..., Any], is_mine: Callable[[], bool], guard: FaultGuard
-) -> Callable[[], None]:
-    """Record each call of a function. Return a function that undoes it."""
-    code = function.__code__
-    plain = types.FunctionType(code, function.__globals__, code.co_name, function.__defaults__)
-    plain.__kwdefaults__ = function.__kwdefaults__
-
-    def before(arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
-        heard = not torch.compiler.is_compiling() and is_mine()
-        return guard.attempt(hear, code.co_name, arguments, options) if heard else None
-
-    def after(call: LossCall | None, result: Any) -> None:
-        if call is not None and type(result) is Tensor:
-            call.result, call.node = weakref.ref(result), node_number(result.grad_fn)
-            call.value = guard.attempt(_number, result)
-
-    constants = {"before": before, "after": after, "plain": plain}
-    exchanged = _heard.__code__.replace(
-        co_consts=tuple(constants.get(c, c) if isinstance(c, str) else c for c in _heard.__code__.co_consts),
-        co_filename=FROZEN,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-    )
-    function.__code__ = exchanged
-    function.__wrapped__ = plain  # for `inspect.getsource` and `inspect.signature`
-
-    def undo() -> None:
-        if function.__code__ is exchanged:
-            function.__code__ = code
-            del function.__wrapped__
-
-    return undo
-
-
-def _heard(*arguments: Any, **options: Any) -> Any:
-    """Replace a loss. The three strings are constants that are exchanged for functions: there is no closure."""
-    before: Any = "before"
-    after: Any = "after"
-    plain: Any = "plain"
-    call = before(arguments, options)
-    result = plain(*arguments, **options)
-    after(call, result)
-    return result

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
 
+from diagnostics.collectors.isolation.iterators import iterators_kept
 from diagnostics.collectors.pytorch.activations import activations_seen, last_activation, output_facts
 from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import (
@@ -110,6 +111,7 @@ class PyTorchPipeline(Pipeline):
         self._loss: Tensor | None = None
         self._prediction: Tensor | None = None
         self._recognised = Recognised()
+        self._moves_on: str | None = None  # what the script would see of every further pass
 
     # --- what a Trainer does otherwise ----------------------------------------------------------------------
 
@@ -180,7 +182,8 @@ class PyTorchPipeline(Pipeline):
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """See `Pipeline.untouched`."""
-        with kept(self.roots(), self.model, self.loss_fn):
+        called = [*self.model.modules(), self.loss_fn]
+        with kept(self.roots(), self.model, self.loss_fn), iterators_kept(*called) as self._moves_on:
             yield
 
     def roots(self) -> tuple[Any, ...]:
@@ -276,7 +279,7 @@ class PyTorchPipeline(Pipeline):
             raise CannotJudge("the model was not run")
         facts = gradient_facts(model, self._loss)
         yield facts
-        if not facts.num_trainable or not self._loss.requires_grad:
+        if not facts.num_trainable or not self._loss.requires_grad or self._moves_on is not None:
             return
         with users_code():
             yield batch_dependence(
@@ -302,8 +305,7 @@ class PyTorchPipeline(Pipeline):
 
     def trials(self) -> Callable[[], Iterator[Fact]]:
         """Return what trains copies on the batch, with the optimizer's settings as they are now."""
-        if self._copy.latest is None:
-            raise CannotJudge("the model was not run")
+        self._check_repeatable()
         self._loss = None  # its graph holds the first forward's activations
         trials = BatchOverfit(
             self._batch,
@@ -318,8 +320,7 @@ class PyTorchPipeline(Pipeline):
 
     def subsets(self, classes: frozenset[int]) -> TorchSubsets:
         """See `Pipeline.subsets`."""
-        if self._copy.latest is None:
-            raise CannotJudge("the model was not run")
+        self._check_repeatable()
         self._loss = None  # its graph holds the first forward's activations
         rate, build, _ = self.trial_optimizer()
         return TorchSubsets(
@@ -338,6 +339,8 @@ class PyTorchPipeline(Pipeline):
 
     def reproduction(self) -> Iterator[Fact]:
         """See `Pipeline.reproduction`."""
+        if self._moves_on is not None:
+            raise CannotJudge(f"running the model again could be noticed: {self._moves_on}")
         with users_code():
             yield reproduce(
                 self.roots(),
@@ -345,6 +348,13 @@ class PyTorchPipeline(Pipeline):
                 fresh_model=self._copy.fresh,
                 compute=lambda model, batch: checked_loss(*self.compute(model, batch), self.loss_fn),
             )
+
+    def _check_repeatable(self) -> None:
+        """Raise `CannotJudge` unless copies of the model may be trained."""
+        if self._copy.latest is None:
+            raise CannotJudge("the model was not run")
+        if self._moves_on is not None:
+            raise CannotJudge(f"running the model again could be noticed: {self._moves_on}")
 
     # --- parts ----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import is_recorded
 
 COLLECTIVES = (
     "all_gather",
@@ -56,11 +57,9 @@ class CollectiveCalls:
         """Count from now on, until the patches are undone."""
         if not hasattr(distributed, "is_available") or not distributed.is_available():
             return  # a build without it, or the script's own module
-        import torch
-
         for name in COLLECTIVES:
             if hasattr(distributed, name):
-                patches.around(distributed, name, self._counting(name, torch.compiler.is_compiling))
+                patches.around(distributed, name, self._counting(name))
         for name in ("init_process_group", "new_group"):
             patches.before(distributed, name, self._making_group(inspect.signature(getattr(distributed, name))))
 
@@ -75,12 +74,12 @@ class CollectiveCalls:
 
         return noted
 
-    def _counting(self, name: str, is_compiling: Callable[[], bool]) -> Callable[[Any], Any]:
+    def _counting(self, name: str) -> Callable[[Any], Any]:
         running = self._running
 
         def make(original: Any) -> Any:
             def replacement(*arguments: Any, **options: Any) -> Any:
-                if is_compiling():  # torch.compile follows this function, too: it must find only the original
+                if is_recorded():  # torch.compile follows this function, too: it must find only the original
                     return original(*arguments, **options)
                 thread = threading.get_ident()
                 self.made += 1

@@ -14,6 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.facts.ranks.replicas import Sample
 
 from .replicas import PARAMETERS, is_plain, is_sampled, values_of
@@ -52,7 +53,7 @@ class HandAveraged:
 
     def attach(self) -> None:
         """Keep from now on, until `close` is called."""
-        self._hook = register_optimizer_step_post_hook(self._stepped)
+        self._hook = register_optimizer_step_post_hook(unless_recorded(self._stepped))
 
     def close(self) -> None:
         """Keep no more."""

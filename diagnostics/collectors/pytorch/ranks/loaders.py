@@ -15,6 +15,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.facts.ranks.notes import Iteration
 
 MOST = 64  # iterations that are kept, the first ones; the batches of all are counted
@@ -69,7 +70,7 @@ class LoaderNotes:
         """Note from now on, until the patches are undone and `close` is called."""
         patches.after(DataLoader, "__iter__", self._begun)
         patches.around(_BaseDataLoaderIter, "__next__", self._counting)
-        self._hook = register_optimizer_step_post_hook(self._stepped)
+        self._hook = register_optimizer_step_post_hook(unless_recorded(self._stepped))
 
     def close(self) -> None:
         """Count no more steps."""

@@ -22,6 +22,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import is_recorded, unless_recorded
 from diagnostics.collectors.pytorch.watch.record.calls.script_line import script_line
 from diagnostics.facts.ranks.replicas import Sample, WrapperFacts
 
@@ -77,7 +78,7 @@ class ReplicaNotes:
             patches: take those of the class.
         """
         patches.around(kind, "forward", self._observed)
-        self._steps = register_optimizer_step_post_hook(self._stepped)
+        self._steps = register_optimizer_step_post_hook(unless_recorded(self._stepped))
 
     def close(self) -> None:
         """Count no more optimizer steps."""
@@ -85,10 +86,10 @@ class ReplicaNotes:
             self._steps.remove()
 
     def _observed(self, plain: Any) -> Any:
-        is_compiling, forward, returned = torch.compiler.is_compiling, self._forward, self._returned
+        forward, returned = self._forward, self._returned
 
         def observed(wrapper: Any, *arguments: Any, **options: Any) -> Any:
-            if is_compiling():
+            if is_recorded():
                 return plain(wrapper, *arguments, **options)
             wrapped = forward(wrapper, arguments, options)
             result = plain(wrapper, *arguments, **options)

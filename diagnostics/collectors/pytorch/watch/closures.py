@@ -14,6 +14,7 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from diagnostics.collectors.isolation.patching import FROZEN
+from diagnostics.collectors.isolation.recording import is_recorded
 
 
 class AfterClosure:
@@ -41,6 +42,8 @@ class AfterClosure:
             self._handle.remove()
 
     def _before(self, optimizer: Any, arguments: Any, options: Any) -> Any:
+        if is_recorded():
+            return None
         by_name = "closure" in options
         closure = options["closure"] if by_name else arguments[1] if len(arguments) > 1 else None
 

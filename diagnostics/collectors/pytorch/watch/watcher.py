@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
@@ -254,13 +255,16 @@ class TorchWatcher:
         self._detach_from_model = hook_around(self._model, self._before_forward, self._after_forward)
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
-        if not _is_recorded():
-            if self._trace.steps:
-                self._trace.abandon()  # of a pass that failed
-            self._safely("forward passes", self._forward_begins, args, kwargs)
+        if is_recorded():
+            with contextlib.suppress(Exception):  # of types that may do anything when asked
+                self._why_unread(args, kwargs)
+            return
+        if self._trace.steps:
+            self._trace.abandon()  # of a pass that failed
+        self._safely("forward passes", self._forward_begins, args, kwargs)
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
-        if not _is_recorded() and not self._unreadable:
+        if not is_recorded() and not self._unreadable:
             self._measurements.activations.close()
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
@@ -272,12 +276,16 @@ class TorchWatcher:
                     self._measurements.pass_ends(self.steps, output, self._pending.next.kept)
             self._measurements.forget_labels()
 
-    def _forward_begins(self, args: Any, kwargs: Any) -> None:
+    def _why_unread(self, args: Any, kwargs: Any) -> bool:
+        """Note why a pass cannot be read, if that holds; no operation is needed."""
         why_not = why_unreadable(tensors((args, kwargs)))
-        self._unreadable = bool(why_not)
-        if why_not:
-            if not self.forwards:
-                self.uncovered["forward passes"] = why_not
+        if why_not and not self.forwards:
+            self.uncovered["forward passes"] = why_not
+        return bool(why_not)
+
+    def _forward_begins(self, args: Any, kwargs: Any) -> None:
+        self._unreadable = self._why_unread(args, kwargs)
+        if self._unreadable:
             return
         if not torch.is_grad_enabled():
             self._measurements.evaluation_begins(self.steps, self._model.training, args, kwargs)
@@ -357,8 +365,3 @@ class TorchWatcher:
         finally:
             if not self._closed:
                 self._attach_to_model()
-
-
-def _is_recorded() -> bool:
-    """Whether torch.compile, export or jit.trace is recording this pass, hooks included."""
-    return bool(torch.compiler.is_compiling() or torch.jit.is_tracing())

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from diagnostics.collectors.pytorch.saved_tensors import saved
 from diagnostics.facts.loss import CosineScores
 
 UNIT = 1e-3  # by which the length of a vector may differ from 1
@@ -26,12 +27,9 @@ def cosine_scores(nodes: Iterable[Any]) -> CosineScores | None:
         softmax = node.next_functions[0][0]
         if _kind(softmax) != "LogSoftmax":
             continue
-        try:
-            factor, product = _without_factor(_before(softmax))
-            if factor is not None and _kind(product) == "Mm" and _are_unit(product):
-                return CosineScores(int(softmax._saved_result.shape[1]), factor)
-        except RuntimeError:  # freed, or changed in place since
-            continue
+        scores, (factor, product) = saved(softmax, "result"), _without_factor(_before(softmax))
+        if scores is not None and factor is not None and _kind(product) == "Mm" and _are_unit(product):
+            return CosineScores(int(scores.shape[1]), factor)
     return None
 
 
@@ -39,7 +37,7 @@ def _without_factor(node: Any) -> tuple[float | None, Any]:
     """Return the constant that scores were multiplied by, and the node before it; None if it is no constant."""
     if _kind(node) not in ("Mul", "Div"):
         return 1.0, node
-    sides = [node._saved_self, node._saved_other]  # what the gradient of the other side needs
+    sides = [saved(node, "self"), saved(node, "other")]  # what the gradient of the other side needs
     known = [place for place, side in enumerate(sides) if isinstance(side, Tensor)]
     if len(known) != 1 or (_kind(node) == "Div" and known != [1]):
         return None, node
@@ -51,7 +49,7 @@ def _without_factor(node: Any) -> tuple[float | None, Any]:
 
 def _are_unit(product: Any) -> bool:
     """Whether both sides of a product of matrices hold vectors of length 1."""
-    rows, columns = product._saved_self, product._saved_mat2
+    rows, columns = saved(product, "self"), saved(product, "mat2")
     if not isinstance(rows, Tensor) or not isinstance(columns, Tensor):
         return False
     if max(rows.numel(), columns.numel()) > LARGEST:

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from diagnostics.collectors.pytorch.saved_tensors import saved
 from diagnostics.facts.loss import RawOverlap, ScrambledView, StretchedProduct, TracedDifference
 
 LOSSES = ("MseLossBackward0", "SmoothL1LossBackward0", "HuberLossBackward0")
@@ -107,10 +108,10 @@ def stretched_product(nodes: Iterable[Any]) -> StretchedProduct | None:
 
 
 def _constant(product: Any) -> Tensor | None:
-    """Return the operand of a product, or the divisor, that has no gradient; None of a number."""
+    """Return the operand of a product, or the divisor, that has no gradient; None if it cannot be read."""
     first, *_ = product.next_functions
-    saved = product._saved_self if first[0] is None else product._saved_other
-    return saved.detach() if isinstance(saved, Tensor) else None
+    constant = saved(product, "self" if first[0] is None else "other")
+    return constant.detach() if isinstance(constant, Tensor) else None
 
 
 def _is_scaled(node: Any) -> bool:
@@ -118,7 +119,7 @@ def _is_scaled(node: Any) -> bool:
     if sum(given is not None for given, _ in node.next_functions) > 1:
         return False
     constant = _constant(node)
-    return constant is None or constant.numel() == 1
+    return constant is not None and constant.numel() == 1
 
 
 def _ends_in_a_number(product: Any, nodes: list[Any]) -> bool:
@@ -159,7 +160,7 @@ def scrambled_views(nodes: Iterable[Any]) -> tuple[ScrambledView, ...]:
         if type(node).__name__ not in VIEWS:
             continue
         given, place = node.next_functions[0]
-        shape, made = tuple(int(one) for one in node._saved_self_sym_sizes), _shape(node, 0)
+        shape, made = tuple(int(one) for one in saved(node, "self_sym_sizes")), _shape(node, 0)
         if given is None or made is None or not 3 <= len(shape) <= 5 or shape[0] < 2:
             continue
         source = _source(given)
@@ -260,7 +261,7 @@ def _unflattens(node: Any, shape: Shape) -> bool:
     """Whether these axes were made of one, (B, a * b), so that either order may be meant."""
     if type(node).__name__ not in VIEWS:
         return False
-    return tuple(int(one) for one in node._saved_self_sym_sizes) == (shape[0], math.prod(shape[1:]))
+    return tuple(int(one) for one in saved(node, "self_sym_sizes")) == (shape[0], math.prod(shape[1:]))
 
 
 def difference_of(operands: Iterable[Shape], prediction: Tensor | None, target: Any) -> TracedDifference | None:

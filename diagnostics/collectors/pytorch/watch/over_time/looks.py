@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.collectors.pytorch.batch import loss_in, prediction_in
 from diagnostics.collectors.pytorch.data import to_device
 from diagnostics.collectors.pytorch.local_tensors import is_sharded
@@ -82,7 +83,7 @@ class OverTime:
         inner = [unwrapped(optimizer) for optimizer in optimizers]
         held = [{number for number, _ in self._layers.held_by(optimizer)} for optimizer in inner]
         self._handles = [
-            optimizer.register_step_pre_hook(lambda *_, mine=mine: self._before_step(mine))
+            optimizer.register_step_pre_hook(unless_recorded(lambda *_, mine=mine: self._before_step(mine)))
             for optimizer, mine in zip(inner, held, strict=True)
         ]
 

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import is_compiled, uncompiled
 
 # Attributes in which a module keeps hooks and their settings, all by the number of the hook.
 _TABLES = (
@@ -31,7 +32,7 @@ _scripting: Any = getattr(torch.jit, "_recursive", None)  # private to PyTorch, 
 
 
 class _Hook:
-    """Calls a function; a copy of the hook, or one read from a file, does nothing.
+    """Calls a function, but not in a compiled one; a copy of the hook, or one from a file, does nothing.
 
     Needed for classes that copy or save their modules in their own way, without `Module.__getstate__`.
     """
@@ -40,11 +41,14 @@ class _Hook:
         self._work: Callable[..., None] | None = work
 
     def __call__(self, *arguments: Any) -> None:
-        if self._work is not None:
+        if not is_compiled() and self._work is not None:
             self._work(*arguments)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_work": None}
+
+
+uncompiled(_Hook.__call__.__code__)
 
 
 def hook_around(

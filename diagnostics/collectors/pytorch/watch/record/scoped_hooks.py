@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-import torch
 from torch import nn
 
+from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.tensor_probe import listening
 
 Guard = Callable[..., None]
@@ -45,8 +45,6 @@ class ModuleHooks:
 def _called(works: list[tuple[Guard, Work]], module: nn.Module, args: Any, *rest: Any) -> None:
     # PyTorch calls the hook of a model with one layer once more after its removal, without keyword arguments.
     named = rest[0] if len(rest) > 1 else {}
-    if torch._C._functorch.peek_interpreter_stack() is not None:  # tensors within cannot be kept
-        return
     for guard, work in works:
         guard(work, module, args, named, rest[-1])
 
@@ -77,7 +75,7 @@ class ScopedHooks:
     def at_probes(self, look: Callable[[Any, str], None]) -> None:
         """Call `look` with each value that the model passes to `diagnostics.probe`, and with its name."""
         listener = functools.partial(self._guard, look)
-        self._probed.enter_context(listening(listener, torch.compiler.is_compiling))
+        self._probed.enter_context(listening(listener, is_recorded))
 
     def close(self) -> None:
         """Stop measuring."""

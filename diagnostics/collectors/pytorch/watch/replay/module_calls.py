@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.nonfinite import FrameFacts, ValueRange
 from diagnostics.tensor_probe import listening
@@ -151,7 +151,7 @@ def calls_seen(
 
     def safe(hook: Callable[..., None]) -> Callable[..., None]:
         def run(*arguments: Any) -> None:
-            if torch.compiler.is_compiling():  # the hook would become part of the program
+            if is_recorded():  # the hook would become part of the program
                 return
             try:
                 hook(*arguments)
@@ -192,7 +192,7 @@ def calls_seen(
         handles.append(module.register_forward_pre_hook(safe(begins(path)), with_kwargs=True))
         handles.append(module.register_forward_hook(safe(ends), with_kwargs=True))
     try:
-        with listening(safe(at_probe), torch.compiler.is_compiling):
+        with listening(safe(at_probe), is_recorded):
             yield ended
     finally:
         for handle in handles:

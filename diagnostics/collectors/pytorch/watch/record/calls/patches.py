@@ -20,6 +20,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.facts.calls import LoadedKeys, RestoreFacts
 
@@ -92,8 +93,8 @@ class CallPatches:
         if self._handle is not None:
             return
         self._broken = False
-        self._handle = register_optimizer_step_pre_hook(lambda *_: self._steps())
-        self._patches.before(torch.autograd, "backward", self._backward)
+        self._handle = register_optimizer_step_pre_hook(unless_recorded(self._steps))
+        self._patches.around(torch.autograd, "backward", self._counting)
         # Within `clip_grad_norm_`, whatever name the script has imported it by: there the parameters are a list.
         if hasattr(clip_grad, "_clip_grads_with_norm_"):
             self._patches.before(clip_grad, "_clip_grads_with_norm_", self._clips_norm)
@@ -132,13 +133,21 @@ class CallPatches:
 
     # Calls of the script.
 
-    def _backward(self, *_arguments: Any, **_options: Any) -> None:
-        self.passes += 1
+    def _counting(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        def backward(*arguments: Any, **options: Any) -> Any:
+            if not torch.compiler.is_compiling():
+                self.passes += 1  # also between the graphs of a compiled step
+                self._guard.attempt(self._backward)
+            return plain(*arguments, **options)
+
+        return backward
+
+    def _backward(self) -> None:
         for listener in self._listeners:
             if listener.clips.pending:
                 self._safely(listener.clips.backward_follows)
 
-    def _steps(self) -> None:
+    def _steps(self, *_: Any) -> None:
         self.passes_at_step = self.passes
         for listener in self._listeners:
             if listener.clips.pending:

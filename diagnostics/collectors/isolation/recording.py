@@ -1,0 +1,95 @@
+"""Says whether somebody else records the operations of this thread: then this library makes none."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+_torch: Any = None  # once it is imported
+_uncompiled: list[CodeType] = []
+
+
+def is_recorded() -> bool:
+    """Whether what this thread computes now becomes a program, or is computed without numbers.
+
+    By torch.compile, which also takes what runs between its graphs; torch.export, torch.jit.trace, make_fx and
+    torch.fx; a transformation of torch.func; a FakeTensorMode; the capture of a CUDA graph. A mode of the script's
+    own does not count: `without_user_modes` sets it aside.
+    """
+    # The first question is the only one that torch.compile follows, and answers by itself.
+    if _torch is None or _torch.compiler.is_compiling():
+        return _torch is not None or (_is_imported() and is_recorded())
+    torch = _torch
+    return bool(
+        torch._C._get_tracing_state() is not None
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or (torch._C._len_torch_dispatch_stack() and _is_of_torch(torch._C._get_dispatch_stack_at(0)))
+        or is_compiled()
+        or torch.fx._symbolic_trace._is_fx_tracing_flag
+        or (torch.cuda._initialized and torch.cuda.is_current_stream_capturing())
+    )
+
+
+def is_compiled() -> bool:
+    """Whether this thread is within a function of torch.compile's: of those who record, it alone follows hooks."""
+    if _torch is None or _torch.compiler.is_compiling():
+        return _torch is not None or (_is_imported() and is_compiled())
+    return _torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
+
+
+def unless_recorded(work: Callable[..., object]) -> Callable[..., None]:
+    """Return a hook that does some work, but not at calls that somebody records."""
+
+    def hook(*arguments: Any, **options: Any) -> None:
+        if not is_recorded():
+            work(*arguments, **options)
+
+    uncompiled(hook.__code__)
+    return hook
+
+
+def uncompiled(code: CodeType) -> CodeType:
+    """Have torch.compile leave a function of ours as it is where it is called between two graphs.
+
+    What the function calls is compiled as before, and where a compiler follows a call of it, it is followed, too.
+    """
+    if _torch is None:
+        _uncompiled.append(code)
+        _is_imported()
+    else:
+        _skip(code)
+    return code
+
+
+def _is_imported() -> bool:
+    global _torch
+    torch: Any = sys.modules.get("torch")
+    underway = getattr(getattr(torch, "__spec__", None), "_initializing", False)
+    if underway or not hasattr(getattr(torch, "_C", None), "_dynamo"):  # or the script has a `torch.py`
+        return False
+    importlib.import_module("torch.fx._symbolic_trace")  # PyTorch itself imports it, in recent releases
+    _torch = torch
+    while _uncompiled:
+        _skip(_uncompiled.pop())
+    return True
+
+
+def _is_of_torch(mode: Any) -> bool:
+    """Whether a mode is one of PyTorch's own, which are below all others: of fake tensors, or of a tracer."""
+    return getattr(mode, "_mode_key", None) is not None
+
+
+def _skip(code: CodeType) -> None:
+    frames = _torch._C._dynamo.eval_frame
+    if hasattr(frames, "skip_code"):  # before PyTorch 2.8
+        frames.skip_code(code)
+    elif hasattr(frames, "set_code_exec_strategy"):
+        action = frames._FrameAction
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
+
+
+for _asked in (is_recorded, is_compiled):
+    uncompiled(_asked.__code__)
