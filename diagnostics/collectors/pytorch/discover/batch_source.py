@@ -21,12 +21,16 @@ SAMPLED = 1024  # numbers of a tensor that are compared, spread evenly
 
 
 class BatchSource:
-    """Records the iterations of loaders: the first batch of each, until the second."""
+    """Records the iterations of loaders: the first batch of each, until the third.
+
+    The second may be asked for before the first is used, as by Accelerate, or to copy it to a device meanwhile.
+    """
 
     def __init__(self) -> None:
         # The loader of each iteration that has returned no batch yet.
         self._begun: IdentityMap[Any, DataLoader[Any]] = IdentityMap()
         self._first: tuple[DataLoader[Any], Any] | None = None
+        self._is_ahead = False  # whether the second batch was given
         self.items = CollatedItems()
 
     def begins(self, loader: DataLoader[Any], *, result: Any) -> None:
@@ -35,16 +39,19 @@ class BatchSource:
         self.items.watch(loader, result)
 
     def gives(self, iterator: Any, *, result: Any) -> None:
-        """Record a batch, in full if it is the first of its iteration."""
+        """Record a batch, if it is the first of its iteration."""
         loader = self._begun.pop(iterator, None)
         in_order = loader is not None and type(loader.sampler) is SequentialSampler
         latest_batch.gives(result, getattr(iterator, "_dataset", None), opens=in_order)
-        self._first = None if loader is None else (loader, result)
-        if loader is None:
-            self.items.forget()
+        if loader is not None:
+            self._first, self._is_ahead = (loader, result), False
+        elif self._is_ahead:
+            self.forget()
+        else:
+            self._is_ahead = True
 
     def latest(self) -> DataLoader[Any] | None:
-        """Return the loader that gave the latest batch, if that was the first of its iteration."""
+        """Return the loader whose first batch was recorded last, if its third was not given yet."""
         return None if self._first is None else self._first[0]
 
     def forget(self) -> None:

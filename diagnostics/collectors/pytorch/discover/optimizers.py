@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
@@ -14,6 +16,7 @@ from diagnostics.facts.calls import RemadeOptimizer
 
 FEW = 8  # models whose training is watched from its first step on
 SHORT = 16  # steps of a later model, before it is watched
+MOST_SEARCHES = 8  # for the modules of an optimizer
 REMADE = 20  # steps in a row, each by another optimizer: no test, and no phase of a training
 
 
@@ -26,7 +29,7 @@ class ScriptOptimizers:
 
     def __init__(self) -> None:
         self._references: dict[int, weakref.ref[Optimizer]] = {}  # by number, in order; of those that live
-        self.count = 0
+        self.count = self._searches = 0
 
     def add(self, optimizer: Optimizer) -> None:
         """Add one, which may hold no parameters yet."""
@@ -42,6 +45,24 @@ class ScriptOptimizers:
     def all_held(self) -> set[int]:
         """Return the identities of all parameters that they hold."""
         return {identity for optimizer in self.living() for identity in held_by(optimizer)}
+
+    def owners_of(self, optimizer: Optimizer) -> list[nn.Module]:
+        """Find the modules that hold the parameters of an optimizer, where the script has called none of them.
+
+        It calls their ``forward`` itself, or their layers by functions. Python's objects are searched, which takes
+        some milliseconds, for a few optimizers.
+        """
+        if self._searches == MOST_SEARCHES:
+            return []
+        self._searches += 1
+        held = held_by(optimizer)
+        modules = [thing for thing in gc.get_objects() if issubclass(type(thing), nn.Module)]
+        return [
+            module
+            for module in modules
+            if not isinstance(module, torch.jit.ScriptModule)  # takes no hooks
+            and held.intersection(id(tensor) for part in _parts(module) for tensor in part.values())
+        ]
 
     def is_meant_for(self, optimizer: Optimizer, model: nn.Module, idle: bool) -> bool:
         """Whether an optimizer was made for another model than this one, which is trained and which none holds.
@@ -155,6 +176,13 @@ def _keeps_state(optimizer: Optimizer) -> bool:
     return not isinstance(optimizer, LBFGS) and any(
         isinstance(value, Tensor) for state in optimizer.state.values() for value in state.values()
     )
+
+
+def _parts(module: nn.Module) -> list[dict[str, Any]]:
+    """Return the parameters of a module and of those within; none of one whose constructor was not called."""
+    if "_parameters" not in vars(module):
+        return []
+    return [vars(part).get("_parameters", {}) for part in module.modules()]
 
 
 def held_by(optimizer: Optimizer) -> set[int]:

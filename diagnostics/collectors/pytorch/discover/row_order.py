@@ -23,7 +23,7 @@ APART = 2  # targets, at least, that are another row's: one may be noise that th
 
 
 class CollatedItems:
-    """Keeps the examples that the first batch of a loader was made of, until the second batch."""
+    """Keeps the examples that the first batch of a loader was made of."""
 
     def __init__(self) -> None:
         self.latest: list[Any] | None = None
