@@ -10,6 +10,8 @@ import tensorflow as tf
 
 from diagnostics.facts.array import Array
 
+from .values import current
+
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 
 
@@ -87,19 +89,13 @@ class Weights:
         rows = []
         for old, variable in zip(before, self.variables, strict=False):
             first = tf.cast(old, tf.float32)
-            change = tf.cast(variable.value.read_value(), tf.float32) - first
+            change = tf.cast(current(variable), tf.float32) - first
             rows.append(tf.stack([tf.norm(first), tf.norm(change)]))
         return tf.stack(rows, axis=1)
 
     def _by_layer(self, norms: Array) -> Array:
         squares: Array = np.bincount(self._of_variable, np.square(norms), minlength=len(self.layers))
         return np.sqrt(squares)
-
-
-def current(variable: Any) -> Any:
-    """Return the value of a variable, not waited for; quicker than a compiled function that does the same."""
-    inner = variable.value
-    return tf.raw_ops.ReadVariableOp(resource=inner.handle, dtype=inner.dtype)
 
 
 def compiled(function: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.model import layer_activations
+from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.overfit_plan import ALIKE, Plan, Run, Stopwatch, larger
 from diagnostics.facts.layers import ActivationFacts
 
@@ -51,7 +52,7 @@ class KerasCopy:
         """Return the values that the model has now, or had at `hold_start`: trainable, and the others."""
         if self._held is not None:
             return list(self._held[0]), list(self._held[1])
-        return [tf.identity(v.value) for v in self._trainable], [tf.identity(v.value) for v in self._other]
+        return [current(v) for v in self._trainable], [current(v) for v in self._other]
 
     def predict(self, trainable: Weights, other: Weights, training: bool) -> Any:
         """Run the model with these values."""
@@ -231,10 +232,10 @@ class _Learner:
     ) -> None:
         self._optimizer = optimizer
         self._compute = compute
-        # identity: given a tf.Variable itself, Keras would take that one over, and it is the user's.
-        self._own = [keras.Variable(tf.identity(v.value), dtype=v.dtype, trainable=True) for v in variables]
+        # Its value: given a tf.Variable itself, Keras would take that one over, and it is the user's.
+        self._own = [keras.Variable(current(v), dtype=v.dtype, trainable=True) for v in variables]
         optimizer.build(self._own)
-        self._fresh = [tf.identity(v.value) for v in optimizer.variables]
+        self._fresh = [current(v) for v in optimizer.variables]
         self.step = compiled(self._one_step)
 
     def restart(self, values: Weights, learning_rate: float) -> None:
