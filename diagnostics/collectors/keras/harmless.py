@@ -24,7 +24,8 @@ ASSIGNS = MUTATORS | {
 CALLED = ("call", "__call__", "compute_mask", "__getattribute__", "__getattr__")
 MADE_BY = ("__init__", "build", "get_config", "from_config")
 STEPS = ("train_step", "test_step", "predict_step", "compute_loss", "compute_metrics", "fit", "compile")
-NOT_CALLED = frozenset((*MADE_BY, *STEPS, "quantize"))  # of what a layer holds: it is built
+FUNCTIONS = ("train_function", "test_function", "predict_function")
+NOT_CALLED = frozenset((*MADE_BY, *STEPS, *FUNCTIONS, "quantize"))  # of what a layer holds: it is built
 NOTICED = "running it could be noticed: {}"  # by the script
 LOSS = ("compute_loss", "_compute_loss")
 

@@ -12,7 +12,9 @@ from diagnostics.facts.array import Array
 
 def array_of(variable: Any) -> Array:
     """Copy the value of a variable, or of a tensor, to NumPy."""
-    return np.array(keras.ops.convert_to_numpy(variable))
+    if keras.backend.backend() != "tensorflow":
+        return np.array(keras.ops.convert_to_numpy(variable))
+    return np.array(current(variable) if isinstance(variable, keras.Variable) else variable)
 
 
 def number_of(variable: Any) -> float:
