@@ -6,7 +6,9 @@ tensors, which any model has: functional, Sequential or subclassed.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -237,6 +239,9 @@ class _Learner:
         optimizer.build(self._own)
         self._fresh = [current(v) for v in optimizer.variables]
         self.step = compiled(self._one_step)
+        # TensorFlow never frees the graph of such a step, which holds the variables: a copy of the model each.
+        handles = [(v.value.handle, v.value.dtype) for v in (*self._own, *optimizer.variables)]
+        weakref.finalize(self, _emptied, handles).atexit = False
 
     def restart(self, values: Weights, learning_rate: float) -> None:
         """Begin again from these values, with an optimizer that remembers nothing."""
@@ -255,6 +260,13 @@ class _Learner:
         known = [tf.zeros_like(old) if new is None else new for old, new in zip(values, gradients, strict=True)]
         self._optimizer.apply(known, self._own)
         return loss, prediction, [tf.identity(v.value) for v in self._own], other
+
+
+def _emptied(handles: list[tuple[Any, Any]]) -> None:
+    """Free the memory of variables that are no longer used."""
+    with contextlib.suppress(Exception):  # of a context that is being closed
+        for handle, dtype in handles:
+            tf.raw_ops.AssignVariableOp(resource=handle, value=tf.zeros((0,), dtype))
 
 
 def spread(prediction: Any) -> float | None:
