@@ -124,8 +124,15 @@ def _of_layer(layer: Any) -> Iterator[tuple[Any, str]]:
     for name, value in vars(layer).items():
         if name.startswith("_") or name in NOT_CALLED or not callable(value) or isinstance(value, type):
             continue
-        if not isinstance(value, keras.layers.Layer):
+        if not isinstance(value, keras.layers.Layer) and not _is_of_loss(name):
             yield from _of_object(value, f"{kind.__name__}.{name}")
+
+
+def _is_of_loss(name: str) -> bool:
+    """Whether an attribute is for the loss or for the weights, and no part of a call."""
+    return name == "loss" or (
+        name.endswith(("_regularizer", "_constraint", "_initializer")) and name[:9] != "activity_"
+    )
 
 
 def _of_object(value: Any, name: str) -> Iterator[tuple[Any, str]]:
