@@ -85,8 +85,8 @@ def _cell(file: str) -> int | None:
 def is_ours(error: BaseException) -> bool:
     """Whether this library raised an exception, which then says nothing about the user's program.
 
-    What it raises on purpose is about a call of the user's. A call that a wrapper of ours has passed on may fail in
-    C, which leaves no frame: then the wrapper's is the innermost.
+    What it raises on purpose is about a call of the user's. A call that a wrapper of ours has passed on may fail
+    in C, which leaves no frame: then the wrapper's is the innermost.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
