@@ -14,7 +14,8 @@ def array_of(variable: Any) -> Array:
     """Copy the value of a variable, or of a tensor, to NumPy."""
     if keras.backend.backend() != "tensorflow":
         return np.array(keras.ops.convert_to_numpy(variable))
-    return np.array(current(variable) if isinstance(variable, keras.Variable) else variable)
+    value = current(variable) if isinstance(variable, keras.Variable) else variable
+    return np.array(np.asarray(value))  # to copy at once makes NumPy warn of tensors without a value
 
 
 def number_of(variable: Any) -> float:

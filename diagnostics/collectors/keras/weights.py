@@ -34,7 +34,7 @@ class Weights:
     def __init__(self, trainable: Sequence[Any], others: Sequence[Any] = (), name: str = "") -> None:
         self.variables = [*trainable, *others]
         self.trainable = len(trainable)
-        self.names = tuple(variable.path for variable in trainable)
+        self.names = tuple(_path(variable, number) for number, variable in enumerate(trainable, 1))
         owners = [path.rpartition("/")[0] or name or path for path in self.names]
         self.layers = tuple(dict.fromkeys(owners))
         nbytes = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in self.variables)
@@ -96,6 +96,14 @@ class Weights:
     def _by_layer(self, norms: Array) -> Array:
         squares: Array = np.bincount(self._of_variable, np.square(norms), minlength=len(self.layers))
         return np.sqrt(squares)
+
+
+def _path(variable: Any, number: int) -> str:
+    """Return the path of a variable of Keras; the name of one of TensorFlow, or its number if it has none."""
+    if hasattr(variable, "path"):
+        return str(variable.path)
+    name = str(variable.name).partition(":")[0]
+    return f"variable {number}" if name == "Variable" else name
 
 
 def compiled(function: Any) -> Any:
