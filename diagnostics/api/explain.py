@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -71,6 +72,8 @@ def explanation_of(failure: Any) -> Report:
     from diagnostics.facts.crash import CrashFacts, Symptom
     from diagnostics.report.build import evaluated, evaluator_of_crashes
 
+    if isinstance(failure, BaseException) and (fault := fault_of_ours(failure)) is not None:
+        return Report(title, crash=crash, faults=(fault,))
     evaluator = evaluator_of_crashes()
     findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
     if not findings and crash.nature is None:
@@ -80,15 +83,24 @@ def explanation_of(failure: Any) -> Report:
     return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), of_crash=True, crash=crash)
 
 
+def fault_of_ours(error: BaseException) -> str | None:
+    """Return the traceback of an exception that this library raised; None of any other."""
+    from diagnostics.collectors.crash.frames import is_ours
+
+    return "".join(traceback.format_exception(error)).strip() if is_ours(error) else None
+
+
 def facts_of_exception(error: BaseException) -> tuple[CrashFacts, *tuple[Any, ...]]:
     """Read a live exception; if it is not recognised, its causes and the exceptions in its group."""
     from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import within
+    from diagnostics.collectors.crash.frames import is_ours, within
     from diagnostics.collectors.tracebacks.parse import WRAPPERS
 
     if type(error).__name__ in WRAPPERS and error.__cause__ is not None:
         error = error.__cause__
     crash = whole = _read(error)
+    if is_ours(error):
+        return (crash.facts,)
     link: BaseException | None = error
     seen: set[int] = set()
     while link is not None and id(link) not in seen:

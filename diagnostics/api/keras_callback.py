@@ -203,7 +203,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
 def _facts(model: Any) -> tuple[Any, ...]:
     """Describe the model and its optimizer, if there are weights and the optimizer has stepped."""
-    from diagnostics.collectors.keras.model import describe_model, has_weights, inner_optimizer, optimizer_facts
+    from diagnostics.collectors.keras.model import describe_model, has_weights
+    from diagnostics.collectors.keras.optimizer import inner_optimizer, optimizer_facts
 
     if not has_weights(model):
         return ()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.pipeline import Fact
 
 OVERFIT = "one-batch overfit"
+OURS = "an error in diagnostics itself; see below"
 
 
 class Walk:
@@ -140,7 +141,7 @@ def _run_stage(
     from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
     from diagnostics.report.stage_summary import line
 
-    from .explain import facts_of_exception
+    from .explain import facts_of_exception, fault_of_ours
 
     findings: list[Finding] = []
     facts: list[Fact] = []
@@ -158,13 +159,16 @@ def _run_stage(
     except StageFailed as reason:
         status, why = "failed", str(reason)
     except (UsersCodeRaised, SystemExit) as raised:
-        crash, *symptoms = facts_of_exception(raised.__cause__ or raised)
+        cause = raised.__cause__ or raised
+        if (fault := fault_of_ours(cause)) is not None:
+            evaluator.faults.append(fault)
+            return StageResult(name, "not judged", OURS), [*findings, *evaluator.close_phase()], None
+        crash, *symptoms = facts_of_exception(cause)
         findings += evaluator.add(crash, *symptoms)
         status, why = "failed", f"{crash.exception}: {crash.first_line}"
     except Exception as fault:  # an error of this library: a line in the report, never raised
         evaluator.faults.append(f"the stage {name!r} failed: {type(fault).__name__}: {message_of(fault)}")
-        broken = StageResult(name, "not judged", "an error in diagnostics itself; see below")
-        return broken, [*findings, *evaluator.close_phase()], None
+        return StageResult(name, "not judged", OURS), [*findings, *evaluator.close_phase()], None
     findings += evaluator.close_phase()
     if _has_error(findings) and (status != "failed" or crash is not None):
         status, crash = "stopped", None

@@ -15,6 +15,7 @@ from diagnostics.report.report import Report, StageResult
 from diagnostics.text.join import count_of
 
 NO_LOSS = "the loop passed none: call watch.step(loss)"
+ONLY_IF_NOT = ("learning rate", "trace", "fixed batch", "histograms")  # parts that are named if not watched
 NO_PASS = "none was seen: pass the model that the loop calls"
 
 
@@ -93,7 +94,7 @@ def _parts(history: TrainingHistory, probe: Watcher) -> list[StageResult]:
         part("gradients", _norms(history.gradients), "no parameter had a gradient when an optimizer stepped"),
         part("updates", _updates(history.updates), "no step was sampled"),
         part("weights", "kept, to replay a failed step", ""),
-        *(part(name, "", "") for name in ("trace", "fixed batch", "histograms") if name in uncovered),
+        *(part(name, "", "") for name in ONLY_IF_NOT if name in uncovered),
     ]
 
 

@@ -53,7 +53,7 @@ def detail(fact: Fact) -> str:
             return f"{len(fact.norms)} of {count} trainable parameters get a gradient"
         case OptimizerFacts():
             rates = ", ".join(f"{rate:g}" for rate in sorted(set(fact.learning_rates)))
-            return f"{fact.name} with learning rate {rates}"
+            return f"{fact.name} with learning rate {rates}" if rates else fact.name
         case OverfitFacts():
             scaled = ", with targets scaled to 1" if fact.rescaled else ""
             fell = f"loss {fact.losses[0]:.4g} to {min(fact.losses):.4g}"

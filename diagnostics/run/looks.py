@@ -147,7 +147,8 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         from diagnostics.collectors.keras.examine.final_answers import final_answers
         from diagnostics.collectors.keras.examine.forgotten_layers import forgotten_layers
         from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
-        from diagnostics.collectors.keras.model import describe_model, optimizer_facts
+        from diagnostics.collectors.keras.model import describe_model
+        from diagnostics.collectors.keras.optimizer import optimizer_facts
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         model = held()

@@ -79,13 +79,6 @@ def test_rules_and_what_they_stand_on_import_no_framework(layer):
     assert found == []
 
 
-def test_no_folder_is_too_full_to_be_read_at_a_glance():
-    """About fifteen modules are understood from their names; a stage of the rules is a list, and may be longer."""
-    folders = {file.parent for file in MODULES if "rules" not in file.relative_to(LIBRARY).parts}
-    counts = {str(folder.relative_to(LIBRARY)): len(list(folder.glob("*.py"))) - 1 for folder in folders}
-    assert {folder: count for folder, count in counts.items() if count > 15} == {}
-
-
 def needed(file: Path) -> set[str]:
     """Return the names that a module imports when it is imported itself: not those for types, nor in functions."""
     tree = ast.parse(file.read_text())

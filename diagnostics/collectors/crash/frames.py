@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import re
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from diagnostics.errors import message_of
+from diagnostics.errors import InvalidInput, message_of
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
@@ -79,6 +80,24 @@ def _cell(file: str) -> int | None:
     shell = ipython.get_ipython() if ipython is not None else None
     names: dict[str, int] = getattr(getattr(shell, "compile", None), "_filename_map", {})
     return names.get(file)
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether this library raised an exception, which then says nothing about the user's program.
+
+    What it raises on purpose is about a call of the user's. A call that a wrapper of ours has passed on may fail
+    in C, which leaves no frame: then the wrapper's is the innermost.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or isinstance(error, InvalidInput):
+        return False
+    code = trace.tb_frame.f_code
+    if not code.co_filename.startswith(_OURS):
+        return False
+    failed = next((one for one in dis.get_instructions(code) if one.offset == trace.tb_lasti), None)
+    return failed is None or failed.opname != "CALL_FUNCTION_EX"
 
 
 def read_exception(error: BaseException) -> Crash:

@@ -12,12 +12,20 @@ import dis
 import functools
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Iterator, Mapping
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
 
+from .bytecode import calls_super, ends_with, free_variables, is_harmless_receiver, is_written_here, made_here
 from .sandbox import is_sandboxed
 
 LIBRARIES = frozenset(
@@ -89,7 +97,13 @@ class Reading:
         taken_care_of: methods of `self` that are replaced while the code runs, so that a call of them is harmless.
         libraries: top-level packages that are trusted.
         effects: attributes that change what others see.
+        mutators: attributes that change an object.
         apart: identities of objects that are read on their own.
+        unchanged: whether no code that is read changes a value for others.
+        hands_over: whether a method that is read may pass its object on; then all methods of its class are read.
+
+    Attributes:
+        generators: of random numbers that the code uses, to be put back by whoever calls it.
     """
 
     def __init__(
@@ -98,11 +112,17 @@ class Reading:
         *,
         libraries: frozenset[str] = LIBRARIES,
         effects: frozenset[str] = EFFECTS,
+        mutators: frozenset[str] = MUTATORS,
         apart: frozenset[int] = frozenset(),
+        unchanged: Callable[[Any], bool] = lambda _: False,
+        hands_over: bool = False,
     ) -> None:
         self._taken_care_of, self._libraries, self._effects = taken_care_of, libraries, effects
+        self._mutators, self._unchanged, self._hands_over = mutators, unchanged, hands_over
         self._apart = apart
+        self.generators: list[Any] = []
         self._read: set[tuple[int, bool]] = set()
+        self._objects: set[int] = set()
         self._shared: str | None = None  # a list, dict, tensor or array that is not ours alone
         self._mutates: str | None = None  # what might change one
 
@@ -136,11 +156,9 @@ class Reading:
             return None
         if isinstance(value, type):
             self._shared = self._shared or f"the class {name!r}"
-            functions = [
-                part
-                for method, part in vars(value).items()
-                if isinstance(part, FunctionType) and method not in UNUSED
-            ]
+            kinds = [kind for kind in reversed(value.__mro__) if not self._is_library(kind)]
+            methods = {method: part for kind in kinds for method, part in vars(kind).items()}
+            functions = [f for m, f in methods.items() if isinstance(f, FunctionType) and m not in UNUSED]
             return self._first(self._function(part, name, copied=True, made=True) for part in functions)
         call = inspect.getattr_static(type(value), "__call__", None)
         if isinstance(call, FunctionType):
@@ -158,7 +176,7 @@ class Reading:
         if (id(function), copied) in self._read:
             return None
         self._read.add((id(function), copied))
-        free = _free_variables(function)
+        free = free_variables(function)
         first = function.__code__.co_varnames[:1] if owner is not None or copied else ()
         values = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         if any(not self._is_value(value, name) for value in values):
@@ -181,7 +199,9 @@ class Reading:
         made: bool,
     ) -> str | None:
         instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
-        for this, following in zip(instructions, [*instructions[1:], None], strict=True):
+        made_by_it = made_here(code, instructions)
+        for place, this in enumerate(instructions):
+            following = instructions[place + 1] if place + 1 < len(instructions) else None
             kind, operand = this.opname, this.argval
             if kind in STORES or (kind == "STORE_DEREF" and operand in function.__code__.co_freevars):
                 return f"{name} assigns to {operand!r}, which is not its own"
@@ -190,7 +210,7 @@ class Reading:
                     return f"{name} sets the attribute {operand!r}"
                 if not made:
                     self._mutates = self._mutates or f"{name} sets the attribute {operand!r}"
-            if kind in ("STORE_SUBSCR", "DELETE_SUBSCR"):
+            if kind in ("STORE_SUBSCR", "DELETE_SUBSCR") and not is_written_here(instructions, place, made_by_it):
                 self._mutates = self._mutates or f"{name} assigns to an element"
             if kind == "IMPORT_NAME" and operand.partition(".")[0] not in self._libraries:
                 return f"{name} imports {operand}"
@@ -199,23 +219,25 @@ class Reading:
             elif kind in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE") and operand in free:
                 why = None if operand == "__class__" else self._value(free[operand], operand, name)
             elif kind in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
-                why = self._attribute(str(operand), name)
+                harmless = is_harmless_receiver(instructions, place, made_by_it, function.__globals__)
+                why = self._attribute(str(operand), name, harmless)
             else:
                 why = None
-            if why is None and own is not None and owner is not None and _ends_with(this, own):
+            if why is None and own is not None and owner is not None and ends_with(this, own):
                 if following is None or following.opname not in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"):
-                    why = None if copied or _calls_super(instructions) else f"{name} hands over {own!r}"
+                    passes = copied or calls_super(instructions)
+                    why = None if passes else self._handed_over(owner, own, name)
                 elif following.opname != "STORE_ATTR":
                     why = self._of_owner(owner, str(following.argval), name, copied)
             if why is not None:
                 return why
         return None
 
-    def _attribute(self, attribute: str, name: str) -> str | None:
+    def _attribute(self, attribute: str, name: str, harmless: bool) -> str | None:
         if attribute in self._effects:
             return f"{name} uses {attribute!r}"
         in_place = attribute.endswith("_") and not attribute.startswith("_")
-        if in_place or attribute in MUTATORS:
+        if not harmless and (in_place or attribute in self._mutators):
             self._mutates = self._mutates or f"{name} uses {attribute!r}"
         return None
 
@@ -230,11 +252,17 @@ class Reading:
 
     def _value(self, value: Any, variable: str, name: str, copied: bool = False) -> str | None:
         """Say why a value that code takes from outside cannot be trusted."""
+        if hasattr(type(value), "python_function"):  # of a `tf.function`
+            value = value.python_function
         if self._is_value(value, variable, copied):
             return None
         if isinstance(value, FunctionType | MethodType | functools.partial | type):
             return self._callable(value, variable, copied)
-        if _is_random_state(value):
+        drawn_from = value.__self__ if isinstance(value, BuiltinFunctionType) else value
+        if _is_random_state(drawn_from):
+            self.generators.append(drawn_from)
+            return None
+        if self._unchanged(value):
             return None
         if self._is_library(value) and not _moves_on(value):
             if _is_module(value):
@@ -244,7 +272,28 @@ class Reading:
             ):
                 self._shared = self._shared or f"{variable!r}"
             return None
-        return f"{name} uses {variable!r}, which it might change"
+        return self._object(value, variable, name)
+
+    def _object(self, value: Any, variable: str, name: str) -> str | None:
+        """Read all methods of an object of the user's: any of them might be called."""
+        kinds = [kind for kind in reversed(type(value).__mro__) if not self._is_library(kind)]
+        parts = {method: part for kind in kinds for method, part in vars(kind).items()}
+        if not kinds or any(isinstance(part, MethodDescriptorType) for part in parts.values()) or _moves_on(value):
+            return f"{name} uses {variable!r}, which it might change"
+        self._shared = self._shared or f"{variable!r}"
+        if id(value) in self._objects:
+            return None
+        self._objects.add(id(value))
+        plain = {method: getattr(part, "fget", getattr(part, "__func__", part)) for method, part in parts.items()}
+        return self._first(
+            self._function(part, f"{type(value).__name__}.{method}", False, value)
+            for method, part in plain.items()
+            if isinstance(part, FunctionType) and method not in (*UNUSED, "__init__", *self._taken_care_of)
+        )
+
+    def _handed_over(self, owner: Any, own: str, name: str) -> str | None:
+        """Say why a method must not pass on the object that it is called on."""
+        return self._object(owner, own, name) if self._hands_over else f"{name} hands over {own!r}"
 
     def _of_owner(self, owner: Any, attribute: str, name: str, copied: bool) -> str | None:
         """Say why what a method takes from its object cannot be trusted."""
@@ -316,38 +365,12 @@ def objection_to_module(model: Any) -> str | None:
     return None
 
 
-def _free_variables(function: FunctionType) -> dict[str, Any]:
-    values = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            values[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            values[name] = _Unassigned()
-    return values
-
-
-class _Unassigned:
-    """Stands for a variable without a value."""
-
-
 def codes(code: CodeType) -> Iterator[CodeType]:
     """Yield a function's code and that of the functions and comprehensions within."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from codes(constant)
-
-
-def _ends_with(instruction: dis.Instruction, variable: str) -> bool:
-    """Whether an instruction leaves this variable on top of the stack."""
-    if not instruction.opname.startswith(("LOAD_FAST", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")):
-        return False
-    operand = instruction.argval
-    return bool(variable in operand if isinstance(operand, tuple) else operand == variable)
-
-
-def _calls_super(instructions: list[dis.Instruction]) -> bool:
-    return any(i.opname == "LOAD_GLOBAL" and i.argval == "super" for i in instructions)
 
 
 def _is_module(value: Any) -> bool:
@@ -372,4 +395,5 @@ def _is_random_state(value: Any) -> bool:
 
 
 def _moves_on(value: Any) -> bool:
-    return hasattr(type(value), "__next__") or hasattr(type(value), "write")
+    """Whether using an object changes it: an iterator, a stream, a generator of TensorFlow's (`make_seeds`)."""
+    return any(hasattr(type(value), name) for name in ("__next__", "write", "make_seeds"))

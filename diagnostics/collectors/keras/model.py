@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import keras
@@ -11,7 +10,7 @@ import numpy as np
 from diagnostics.collectors.shared.arrays import MOSTLY, NEAR_BOUND
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.facts.layers import ActivationFacts
-from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
+from diagnostics.facts.pipeline import ModelFacts
 
 # Functions with a lower and an upper bound, at which their gradient vanishes.
 _BOUNDS = {"tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "hard_sigmoid": (0.0, 1.0), "hard_tanh": (-1.0, 1.0)}
@@ -21,7 +20,6 @@ NOT_OFFERED = {
     "evaluation": "Keras' metrics are not tested",
     "reproduction": "reproducibility is not checked for Keras models",
 }
-_SCHEDULE_STEPS = (0, 10, 100, 1_000, 10_000, 100_000)  # where a schedule is asked for its rate
 
 
 def describe_model(model: keras.Model) -> ModelFacts:
@@ -176,65 +174,6 @@ def _calls(model: keras.Model) -> dict[int, list[Any]]:
             if len(outputs) == 1:
                 calls.setdefault(id(node.operation), []).append(outputs[0])
     return calls
-
-
-def optimizer_facts(model: keras.Model) -> OptimizerFacts:
-    """Turn the optimizer that the model was compiled with into facts, compared with the model."""
-    optimizer = _inner(model.optimizer)
-    trainable = model.trainable_variables
-    # An optimizer is given its variables when training begins; until then it is everything that is trainable.
-    held = {id(v) for v in optimizer._trainable_variables} if optimizer.built else {id(v) for v in trainable}
-    return OptimizerFacts(
-        name=type(optimizer).__name__,
-        learning_rates=(full_rate(optimizer),),
-        missing={v.path: int(np.prod(v.shape)) for v in trainable if id(v) not in held},
-        held=sum(id(v) in held for v in trainable),
-        foreign=len(held - {id(v) for v in model.variables}),
-        default_rate=_default_rate(type(optimizer)),
-    )
-
-
-def full_rate(optimizer: Any) -> float:
-    """Return the learning rate; of a schedule, the largest that it comes to."""
-    schedule = _inner(optimizer)._learning_rate
-    if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
-        return max(float(schedule(step)) for step in _SCHEDULE_STEPS)
-    return float(schedule)
-
-
-def inner_optimizer(model: keras.Model) -> Any:
-    """Return the optimizer that the model was compiled with, not the one around it that scales the loss."""
-    return _inner(getattr(model, "optimizer", None))
-
-
-def warms_up(optimizer: Any) -> bool:
-    """Say whether a schedule begins below its largest rate."""
-    schedule = _inner(optimizer)._learning_rate
-    if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
-        return False
-    return float(schedule(0)) < 0.9 * max(float(schedule(step)) for step in _SCHEDULE_STEPS)
-
-
-def optimizer_like(optimizer: Any) -> keras.optimizers.Optimizer:
-    """Build a fresh optimizer with the same settings and a plain learning rate."""
-    inner = _inner(optimizer)
-    settings = {
-        **inner.get_config(),
-        "learning_rate": full_rate(inner),
-        "gradient_accumulation_steps": None,
-    }
-    return type(inner).from_config(settings)
-
-
-def _inner(optimizer: Any) -> Any:
-    return getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
-
-
-def _default_rate(kind: type) -> float | None:
-    parameter = inspect.signature(kind).parameters.get("learning_rate")
-    return (
-        float(parameter.default) if parameter is not None and isinstance(parameter.default, int | float) else None
-    )
 
 
 def _outputs_setting(model: keras.Model) -> str:

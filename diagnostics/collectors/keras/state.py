@@ -15,6 +15,9 @@ from tensorflow.python.eager import context
 
 from diagnostics.collectors.isolation.rng import generators_within, is_generator
 
+from .harmless import of_call, of_loss
+from .values import array_of
+
 _SEED_GENERATOR = "global_seed_generator"
 _NAME_COUNTERS = "object_name_uids"
 
@@ -49,7 +52,7 @@ def _random_states_kept(*roots: Any) -> Iterator[None]:
     eager = getattr(context.context(), "_rng", None)  # there once a seed was set
     eager_state = eager.getstate() if eager is not None else None
     generator: Any = global_state.get_global_attribute(_SEED_GENERATOR)
-    generator_state = None if generator is None else generator.state.numpy()
+    generator_state = None if generator is None else array_of(generator.state)
     try:
         yield
     finally:
@@ -65,9 +68,10 @@ def _random_states_kept(*roots: Any) -> Iterator[None]:
 
 
 def generators_of(model: keras.Model) -> list[Any]:
-    """Return the generators that code of the user's in a model keeps as attributes, or uses in its loss."""
+    """Return the generators that code of the user's in a model keeps as attributes, or uses."""
     kept = [value for part in _user_objects(model) for value in vars(part).values() if is_generator(value)]
-    return [*kept, *(part for part in _user_objects(model) if isinstance(part, FunctionType))]
+    used = (*of_call(model).generators, *of_loss(model).generators)
+    return [*kept, *used, *(part for part in _user_objects(model) if isinstance(part, FunctionType))]
 
 
 def draws_numbers(model: keras.Model) -> bool:

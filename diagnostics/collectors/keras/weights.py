@@ -10,6 +10,8 @@ import tensorflow as tf
 
 from diagnostics.facts.array import Array
 
+from .values import current
+
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 
 
@@ -32,7 +34,7 @@ class Weights:
     def __init__(self, trainable: Sequence[Any], others: Sequence[Any] = (), name: str = "") -> None:
         self.variables = [*trainable, *others]
         self.trainable = len(trainable)
-        self.names = tuple(variable.path for variable in trainable)
+        self.names = tuple(_path(variable, number) for number, variable in enumerate(trainable, 1))
         owners = [path.rpartition("/")[0] or name or path for path in self.names]
         self.layers = tuple(dict.fromkeys(owners))
         nbytes = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in self.variables)
@@ -87,7 +89,7 @@ class Weights:
         rows = []
         for old, variable in zip(before, self.variables, strict=False):
             first = tf.cast(old, tf.float32)
-            change = tf.cast(variable.value.read_value(), tf.float32) - first
+            change = tf.cast(current(variable), tf.float32) - first
             rows.append(tf.stack([tf.norm(first), tf.norm(change)]))
         return tf.stack(rows, axis=1)
 
@@ -96,10 +98,12 @@ class Weights:
         return np.sqrt(squares)
 
 
-def current(variable: Any) -> Any:
-    """Return the value of a variable, not waited for; quicker than a compiled function that does the same."""
-    inner = variable.value
-    return tf.raw_ops.ReadVariableOp(resource=inner.handle, dtype=inner.dtype)
+def _path(variable: Any, number: int) -> str:
+    """Return the path of a variable of Keras; the name of one of TensorFlow, or its number if it has none."""
+    if hasattr(variable, "path"):
+        return str(variable.path)
+    name = str(variable.name).partition(":")[0]
+    return f"variable {number}" if name == "Variable" else name
 
 
 def compiled(function: Any) -> Any:

@@ -75,6 +75,7 @@ class FitObserver:
         pipeline.weights_of_classes = by_class(options.get("class_weight"))
         pipeline.rows_at_once = options.get("batch_size")
         pipeline.planned_steps = planned_steps(*arguments, **options)
+        pipeline.must_go_unnoticed = True
         pipeline.preprocesses = False  # a model of KerasHub has done so before it calls this `fit`
         return pipeline
 

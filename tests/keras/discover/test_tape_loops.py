@@ -275,3 +275,43 @@ def test_a_tape_within_another_and_one_for_validation_are_not(loops):
                 LOSS(LABELS, model(inputs))
     (loop,) = loops.found
     assert loop.tapes.facts() is None
+
+
+def train_variables(name, function=False):
+    """Train variables of TensorFlow's own, without a Keras model; return the losses."""
+    optimizer, start = keras.optimizers.SGD(0.1), np.ones((6, 3), np.float32) / 6
+    weights, bias = (tf.Variable(part, name=name) for part in (start, np.zeros(3, np.float32)))
+
+    def step(inputs, labels):
+        with tf.GradientTape() as tape:
+            loss = LOSS(labels, inputs @ weights + bias)
+        gradients = tape.gradient(loss, [weights, bias])
+        optimizer.apply_gradients(zip(gradients, [weights, bias], strict=True))
+        return loss
+
+    step = tf.function(step) if function else step
+    return [float(step(tf.constant(INPUTS), tf.constant(LABELS))) for _ in range(10)]
+
+
+class TestVariablesOfTensorFlow:
+    @pytest.mark.parametrize(
+        ("name", "layers"), [(None, ("variable 1", "variable 2")), ("out/part", ("out",)), ("w", ("w",))]
+    )
+    def test_are_watched_as_those_of_keras_are(self, loops, name, layers):
+        losses = train_variables(name)
+        (loop,) = loops.found
+        history = loop.history()
+        assert history.losses.values == pytest.approx(losses, rel=1e-6)
+        assert history.updates.layers == layers
+        assert history.gradients.norms.shape[0] == 10
+        assert (history.updates.ratios[1:] > 0).all()
+
+    def test_are_watched_within_a_function(self, loops):
+        losses = train_variables(None, function=True)
+        (loop,) = loops.found
+        assert loop.history().losses.values == pytest.approx(losses, rel=1e-6)
+
+    def test_get_the_same_losses_as_without(self, loops):
+        watched = train_variables(None)
+        loops.close()
+        assert train_variables(None) == watched

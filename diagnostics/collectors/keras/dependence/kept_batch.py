@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FunctionType, MethodType
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.isolation.harmless_code import EFFECTS, LIBRARIES, Reading, is_library
+from diagnostics.collectors.keras.harmless import NOTICED, of_call
 from diagnostics.collectors.keras.losses import expects_indices
 from diagnostics.collectors.keras.model import has_own_train_step, has_weights
 from diagnostics.collectors.keras.weights import LIMIT
 
 MOST_ROWS = 64  # kept of a batch; the measurements take 26 at most
 MOST_BYTES = 16 * 2**20
-TRUSTED = LIBRARIES | {"keras", "keras_hub", "keras_nlp", "keras_cv", "tensorflow", "tensorflow_probability"}
-WRITES = EFFECTS | {"summary", "print", "io", "py_function", "numpy_function", "save_weights", "export"}
-CALLED = ("call", "__call__", "compute_mask", "__getattribute__", "__getattr__")
-NOT_CALLED = ("build", "quantize")  # of what a layer holds: it is built
 
 
 @dataclass(frozen=True)
@@ -83,26 +77,5 @@ def objection(model: keras.Model) -> str | None:
         return "the model has no weights"
     if size_of(model) > LIMIT:
         return f"its weights take more than {LIMIT // 2**20} MiB"
-    layers = list(model._flatten_layers())
-    apart = frozenset(map(id, layers))
-    for layer in layers:
-        for call, name in _user_code(layer):
-            reading = Reading(libraries=TRUSTED, effects=WRITES, apart=apart)
-            if (why := reading.objection(call, name, copied=True)) is not None:
-                return f"running it could be noticed: {why}"
-    return None
-
-
-def _user_code(layer: Any) -> Iterator[tuple[Any, str]]:
-    """Yield what a call of a layer runs and no library brings, with its name."""
-    kind = type(layer)
-    for name in CALLED:
-        method = getattr(kind, name, None)
-        method = getattr(method, "python_function", method)  # of a `tf.function`
-        if isinstance(method, FunctionType) and not is_library(method, TRUSTED):
-            yield MethodType(method, layer), f"{kind.__name__}.{name}"
-    for name, value in vars(layer).items():
-        if name.startswith("_") or name in NOT_CALLED or not callable(value) or isinstance(value, type):
-            continue
-        if not isinstance(value, keras.layers.Layer) and not is_library(value, TRUSTED):
-            yield value, f"{kind.__name__}.{name}"
+    why = of_call(model, copied=True).objection
+    return None if why is None else NOTICED.format(why)

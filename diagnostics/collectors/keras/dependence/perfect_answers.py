@@ -9,12 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.isolation.harmless_code import Reading, is_library
+from diagnostics.collectors.isolation.harmless_code import is_library
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.keras.harmless import TRUSTED, of_loss
 from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import AnswerLosses
 
-from .kept_batch import TRUSTED, WRITES
 from .subject import KerasSubject, OutOfTime, Unclear
 
 NUMBERS = 8  # of an answer: fewer may be a distance or a score, which is to be low where the target is high
@@ -31,7 +31,7 @@ def answer_losses(subject: KerasSubject) -> AnswerLosses | None:
     of its target.
     """
     loss, target = subject.model.loss, subject.target
-    if target is None or subject.weighted or not is_own(loss):
+    if target is None or subject.weighted or not is_own(subject.model):
         return None
     with own_run(), own_warnings_ignored():
         try:
@@ -77,13 +77,7 @@ def _are_opposite(target: Array, answers: Array) -> bool:
     return bool(np.corrcoef(target.reshape(-1), answers.reshape(-1))[0, 1] <= OPPOSITE)
 
 
-def is_own(loss: Any) -> bool:
-    """Whether a loss is code of the script's that nobody notices to be run."""
-    if isinstance(loss, keras.losses.Loss):
-        call = type(loss).call
-        if is_library(call, TRUSTED):
-            return False
-        return Reading(libraries=TRUSTED, effects=WRITES).objection(call.__get__(loss), "the loss", True) is None
-    if not isinstance(loss, FunctionType) or is_library(loss, TRUSTED):
-        return False
-    return Reading(libraries=TRUSTED, effects=WRITES).objection(loss, "the loss") is None
+def is_own(model: keras.Model) -> bool:
+    """Whether a model's loss is code of the script's that nobody notices to be run."""
+    kind = model.loss if isinstance(model.loss, FunctionType) else getattr(type(model.loss), "call", None)
+    return isinstance(kind, FunctionType) and not is_library(kind, TRUSTED) and of_loss(model).objection is None

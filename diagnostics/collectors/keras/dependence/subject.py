@@ -11,6 +11,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from diagnostics.collectors.keras.values import current
+
 from .kept_batch import KeptBatch
 
 Inputs = Mapping[str, np.ndarray]
@@ -73,7 +75,7 @@ class KerasSubject:
 
     def values(self) -> list[Any]:
         """Return the values that the model has: of the trainable variables first."""
-        return [tf.identity(variable.value) for variable in self.variables]
+        return [current(variable) for variable in self.variables]
 
     def other_values(self, noise: float) -> list[Any]:
         """Return values with noise on the trainable ones, relative to the size of each."""

@@ -26,7 +26,11 @@ def turned_arguments(subject: KerasSubject) -> TurnedArguments | None:
     if target is None or subject.weighted:
         return None
     names = _names(loss)
-    if not names or not (_is_one_of(names[0], ANSWERS) and _is_one_of(names[1], TARGETS)) or not is_own(loss):
+    if (
+        not names
+        or not (_is_one_of(names[0], ANSWERS) and _is_one_of(names[1], TARGETS))
+        or not is_own(subject.model)
+    ):
         return None
     with own_run(), own_warnings_ignored():
         try:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.keras.batch import inputs_of
 from diagnostics.collectors.keras.replayable import can_be_read
-from diagnostics.collectors.keras.weights import current
+from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.repeated_rows import row_keys
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import HeldOutBefore

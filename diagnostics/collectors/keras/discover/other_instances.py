@@ -18,6 +18,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.keras.values import array_of, number_of
 from diagnostics.facts.calls import UntrainedEvaluation
 
 FEWEST = 64  # weights of a layer: the largest of fewer may be far below the bound by chance
@@ -173,7 +174,7 @@ def _steps(optimizer: Any) -> int:
     """Return how many steps an optimizer has made; -1 if that is not known."""
     made = getattr(optimizer, "iterations", None)
     try:
-        return -1 if made is None else int(made.numpy())
+        return -1 if made is None else int(number_of(made))
     except NotImplementedError:  # it is being made within a function that is traced: there is no value yet
         return -1
 
@@ -193,7 +194,7 @@ def _is(layer: Any, part: str, kind: type) -> bool:
 
 
 def _is_any(bias: Any) -> bool:
-    return bool(np.any(bias.numpy()))
+    return bool(np.any(array_of(bias)))
 
 
 def _is_within_bound(kernel: Any) -> bool:
@@ -201,4 +202,4 @@ def _is_within_bound(kernel: Any) -> bool:
     from keras.src.initializers.random_initializers import compute_fans
 
     bound = math.sqrt(6 / sum(compute_fans(kernel.shape)))
-    return BOUND <= float(np.max(np.abs(kernel.numpy()))) / bound <= 1 + 1e-5
+    return BOUND <= float(np.max(np.abs(array_of(kernel)))) / bound <= 1 + 1e-5

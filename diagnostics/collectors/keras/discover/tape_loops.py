@@ -173,7 +173,7 @@ class TapeLoopFinder:
         loop = self._loops.get(optimizer)
         if loop is None:
             held = variables if variables is not None else list(optimizer._trainable_variables)
-            if len(held) != len(grads) or not all(isinstance(v, keras.Variable) for v in held):
+            if len(held) != len(grads) or not all(isinstance(v, keras.Variable | tf.Variable) for v in held):
                 return None
             eager = tf.executing_eagerly()
             loop = self._loops[optimizer] = TapeLoopWatcher(optimizer, held, eager, self._every)

@@ -14,6 +14,7 @@ import tensorflow as tf
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch, keep_batch
+from diagnostics.collectors.keras.values import array_of
 
 TRIES = 3  # tapes that are listened to, until one shows a model; the first may be of a penalty
 CALLS = 64  # of models and layers under one tape; more, and nothing is learned of it
@@ -91,7 +92,7 @@ class TapeRecorder:
         every = [variable for part in seen.parts for variable in part.variables]
         size = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in every)
         if tf.executing_eagerly() and size <= MOST_BYTES:
-            seen.starts = tuple((variable, np.array(variable.numpy())) for variable in every)
+            seen.starts = tuple((variable, array_of(variable)) for variable in every)
         return seen
 
     def called(self, arguments: Any, options: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from diagnostics.collectors.keras.optimizer import why_rate_is_unknown
+from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.keras.watch.history_fields import sample_fields
 from diagnostics.collectors.keras.watch.watcher import allocated_memory
 from diagnostics.collectors.keras.weights import Weights, not_finite
@@ -58,6 +60,8 @@ class TapeLoopWatcher:
             self.uncovered["gradients"] = _HIDDEN
         self.optimizer, self.variables, self._every = optimizer, variables, every
         self.name = f"a loop with Keras' {type(optimizer).__name__}"
+        if (why := why_rate_is_unknown(optimizer)) is not None:
+            self.uncovered["learning rate"] = why
         self._weights = Weights(variables)
         if not self._weights.small:
             self.uncovered["updates"] = "the weights are too large to be copied"
@@ -99,7 +103,7 @@ class TapeLoopWatcher:
         by_layer = none if norms is None else norms
         with np.errstate(over="ignore", invalid="ignore"):
             total = float(np.sqrt(np.square(by_layer.astype(np.float64)).sum()))
-        rate = float(np.asarray(self.optimizer.learning_rate))
+        rate = math.nan if "learning rate" in self.uncovered else number_of(self.optimizer.learning_rate)
         self._rows.append((self.steps, loss, known, [rate], total, by_layer, norms is not None))
         self.steps += 1
         self.forwards = self.steps
@@ -147,7 +151,7 @@ def _count(optimizer: Any) -> int:
     """Return the steps that an optimizer has counted; 0 before it has a counter."""
     iterations = getattr(optimizer, "iterations", None)
     try:
-        return 0 if iterations is None else int(np.asarray(iterations))
+        return 0 if iterations is None else int(number_of(iterations))
     except Exception:  # it is being made within a function that is traced: there is no value yet
         return 0
 

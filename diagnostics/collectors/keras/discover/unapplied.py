@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.keras.values import array_of
 from diagnostics.collectors.keras.watch.history_fields import sample_fields
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.training_history import training_history
@@ -120,7 +121,7 @@ class UnappliedGradients:
 
 
 def _values(variable: Any) -> Array:
-    return np.array(variable.numpy())
+    return array_of(variable)
 
 
 def _is_loss(target: Any) -> bool:

@@ -17,6 +17,7 @@ import tensorflow as tf
 from diagnostics.collectors.keras.batch import as_array, is_one_hot, unpack
 from diagnostics.collectors.keras.data import KerasData
 from diagnostics.collectors.keras.losses import expects_indices, kind_of_loss
+from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.shared.learnability import FEWEST, simple_fit
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import FinalAnswers, OutputScore
@@ -115,7 +116,7 @@ def final_answers(model: keras.Model, kept: KeptOutputs, deadline: float) -> Fin
         for name, values in answers.items():
             values.append(np.asarray(tf.cast(given[name], tf.float32), np.float64))
     scores = tuple(_scores(kept, {name: np.concatenate(values) for name, values in answers.items()}))
-    steps = int(np.asarray(model.optimizer.iterations))
+    steps = int(number_of(model.optimizer.iterations))
     keeps_statistics = any(isinstance(one, keras.layers.BatchNormalization) for one in model._flatten_layers())
     return FinalAnswers(scores, steps, keeps_statistics) if scores else None
 

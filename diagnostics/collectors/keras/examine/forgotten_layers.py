@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from diagnostics.collectors.keras.values import array_of
 from diagnostics.facts.layers import ForgottenLayer, ForgottenLayers
 
 
@@ -89,4 +90,4 @@ def _is_new(layer: Any) -> bool:
     if isinstance(layer, keras.Model) or not layer.trainable_variables:
         return False
     biases = [weight for weight in layer.trainable_variables if weight.name == "bias"]
-    return bool(biases) and not any(np.asarray(bias).any() for bias in biases)
+    return bool(biases) and not any(array_of(bias).any() for bias in biases)

@@ -14,14 +14,9 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_warnings_ignored
 from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes
-from diagnostics.collectors.keras.data import (
-    KerasData,
-    dataset_facts,
-    kind_of,
-    reread_batch,
-    rows_with_targets,
-)
+from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of, reread_batch, rows_with_targets
 from diagnostics.collectors.keras.dependence.kept_batch import size_of
+from diagnostics.collectors.keras.harmless import Code, of_call, of_loss, of_making, of_optimizer
 from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.losses import (
     as_written,
@@ -38,16 +33,13 @@ from diagnostics.collectors.keras.model import (
     computes_loss,
     describe_model,
     fixed_batch_size,
-    full_rate,
     has_own_loss,
     has_own_train_step,
     has_weights,
     last_activation,
-    optimizer_facts,
-    optimizer_like,
-    warms_up,
     with_weights,
 )
+from diagnostics.collectors.keras.optimizer import full_rate, optimizer_facts, optimizer_like, warms_up
 from diagnostics.collectors.keras.replayable import python_functions
 from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.learnability import KeptRows
@@ -97,6 +89,7 @@ class KerasPipeline(Pipeline):
     planned_steps: int | None = None
     rows_at_once: int | None = None  # in a batch, as `fit` was told
     not_offered = NOT_OFFERED
+    must_go_unnoticed = False  # the script has not asked for this: code with side effects is not called
     preprocesses = True  # whether the data is yet to pass the preprocessor of a model of KerasHub
 
     def __init__(
@@ -173,9 +166,11 @@ class KerasPipeline(Pipeline):
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
+        self._check(of_call(self.model), "the model")
         with own_step_may_differ(self.model):
             if not has_weights(self.model):
                 self.awaits_weights = True
+                self._check(of_making(self.model), "a second model")
                 self.model = with_weights(self.model, self._x)
                 self.awaits_weights = False
                 yield describe_model(self.model)
@@ -210,6 +205,7 @@ class KerasPipeline(Pipeline):
                 "The model is compiled without a loss, and adds none itself, so there is nothing to train on. "
                 "Give one: model.compile(optimizer=..., loss=...)."
             )
+        self._check(of_loss(self.model), "the loss")
         self._copy = copy
         self._build_loss(answers)
         with users_code():
@@ -260,6 +256,7 @@ class KerasPipeline(Pipeline):
             raise CannotJudge("the model was not run")
         if not self.model.trainable_variables:
             raise CannotJudge("the model has no trainable weights")
+        self._check(of_optimizer(self.model.optimizer), "a second optimizer")
         waits = can_wait(self.planned_steps, size_of(self.model))
         self.awaits_end = not self.awaits_end and waits
         if self.awaits_end:
@@ -319,6 +316,10 @@ class KerasPipeline(Pipeline):
         return None if weighted or found.kind == "other" else (found.kind, found.num_classes)
 
     # --- parts ----------------------------------------------------------------------------------------------
+
+    def _check(self, code: Code, what: str) -> None:
+        if self.must_go_unnoticed:
+            code.check(what)
 
     def _as_tensors(self, batch: Any) -> tuple[Any, Any, Any]:
         """Part a batch into inputs, target and sample weights, as tensors; what is not there is None."""

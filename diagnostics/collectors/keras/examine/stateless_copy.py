@@ -6,7 +6,9 @@ tensors, which any model has: functional, Sequential or subclassed.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -15,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.model import layer_activations
+from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.overfit_plan import ALIKE, Plan, Run, Stopwatch, larger
 from diagnostics.facts.layers import ActivationFacts
 
@@ -51,7 +54,7 @@ class KerasCopy:
         """Return the values that the model has now, or had at `hold_start`: trainable, and the others."""
         if self._held is not None:
             return list(self._held[0]), list(self._held[1])
-        return [tf.identity(v.value) for v in self._trainable], [tf.identity(v.value) for v in self._other]
+        return [current(v) for v in self._trainable], [current(v) for v in self._other]
 
     def predict(self, trainable: Weights, other: Weights, training: bool) -> Any:
         """Run the model with these values."""
@@ -231,11 +234,14 @@ class _Learner:
     ) -> None:
         self._optimizer = optimizer
         self._compute = compute
-        # identity: given a tf.Variable itself, Keras would take that one over, and it is the user's.
-        self._own = [keras.Variable(tf.identity(v.value), dtype=v.dtype, trainable=True) for v in variables]
+        # Its value: given a tf.Variable itself, Keras would take that one over, and it is the user's.
+        self._own = [keras.Variable(current(v), dtype=v.dtype, trainable=True) for v in variables]
         optimizer.build(self._own)
-        self._fresh = [tf.identity(v.value) for v in optimizer.variables]
+        self._fresh = [current(v) for v in optimizer.variables]
         self.step = compiled(self._one_step)
+        # TensorFlow never frees the graph of such a step, which holds the variables: a copy of the model each.
+        handles = [(v.value.handle, v.value.dtype) for v in (*self._own, *optimizer.variables)]
+        weakref.finalize(self, _emptied, handles).atexit = False
 
     def restart(self, values: Weights, learning_rate: float) -> None:
         """Begin again from these values, with an optimizer that remembers nothing."""
@@ -254,6 +260,13 @@ class _Learner:
         known = [tf.zeros_like(old) if new is None else new for old, new in zip(values, gradients, strict=True)]
         self._optimizer.apply(known, self._own)
         return loss, prediction, [tf.identity(v.value) for v in self._own], other
+
+
+def _emptied(handles: list[tuple[Any, Any]]) -> None:
+    """Free the memory of variables that are no longer used."""
+    with contextlib.suppress(Exception):  # of a context that is being closed
+        for handle, dtype in handles:
+            tf.raw_ops.AssignVariableOp(resource=handle, value=tf.zeros((0,), dtype))
 
 
 def spread(prediction: Any) -> float | None:

@@ -13,7 +13,8 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.batch import as_array, is_one_hot, named, row_classes
 from diagnostics.collectors.keras.losses import recognise_loss
-from diagnostics.collectors.keras.model import full_rate, inner_optimizer, last_activation, optimizer_like
+from diagnostics.collectors.keras.model import last_activation
+from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, optimizer_like
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.keras.model import has_own_train_step
+from diagnostics.collectors.keras.values import number_of
 
 CLOSE = 1e-4  # relative: a logged loss this near a metric's mean is that mean, up to float32
 
@@ -63,13 +64,9 @@ class BatchLoss:
     def _find(self, logged: Any) -> None:
         """Look for the running mean that the logged loss is."""
         for metric in self._model.metrics:
-            if (
-                not isinstance(metric, keras.metrics.Mean)
-                or metric.name != "loss"
-                or not float(metric.count.value)
-            ):
+            if not isinstance(metric, keras.metrics.Mean) or metric.name != "loss" or not number_of(metric.count):
                 continue
-            mean = float(metric.total.value) / float(metric.count.value)
+            mean = number_of(metric.total) / number_of(metric.count)
             if not self._own_step or (logged is not None and _same(mean, float(logged))):
                 self._tracker = metric
                 self.remark = "computed from Keras' running mean, up to its rounding"

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from diagnostics.collectors.keras.weights import Weights, current
+from diagnostics.collectors.keras.values import current
+from diagnostics.collectors.keras.weights import Weights
 from diagnostics.collectors.shared.overfit_plan import ALIKE
 from diagnostics.facts.array import Array
 from diagnostics.facts.layers import EqualUnitsFacts

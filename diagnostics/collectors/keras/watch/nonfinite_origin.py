@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.keras.batch import named, unpack
+from diagnostics.collectors.keras.harmless import NOTICED, of_call, of_loss
 from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.nonfinite import OriginFacts
@@ -83,9 +84,11 @@ def locate(
 
     if last.values is None:
         return facts(last, None, False, reason=no_values)
+    if (why := of_call(model).objection or of_loss(model).objection) is not None:
+        no_batch = f"the step was not replayed, because {NOTICED.format(why)}"
     broken = not_finite(weights.names, last.values)
     if not broken:
-        if last.batch is None:
+        if last.batch is None or why:
             return facts(last, None, False, reason=no_batch)
         return told(last, replay(model, weights, last.values, last.batch, gradient=False))
     if not earlier:
@@ -93,7 +96,7 @@ def locate(
         return facts(last, "weights", False, parameters=broken, reason=why)
     sound = [kept for kept in earlier if kept.values and not not_finite(weights.names, kept.values)]
     for kept in sound:
-        if kept.batch is None:
+        if kept.batch is None or why:
             continue
         assert kept.values is not None
         found = replay(model, weights, kept.values, kept.batch, gradient=True)
@@ -103,7 +106,7 @@ def locate(
             return facts(kept, "optimizer step", True, parameters=broken)
     before = earlier[-1]
     reason = "they were not looked at after each step"
-    if before.values is None or before.batch is None:
+    if before.values is None or before.batch is None or why:
         reason = no_values if before.values is None else no_batch
     return facts(before, "weights", False, step=last.step - 1, parameters=broken, reason=reason)
 

@@ -18,6 +18,7 @@ import tensorflow as tf
 from diagnostics.collectors.keras.batch import named, unpack
 from diagnostics.collectors.keras.model import has_own_train_step
 from diagnostics.collectors.keras.state import global_states_kept
+from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.keras.weights import Weights
 from diagnostics.facts.nonfinite import FrameFacts, OriginKind, ValueRange
 
@@ -63,7 +64,7 @@ class _Call:
         return value_range(self.made)
 
     def frame(self) -> FrameFacts:
-        own = [v.value for v in _own_variables(self.layer)]
+        own = [current(v) for v in _own_variables(self.layer)]
         dtype = self.made[0].dtype.name if self.made else None
         return FrameFacts(self.path, type(self.layer).__name__, dtype, value_range(own), self.inputs, self.outputs)
 

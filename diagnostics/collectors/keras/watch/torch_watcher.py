@@ -15,7 +15,9 @@ import torch
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.batch import as_array, fingerprint, named, unpack
-from diagnostics.collectors.keras.model import has_own_train_step, has_weights, inner_optimizer
+from diagnostics.collectors.keras.model import has_own_train_step, has_weights
+from diagnostics.collectors.keras.optimizer import inner_optimizer
+from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
@@ -254,7 +256,9 @@ class KerasTorchWatcher:
     def _rate(self) -> float:
         if self._optimizer is None or (self._own_step and not self._optimizer.built):
             return math.nan
-        return float(self._optimizer.learning_rate)
+        if "learning rate" in self.uncovered:
+            return math.nan
+        return number_of(self._optimizer.learning_rate)
 
     # Reading.
 

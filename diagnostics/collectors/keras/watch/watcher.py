@@ -14,8 +14,10 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.batch import fingerprint, inputs_of, take_rows
-from diagnostics.collectors.keras.model import computes_loss, has_own_train_step, has_weights, inner_optimizer
-from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, current, not_finite
+from diagnostics.collectors.keras.model import computes_loss, has_own_train_step, has_weights
+from diagnostics.collectors.keras.optimizer import inner_optimizer, why_rate_is_unknown
+from diagnostics.collectors.keras.values import current, number_of
+from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
 from diagnostics.collectors.shared.repeated_rows import RowMemory
@@ -89,7 +91,9 @@ class KerasWatcher:
         self._deferred = _on_gpu() and every > 1
         self._weights: Weights | None = None
         self._loss = BatchLoss(model, current)
-        self._rate = _rate_of(inner, self._own_step)
+        if inner is not None and (why := why_rate_is_unknown(inner)) is not None:
+            self.uncovered["learning rate"] = why
+        self._rate = _rate_of(None if "learning rate" in self.uncovered else inner, self._own_step)
         self._fit = getattr(model, "history", None)  # each has one of its own
         self._begun_at = _iterations(model)
         self._rows = History(STEP_FIELDS)
@@ -341,7 +345,7 @@ def _rate_of(optimizer: Any, own_step: bool) -> Callable[[], Any]:
 
 
 def _iterations(model: keras.Model) -> int:
-    return 0 if model.optimizer is None else int(np.asarray(model.optimizer.iterations))
+    return 0 if model.optimizer is None else int(number_of(model.optimizer.iterations))
 
 
 def _are_finite(parts: list[Array]) -> bool:

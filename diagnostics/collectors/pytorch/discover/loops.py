@@ -303,7 +303,9 @@ class LoopFinder(Generic[W]):
         roots, held = list(self._roots), held_by(optimizer)
         called = [root for root in roots if held.intersection(map(id, root.parameters()))]
         if not called:
-            called = self._meant(optimizer) or self._optimizers.owners_of(optimizer)
+            called = self._meant(optimizer)
+        if not called and not any(held.intersection(map(id, model.parameters())) for model in list(self._loops)):
+            called = self._optimizers.owners_of(optimizer)
         parts = {id(part) for root in called for part in root.modules() if part is not root}
         called = [root for root in called if id(root) not in parts]  # a layer may be tried before it is built in
         if called:

@@ -18,7 +18,9 @@ from diagnostics.collectors.keras.dependence.measure import measure
 from diagnostics.collectors.keras.dependence.subject import KerasSubject
 from diagnostics.collectors.keras.discover.tape_pass import TapePass
 from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
-from diagnostics.collectors.keras.model import describe_model, optimizer_facts
+from diagnostics.collectors.keras.model import describe_model
+from diagnostics.collectors.keras.optimizer import optimizer_facts
+from diagnostics.collectors.keras.values import array_of
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.facts.loss import LeafFacts
 from diagnostics.facts.pipeline import Fact, GradientFacts
@@ -114,7 +116,7 @@ def _held(seen: TapePass, optimizer: Any, model: Any) -> list[Fact]:
 
 
 def _as_made(variables: list[Any]) -> bool:
-    biases = [np.asarray(v) for v in variables if v.path.rpartition("/")[2] == "bias"]
+    biases = [array_of(v) for v in variables if v.path.rpartition("/")[2] == "bias"]
     return bool(biases) and not any(values.any() for values in biases)
 
 
@@ -144,7 +146,7 @@ def _restored(model: Any) -> Iterator[None]:
 @contextmanager
 def _as_at_first(seen: TapePass) -> Iterator[None]:
     """Give the variables their first values within."""
-    now = [(variable, np.array(variable.numpy())) for variable, _ in seen.starts]
+    now = [(variable, array_of(variable)) for variable, _ in seen.starts]
     try:
         for variable, value in seen.starts:
             variable.assign(value)

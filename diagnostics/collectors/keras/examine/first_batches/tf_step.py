@@ -16,15 +16,11 @@ from diagnostics.collectors.keras.batch import as_array
 from diagnostics.collectors.keras.data import KerasData, rows_in
 from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.collectors.keras.loss_pairing import own_loss
-from diagnostics.collectors.keras.model import (
-    describe_model,
-    full_rate,
-    has_weights,
-    inner_optimizer,
-    optimizer_facts,
-)
+from diagnostics.collectors.keras.model import describe_model, has_weights
+from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, optimizer_facts
 from diagnostics.collectors.keras.replayable import runs_python, shuffles
 from diagnostics.collectors.keras.state import draws_numbers, global_states_kept
+from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.keras.weights import LIMIT
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, train_in_turns
@@ -80,6 +76,7 @@ class _FitBatch(KerasPipeline):
     """
 
     preprocesses = False  # the batch is what `train_step` gets
+    must_go_unnoticed = True
 
     def __init__(
         self, model: keras.Model, batch: Any, class_weights: bool | None, concurrent: bool, stepped: bool
@@ -200,5 +197,5 @@ def handed_batch(
     if not getattr(model, "compiled", False) or not can_be_built:
         return None
     batch = (x,) if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
-    stepped = bool(inner_optimizer(model).iterations.numpy()) if model.optimizer is not None else False
+    stepped = bool(number_of(inner_optimizer(model).iterations)) if model.optimizer is not None else False
     return HandedBatch(model, batch, bool(class_weight), stepped)
