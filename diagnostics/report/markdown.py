@@ -61,6 +61,10 @@ def _sections(report: Report, private: Redaction) -> Iterator[Iterator[str]]:
     if report.crash is None or report.crash.live:  # a pasted traceback is of another machine
         yield _environment()
     yield _to_reproduce(report, private)
+    if report.settings:
+        yield iter(
+            ("### Left out of the settings", "", *(f"- {_plain(private.prose(s))}" for s in report.settings))
+        )
     if report.faults:
         yield iter(
             ("### Errors in diagnostics itself", "", *(f"- {_plain(private.prose(f))}" for f in report.faults))

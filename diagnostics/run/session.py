@@ -35,7 +35,7 @@ from .ranks.exchange import Exchange, Rank
 from .ranks.reports import joined, stall_report
 from .ranks.spawned import SpawnedRanks
 from .ranks.stall import LIMIT_S, StallWatch
-from .script import Ending, Script, end_by_interrupt
+from .script import Ending, Script, end_by_interrupt, working_folder
 from .second_look import budget
 from .termination import Termination
 from .unseen_training import nothing_trained, seconds_of_children
@@ -55,6 +55,7 @@ class RunOptions:
         output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
         fail_on: the lowest severity that makes the exit code 1, ``error`` or ``warning``; ``never``.
         ignores: ignored rules, each with the reason.
+        settings: mistakes in the project's pyproject.toml.
         max_steps: optimizer steps after which the script is stopped; None for no limit.
         time_limit: seconds after which it is stopped; None for no limit.
         replay_on_cpu: whether to run it once more on the CPU if a GPU fails.
@@ -82,6 +83,7 @@ class RunOptions:
     verbose: bool = False
     redact: bool = True
     stall_timeout: float | None = None
+    settings: tuple[str, ...] = ()
 
 
 class RunSession:
@@ -91,7 +93,7 @@ class RunSession:
         """Prepare; nothing is run yet."""
         self._script, self._options = script, options
         self._limits = Limits(options.max_steps, options.time_limit)
-        self._folder = str(Path.cwd())
+        self._folder = working_folder()
         self._started, self._began, self._in_others = time.monotonic(), time.time(), seconds_of_children()
         self._spawned: SpawnedRanks | None = None
 
@@ -213,6 +215,7 @@ class RunSession:
             script=self._script.name,
             exit_code=ending.exit_code,
             verbose=self._options.verbose,
+            settings=self._options.settings,
             rank=notes,
         )
 
