@@ -36,12 +36,14 @@ class Ending:
             the script does not compile; None if it ended by itself, by `sys.exit` or by Ctrl-C.
         interrupted: whether Ctrl-C ended it.
         forked: whether this is a child that the script forked, at the script's end.
+        abrupt: whether nothing but the report comes after it: `os._exit`, or SIGTERM.
     """
 
     exit_code: int
     error: BaseException | None = None
     interrupted: bool = False
     forked: bool = False
+    abrupt: bool = False
 
 
 class Script:
