@@ -35,7 +35,7 @@ def lenient_output() -> Iterator[None]:
 
     Not for a process that runs a user's script.
     """
-    stream = sys.stdout
+    stream: Any = sys.stdout
     if stream is None or getattr(stream, "closed", False):
         with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
             yield
