@@ -16,7 +16,7 @@ from diagnostics.text.join import count_of
 _PATH = re.compile(
     r"(?<![\w/.:~\\])(?:~?(?:/[^\s/\\:;,'\"`()\[\]{}<>|]+){2,}/?|[A-Za-z]:(?:[\\/]{1,2}[^\s/\\:;,'\"`()\[\]{}<>|]+)+)"
 )
-_PACKAGES = re.compile(r".*[\\/](?:site-packages|dist-packages|lib[\\/]python\d\.\d+)[\\/]")
+_PACKAGES = re.compile(r"^.*[\\/](?:site-packages|dist-packages|lib[\\/]python\d\.\d+)[\\/]")
 _URL_SECRET = re.compile(r"(?<=://)[^\s/@'\"]{1,200}@")
 _URL_QUERY = re.compile(r"(?P<address>\bhttps?://[^\s?'\"]{1,500})\?[^\s'\")]+")
 _MAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+\b")
@@ -30,7 +30,7 @@ _HOST = re.compile(
 _ADDRESS_6 = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}(?![\w:])")  # or of a network card
 # A quoted text of several words is a row of someone's data more often than not; a single word may be a column,
 # a parameter or an option, without which a message means nothing.
-_TEXT = re.compile(r"(?<!\w)(?P<quote>['\"“])(?P<text>[^'\"“”\n]*\s[^'\"“”\n]*)(?P<end>['\"”])(?!\w)")
+_TEXT = re.compile(r"(?<!\w)(?P<quote>['\"“])(?P<text>(?=[^'\"“”\n]*\s)[^'\"“”\n]*)(?P<end>['\"”])(?!\w)")
 _COMMENT_OR_TEXT = re.compile(
     r"#[^\n]*|(?P<quote>\"\"\"|''')(?P<lines>(?:\\[\s\S]|(?!(?P=quote))[^\\])*)"
     r"|(?P<mark>[\"'])(?P<text>(?:\\.|(?!(?P=mark))[^\\\n])*)"

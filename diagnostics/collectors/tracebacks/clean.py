@@ -71,7 +71,7 @@ _START_LINE = re.compile(
 )
 _FRAME_LINE = re.compile(r'^(?P<before>.*?) {0,80}File "[^"]{1,4096}", line \d+')
 _FRAME = re.compile(
-    r"\s{0,80}(?:[>|│+]\s{0,80})?(?:File |Cell In|Input In|<ipython-input|[❱>] *\d|-+> \d|\S{1,400}\.py:\d+)"
+    r"\s{0,80}(?:[>|│+]\s{0,80})?(?:File |Cell In|Input In|<ipython-input|[❱>] *\d|-{1,80}> \d|\S{1,400}\.py:\d+)"
 )
 _MARGIN = re.compile(r"[ |+│]*")
 _RANK = re.compile(
