@@ -32,8 +32,8 @@ _ADDRESS_6 = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}(?
 # a parameter or an option, without which a message means nothing.
 _TEXT = re.compile(r"(?<!\w)(?P<quote>['\"“])(?P<text>(?=[^'\"“”\n]*\s)[^'\"“”\n]*)(?P<end>['\"”])(?!\w)")
 _COMMENT_OR_TEXT = re.compile(
-    r"#[^\n]*|(?P<quote>\"\"\"|''')(?P<lines>(?:\\[\s\S]|(?!(?P=quote))[^\\])*)"
-    r"|(?P<mark>[\"'])(?P<text>(?:\\.|(?!(?P=mark))[^\\\n])*)"
+    r"#[^\n]*|(?P<quote>\"\"\"|''')(?P<lines>(?:\\[\s\S]|(?!(?P=quote))[^\\])*)(?:(?P=quote))?"
+    r"|(?P<mark>[\"'])(?P<text>(?:\\.|(?!(?P=mark))[^\\\n])*)(?:(?P=mark))?"
 )
 _NUMBERS = re.compile(r"\[[-\d\s.,eE+\[\]naif]{60,}\]")  # longer than any shape: the numbers of a tensor
 
@@ -115,11 +115,14 @@ class Redaction:
             if found.end() <= begin or found.start() >= end or found[0].startswith("#"):
                 return found[0]
             quote = found["quote"] or found["mark"]
-            held = (found["lines"] or found["text"] or "").split("\n")
+            text = found["lines"] or found["text"] or ""
+            held, after = text.split("\n"), found[0][len(quote) + len(text) :]
             if not any(re.search(r"\S\s+\S", line) for line in held):
                 return found[0]
             self._taken["text in quotes"] += 1
-            return quote + "\n".join(f"[{len(line)} characters]" if line.strip() else line for line in held)
+            return (
+                quote + "\n".join(f"[{len(line)} characters]" if line.strip() else line for line in held) + after
+            )
 
         return _COMMENT_OR_TEXT.sub(private, text).split("\n")
 
