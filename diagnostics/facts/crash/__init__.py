@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from diagnostics.facts.bounded import bounded
 from diagnostics.facts.where import Where
-from diagnostics.text.bounded import bounded
 
 from .data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding, TokensMissing
 from .known import KnownFailure
