@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from diagnostics.errors import InvalidInput, what
-from diagnostics.facts.bounded import without_long_words
+from diagnostics.facts.crash.bounded import without_long_words
 from diagnostics.report.report import Report
 from diagnostics.text.join import count_of
 

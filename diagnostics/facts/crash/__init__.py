@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from diagnostics.facts.bounded import bounded
+from diagnostics.facts.crash.bounded import bounded
 from diagnostics.facts.where import Where
 
 from .data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding, TokensMissing

@@ -32,7 +32,6 @@ class Progress:
         self._at_exit = contextlib.ExitStack()
 
     def __enter__(self) -> Progress:
-        self._attempt()  # also to replace the report of an earlier run
         after_each_step(self._stepped, self._at_exit)
         return self
 

@@ -108,8 +108,7 @@ def test_a_disk_without_room_costs_the_report_alone(both, tmp_path):
     plain, watched = both("", "--output", "report.json", before=full)
     assert (plain.returncode, watched.returncode, watched.stdout) == (0, 0, plain.stdout)
     assert "report.json cannot be written: File too large." in watched.stderr
-    assert "0 optimizer steps" in (tmp_path / "report.json").read_text()  # the one of the start
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["report.json", "train.py"]
+    assert [file.name for file in tmp_path.iterdir()] == ["train.py"]
 
 
 def test_no_file_is_written_that_was_not_asked_for(both, tmp_path):
