@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import functools
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidInput, what
+from .errors import InvalidInput, typed_message, what
 from .rules.registry import all_rules, names_of_own
 from .text.join import listed
 
@@ -17,6 +18,7 @@ EXAMPLE = """\
 [tool.diagnostics.ignore]
 sorted-by-label = "the stream is in order of time on purpose"\
 """
+_TAKES = f"It takes a table `ignore`:\n{EXAMPLE}"
 
 
 def from_option(names: str) -> dict[str, str]:
@@ -39,18 +41,51 @@ def from_pyproject(folder: Path) -> dict[str, str]:
     Raises:
         InvalidInput: the file cannot be read, there is no rule of a name, or a reason is missing.
     """
-    file = next((f for p in (folder, *folder.parents) if (f := p / "pyproject.toml").is_file()), None)
+    reasons, mistakes = _read(folder)
+    if mistakes:
+        raise InvalidInput(mistakes[0])
+    return reasons
+
+
+def of_project() -> tuple[dict[str, str], tuple[str, ...]]:
+    """Read the same from the working directory on, for a run that no mistake in a file may prevent.
+
+    Returns:
+        Rule to reason, and the mistakes, whose entries are left out.
+    """
+    try:
+        return _read(Path.cwd())
+    except FileNotFoundError:  # the working directory is gone
+        return {}, ()
+    except Exception as fault:
+        return {}, (f"[tool.diagnostics] was not read: {typed_message(fault)}",)
+
+
+def _read(folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the entries that can be used, and what is wrong with the others."""
+    file = next((f for p in (folder, *folder.parents) if os.path.isfile(f := p / "pyproject.toml")), None)
     if file is None:
-        return {}
+        return {}, ()
     try:
         tool = _tool(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidInput(f"{file} cannot be read: {error}.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        return {}, (f"{file} cannot be read: {error}.",)
     table = tool.get("diagnostics", {}) if isinstance(tool, Mapping) else {}
-    if not isinstance(table, Mapping) or (unknown := sorted(set(table) - {"ignore"})):
-        named = ", ".join(unknown) if isinstance(table, Mapping) else what(table)
-        raise InvalidInput(f"[tool.diagnostics] in {file} holds {named}. It takes a table `ignore`:\n{EXAMPLE}")
-    return _reasons(table.get("ignore", {}), file)
+    if not isinstance(table, Mapping):
+        return {}, (f"[tool.diagnostics] in {file} holds {what(table)}. {_TAKES}",)
+    unknown = sorted(set(table) - {"ignore"})
+    mistakes = [f"[tool.diagnostics] in {file} holds {', '.join(unknown)}. {_TAKES}"] if unknown else []
+    place, ignore = f"[tool.diagnostics.ignore] in {file}", table.get("ignore", {})
+    if not isinstance(ignore, Mapping):
+        takes = f"It takes rule names, each with a reason:\n{EXAMPLE}"
+        return {}, (*mistakes, f"{place} is {what(ignore)}. {takes}")
+    reasons = {}
+    for name, reason in ignore.items():
+        if (mistake := _mistake(name, reason, place)) is None:
+            reasons[name] = reason
+        else:
+            mistakes.append(mistake)
+    return reasons, tuple(mistakes)
 
 
 @functools.lru_cache(maxsize=1)
@@ -59,15 +94,14 @@ def _tool(text: str) -> Any:
     return tomllib.loads(text).get("tool", {})
 
 
-def _reasons(ignore: Any, file: Path) -> dict[str, str]:
-    place = f"[tool.diagnostics.ignore] in {file}"
-    if not isinstance(ignore, Mapping):
-        raise InvalidInput(f"{place} is {what(ignore)}. It takes rule names, each with a reason:\n{EXAMPLE}")
-    check_names(ignore, place)
-    for name, reason in ignore.items():
-        if not isinstance(reason, str) or not reason.strip():
-            raise InvalidInput(f"{place} gives no reason for {name}. Write why it is ignored:\n{EXAMPLE}")
-    return dict(ignore)
+def _mistake(name: str, reason: Any, place: str) -> str | None:
+    try:
+        check_names([name], place)
+    except InvalidInput as unknown:
+        return str(unknown)
+    if not isinstance(reason, str) or not reason.strip():
+        return f"{place} gives no reason for {name}. Write why it is ignored:\n{EXAMPLE}"
+    return None
 
 
 def check_names(names: Iterable[str], place: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from diagnostics.errors import InvalidInput, what
+from diagnostics.facts.crash.bounded import without_long_words
 from diagnostics.report.report import Report
 from diagnostics.text.join import count_of
 
@@ -149,7 +150,7 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
     from diagnostics.facts.crash.processes import LauncherTail
 
-    text = with_underscores(text)
+    text = with_underscores(without_long_words(text))
     found_failures = failures(text)
     if not found_failures:
         ended = last_words(text)

@@ -13,19 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from diagnostics.errors import DiagnosticsError, InvalidInput
 from diagnostics.text.join import listed
+from diagnostics.text.streams import lenient_output
 
 if TYPE_CHECKING:
     from diagnostics.report.report import Report
 
 CLEAN, FOUND, USAGE = 0, 1, 2
-QUICK = (
-    "explain",
-    "rules",
-    "gpu",
-    "notebook",
-    "network",
-    "join",
-)  # commands that need nothing of `run`, which takes as long to import as they take
+RUN = "run a script as python would, and report what is wrong with its training"
+NETWORK = "try whether the ranks of a job can talk"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,32 +31,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         `diagnostics.cli.run`.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    of_the_script: list[str] = []
-    quick = given[:1] != [] and given[0] in QUICK
-    if not quick:
-        from .run import split
+    if given[:1] != ["run"]:
+        with lenient_output():
+            return _without_a_script(given)
+    from .run import split
 
-        given, of_the_script = split(given)
-    parser = _parser(with_run=not quick, with_network=not quick or given[0] == "network")
-    options = parser.parse_args(given)
+    given, of_the_script = split(given)
+    options = _parser("run").parse_args(given)
     options.arguments = of_the_script
     try:
         code: int = options.command(options)
     except DiagnosticsError as error:
         print(f"diagnose: {error}", file=sys.stderr)
         return USAGE
-    except BrokenPipeError:  # the reader (`| head`) has closed the pipe
-        sys.stderr.close()
-        return CLEAN
-    except KeyboardInterrupt:
-        if not quick:  # the script was interrupted and ends by SIGINT as under `python`
-            raise
-        print("diagnose: interrupted", file=sys.stderr)
-        return 130
     return code
 
 
-def _parser(with_run: bool, with_network: bool) -> argparse.ArgumentParser:
+def _without_a_script(given: list[str]) -> int:
+    """Run a command whose process, and whose standard output, are this library's own."""
+    try:
+        try:
+            options = _parser(next(iter(given), "")).parse_args(given)
+            code: int = options.command(options)
+        finally:
+            sys.stdout.flush()
+    except DiagnosticsError as error:
+        print(f"diagnose: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("diagnose: interrupted", file=sys.stderr)
+        return 130
+    except OSError as error:
+        if error.filename is not None:  # not of a stream
+            raise
+        if isinstance(error, BrokenPipeError):  # the reader (`| head`) has what it wanted
+            return CLEAN
+        print(f"diagnose: cannot write to standard output: {error.strerror}.", file=sys.stderr)
+        return USAGE
+    return code
+
+
+def _parser(chosen: str) -> argparse.ArgumentParser:
+    """Return the parser, with the options of one command where those of all would take long to import."""
     parser = argparse.ArgumentParser(
         prog="diagnose",
         description="Finds bugs in a training run: what is wrong, where, the evidence, and what to change.",
@@ -70,10 +81,12 @@ def _parser(with_run: bool, with_network: bool) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    if with_run:
+    if chosen == "run":
         from .run import add_to
 
-        add_to(commands)
+        add_to(commands, RUN)
+    else:
+        commands.add_parser("run", help=RUN)
 
     explain = commands.add_parser("explain", help="find the cause of the traceback in a file")
     explain.add_argument("file", metavar="FILE", help="a file with a traceback, or - for standard input")
@@ -96,10 +109,12 @@ def _parser(with_run: bool, with_network: bool) -> argparse.ArgumentParser:
     gpu.add_argument("--format", choices=("text", "json"), default="text")
     gpu.set_defaults(command=_gpu)
 
-    if with_network:
+    if chosen == "network":
         from .network import add_to as add_network
 
-        add_network(commands)
+        add_network(commands, NETWORK)
+    else:
+        commands.add_parser("network", help=NETWORK)
 
     from .join import add_to as add_join
 
@@ -157,7 +172,6 @@ def _shown(report: Report, options: argparse.Namespace) -> int:
 
 def _rules(options: argparse.Namespace) -> int:
     from rich.console import Console
-    from rich.markdown import Markdown
 
     from diagnostics.rules.registry import all_rules
 
@@ -187,6 +201,8 @@ def _rules(options: argparse.Namespace) -> int:
             json.dumps({"rule": rule.name, "stage": rule.stage, "severity": rule.severity, "page": page}, indent=2)
         )
     else:
+        from rich.markdown import Markdown
+
         console.print(
             Markdown(f"# {rule.name}\n\n*{rule.severity}, {rule.stage}*\n\n{page}"), width=min(100, console.width)
         )

@@ -26,11 +26,9 @@ torchrun --nnodes 2 --nproc-per-node 8 ... -m diagnostics network    srun diagno
 MOST_PROCESSES = 64  # of our own: each imports PyTorch
 
 
-def add_to(commands: Any) -> None:
+def add_to(commands: Any, summary: str) -> None:
     """Add `network` to the subparsers of `diagnose`."""
-    network = commands.add_parser(
-        "network", help="try whether the ranks of a job can talk", description=DESCRIPTION, epilog=EPILOG
-    )
+    network = commands.add_parser("network", help=summary, description=DESCRIPTION, epilog=EPILOG)
     network.add_argument(
         "--nproc", metavar="N", type=_count, help=f"processes of its own, on this host (default: {PROCESSES})"
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from diagnostics.config import from_option, from_pyproject
+from diagnostics.config import from_option, of_project
 from diagnostics.errors import InvalidInput
 from diagnostics.report.report import KINDS
 from diagnostics.run.delivery import FAIL_ON
@@ -17,7 +17,7 @@ from diagnostics.run.output import STANDARD_OUTPUT
 from diagnostics.run.own_modules import is_shadowed, under_alias
 from diagnostics.run.ranks.exchange import Rank, launch_time, rank_of_this_process
 from diagnostics.run.ranks.stall import LIMIT_S
-from diagnostics.run.script import Script
+from diagnostics.run.script import Script, working_folder
 from diagnostics.run.session import RunOptions, RunSession
 
 FORMATS = tuple(KINDS.values())
@@ -39,11 +39,11 @@ torch.multiprocessing.spawn there is one report, which joins theirs.
 """
 
 
-def add_to(commands: Any) -> None:
+def add_to(commands: Any, summary: str) -> None:
     """Add `run` to the subparsers of `diagnose`."""
     run = commands.add_parser(
         "run",
-        help="run a script as python would, and report what is wrong with its training",
+        help=summary,
         usage="diagnose run [options] SCRIPT | -m MODULE [arguments]",
         description=DESCRIPTION,
         epilog=EPILOG,
@@ -112,11 +112,13 @@ def run_script(options: argparse.Namespace) -> int:
     if is_shadowed(script.folder):
         return int(under_alias("cli.run").run_script(options))
     rank = rank_of_this_process()
+    ignores, mistakes = of_project()
     session_options = RunOptions(
         kind=_format(options),
         output=_output(options.output, rank),
         fail_on=options.fail_on,
-        ignores=from_pyproject(Path.cwd()) | from_option(options.ignore),
+        ignores=ignores | from_option(options.ignore),
+        settings=mistakes,
         max_steps=options.max_steps,
         time_limit=options.time_limit,
         replay_on_cpu=options.replay_on_cpu,
@@ -149,7 +151,7 @@ def _checked(output: Path) -> Path:
     """Refuse a file that cannot be written, before the script runs for hours."""
     if output.is_dir():
         raise InvalidInput(f"--output was given {output}, which is a folder. Pass a file name.")
-    target = output.absolute()  # the script may change the working directory
+    target = Path(working_folder(), output)  # the script may change the working directory
     if not target.parent.is_dir():
         raise InvalidInput(f"--output was given {output}, but there is no folder {target.parent}.")
     if not os.access(target if target.exists() else target.parent, os.W_OK):

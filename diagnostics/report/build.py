@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from diagnostics.config import from_pyproject
+from diagnostics.config import of_project
 from diagnostics.engine.evaluate import Evaluator, needs
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule
-from diagnostics.errors import InvalidInput
 from diagnostics.facts.course import DrawnRows, TargetHistory, Verdicts
 from diagnostics.facts.training import WATCHED
 from diagnostics.rules.registry import all_rules, causality_of, faults, rules_of_crashes
@@ -139,22 +137,12 @@ def finished(report: Report, rules: tuple[Rule, ...] | None = None) -> Report:
         report: not grouped yet.
         rules: that may have judged it; None for all.
     """
-    ignores, problems = _ignores_of_project()
+    ignores, mistakes = of_project()
     kept = [finding for finding in report.findings if finding.rule not in ignores]
     found = {finding.rule for finding in report.findings}
     return replace(
         report,
         findings=tuple(causality_of(rules or all_rules()).grouped(kept)),
         ignored={rule: reason for rule, reason in ignores.items() if rule in found},
-        faults=(*report.faults, *problems),
+        settings=mistakes,
     )
-
-
-def _ignores_of_project() -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return rule to reason, and the errors in the table, which must not prevent the report."""
-    try:
-        return from_pyproject(Path.cwd()), ()
-    except InvalidInput as reason:
-        return {}, (str(reason),)
-    except OSError:  # the working directory is gone
-        return {}, ()

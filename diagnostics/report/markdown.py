@@ -61,6 +61,10 @@ def _sections(report: Report, private: Redaction) -> Iterator[Iterator[str]]:
     if report.crash is None or report.crash.live:  # a pasted traceback is of another machine
         yield _environment()
     yield _to_reproduce(report, private)
+    if report.settings:
+        yield iter(
+            ("### Left out of the settings", "", *(f"- {_plain(private.prose(s))}" for s in report.settings))
+        )
     if report.faults:
         yield iter(
             ("### Errors in diagnostics itself", "", *(f"- {_plain(private.prose(f))}" for f in report.faults))
@@ -68,7 +72,7 @@ def _sections(report: Report, private: Redaction) -> Iterator[Iterator[str]]:
 
 
 def _head(report: Report, private: Redaction) -> Iterator[str]:
-    yield f"## {_plain(private.prose(shortened(report.title)))}"
+    yield f"## {_plain(shortened(private.prose(report.title)))}"
     yield ""
     counts = [
         count_of(count, severity)
@@ -88,9 +92,9 @@ def _crash(report: Report, crash: CrashFacts, private: Redaction) -> Iterator[st
     for frame in crash.frames[-FRAMES:]:
         lines.append(f'  File "{private.file(frame.file)}", line {frame.line}, in {frame.function}')
         if frame.code:
-            lines.append(f"    {private.code(frame.code)[:LINE]}")
+            lines.append(f"    {private.source(frame.code)[0][:LINE]}")
     name = f"{crash.exception}: " if crash.exception else ""
-    lines.append(f"{name}{private.prose(shortened(crash.message.strip(), SENTENCE))}")
+    lines.append(f"{name}{shortened(private.prose(crash.message.strip()), SENTENCE)}")
     yield from _fenced(lines, "text")
     if not report.findings:
         yield ""
@@ -102,7 +106,7 @@ def _finding(finding: Finding, private: Redaction) -> Iterator[str]:
     step = [] if finding.step is None else [f"step {finding.step}"]
     yield f"### {finding.severity}: {finding.rule}" + "".join(f", {part}" for part in (*step, *place))
     yield ""
-    message = private.prose(shortened(finding.message))
+    message = shortened(private.prose(finding.message))
     if "\n" in message:  # a table in columns
         first, *table = message.split("\n")
         yield _plain(first)
@@ -112,7 +116,7 @@ def _finding(finding: Finding, private: Redaction) -> Iterator[str]:
         yield _plain(message)
     yield ""
     for label, fix in (("Fix", finding.fix), *(("Or", other) for other in finding.alternatives)):
-        yield f"- {label}: {_plain(private.code(shortened(fix)))}"
+        yield f"- {label}: {_plain(shortened(private.code(fix)))}"
     if finding.consequences:
         yield f"- It also caused: {listed(f'`{f.rule}`' for f in finding.consequences)}"
     if finding.other_trainings:
@@ -132,7 +136,7 @@ def _stages(report: Report, private: Redaction) -> Iterator[str]:
     yield "|---|---|---|"
     for stage in seen:
         outcome = outcomes.get(stage.name, "passed") if stage.status == "passed" else stage.status
-        yield f"| {stage.name} | {outcome} | {_cell(private.prose(shortened(stage.detail, SENTENCE)))} |"
+        yield f"| {stage.name} | {outcome} | {_cell(shortened(private.prose(stage.detail), SENTENCE))} |"
 
 
 def _course(history: TrainingHistory) -> Iterator[str]:
@@ -179,14 +183,14 @@ def _code(report: Report, private: Redaction) -> Iterator[str]:
         if not begun:
             yield "### The lines concerned"
             begun = True
-        first = max(place.line - AROUND, 1)
-        shown = lines[first - 1 : place.line + AROUND]
+        first, last = max(place.line - AROUND, 1), min(place.line + AROUND, len(lines))
+        shown = private.source("".join(lines), first, last)
         yield ""
         yield f"`{private.file(place.file)}`, line {place.line}:"
         yield ""
         yield from _fenced(
             [
-                f"{'>' if number == place.line else ' '} {number:4}  {private.code(line.rstrip())[:LINE]}".rstrip()
+                f"{'>' if number == place.line else ' '} {number:4}  {line[:LINE]}".rstrip()
                 for number, line in enumerate(shown, first)
             ],
             "text",

@@ -64,6 +64,7 @@ class Report:
         exit_code: of that script.
         ignored: rule to reason, of ignored rules that had a finding.
         ignored_in_vain: ignored rules without a finding.
+        settings: mistakes in the project's pyproject.toml, whose entries were left out.
         rank: what this rank noted, for `diagnose join`; None if it trained alone.
         history: of a watched run, step by step; not in the JSON report, and neither are the following.
         origin: where its first NaN or inf came from.
@@ -87,6 +88,7 @@ class Report:
     exit_code: int | None = None
     ignored: Mapping[str, str] = field(default_factory=dict)
     ignored_in_vain: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     rank: RankNotes | None = None
     # Not compared: whether arrays are equal has no single answer.
     history: TrainingHistory | None = field(default=None, compare=False)
@@ -164,6 +166,7 @@ class Report:
             "faults": list(self.faults),
             "ignored": dict(self.ignored),
             "ignored_in_vain": list(self.ignored_in_vain),
+            "settings": list(self.settings),
             "rank": None if self.rank is None else self.rank.as_dict(),
         }
 

@@ -250,5 +250,7 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
         yield Text(f"Ignored: {rule}" + (f" ({reason})" if reason else "") + ".", style="dim")
     for rule in report.ignored_in_vain:
         yield Text(f"Unused ignore: {rule}.", style="dim")
+    for mistake in report.settings:
+        yield Text(f"Left out of the settings: {shortened(mistake)}", style="magenta")
     for fault in report.faults:
         yield Text(f"Error in diagnostics itself, not in your program: {shortened(fault)}", style="magenta")

@@ -63,7 +63,7 @@ SECOND_LOOK: Final = "second look"
 DEPENDENCE: Final = "needs what the predictions depend on"
 NO_EVALUATION_LOSS: Final = "needs an evaluation that computes its loss"
 
-_STEPS = re.compile(r"(\d[\d,]*) (?:steps|losses)\b")
+_STEPS = re.compile(r"\b(\d[\d,]{0,40}) (?:steps|losses)\b")
 
 
 def not_judged(report: Report) -> str:

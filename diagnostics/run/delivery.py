@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diagnostics.report.build import finished
@@ -26,12 +27,13 @@ class Delivery:
 
     Attributes:
         begun: whether the report is being written, or was.
+        abrupt: whether the script has left by `os._exit`, which drops what it has printed and not flushed.
     """
 
     def __init__(self, options: RunOptions, ranks: Exchange | None) -> None:
         """Write nothing yet; `ranks`: what is shared with the other ranks, None without a launcher."""
         self._options, self._ranks = options, ranks
-        self.begun = False
+        self.begun = self.abrupt = False
 
     def deliver(self, report: Report) -> None:
         """Write the report, and compare it with those of the other ranks where this one ends last."""
@@ -49,6 +51,22 @@ class Delivery:
             say(f"diagnose: {line}")
         if len(self._ranks.notes) > 1:
             self.print_new(compared(self._ranks.notes), _told_by(report))
+
+    @property
+    def file(self) -> Path | None:
+        """The file for the report, if it is a regular one or not there yet."""
+        output = self._options.output
+        regular = output is not None and output != STANDARD_OUTPUT and (output.is_file() or not output.exists())
+        return output if regular else None
+
+    def keep(self, report: Report) -> None:
+        """Write what is known so far to the file; the report replaces it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self.file is not None and not self.begun:
+            write_whole(self.file, report.rendered(self._options.kind, redact=self._options.redact) + "\n")
 
     def print_new(self, report: Report, known: Collection[str] = ()) -> None:
         """Print a report on several ranks, if it finds something that is not known."""
@@ -69,7 +87,7 @@ class Delivery:
         quiet = self._options.quiet and not self.fails(report) and report.crash is None
         redact = self._options.redact
         if output == STANDARD_OUTPUT:
-            if quiet or print_out(report.rendered(kind, redact=redact)):
+            if quiet or print_out(report.rendered(kind, redact=redact), after_the_scripts=not self.abrupt):
                 return
             say("diagnose: cannot write to standard output.")
         elif output is not None:

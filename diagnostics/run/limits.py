@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import _thread
 import contextlib
-import itertools
 import signal
 import threading
 from types import TracebackType
-from typing import Any
 
-from diagnostics.collectors.isolation.import_hooks import after_import
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.text.join import count_of
+
+from .ending.steps import after_each_step
 
 
 class Limits:
@@ -39,8 +35,8 @@ class Limits:
         self.reached: str | None = None
         self.steps = 0
         self._timer: threading.Timer | None = None
-        self._patches, self._at_exit = Patches(), contextlib.ExitStack()
-        self._at_exit.callback(self._patches.undo)
+        self._counts: dict[int, int] = {}  # of steps, by optimizer
+        self._at_exit = contextlib.ExitStack()
 
     def was_reached(self) -> bool:
         """Whether a limit ended the script, or is about to end it."""
@@ -52,8 +48,7 @@ class Limits:
         if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL):  # under nohup, or started with &
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if self._max_steps is not None:
-            self._at_exit.callback(after_import("torch", self._with_torch))
-            self._at_exit.callback(after_import("keras.src.callbacks.callback_list", self._with_keras))
+            after_each_step(self._stepped, self._at_exit)
         if self._time_limit is not None:
             self._timer = threading.Timer(self._time_limit, self._reach, [f"{self._time_limit:g} s"])
             self._timer.daemon = True
@@ -67,31 +62,8 @@ class Limits:
             self._timer.cancel()
         self._at_exit.close()
 
-    def _with_torch(self, _torch: Any) -> None:
-        try:
-            from torch.optim.optimizer import register_optimizer_step_post_hook
-        except ImportError:  # the script has its own `torch.py`
-            return
-
-        counts: dict[int, int] = {}
-
-        def stepped(optimizer: Any, *_: Any) -> None:
-            if not is_own_run():
-                counts[id(optimizer)] = counts.get(id(optimizer), 0) + 1
-                self._count(counts[id(optimizer)])
-
-        self._at_exit.callback(register_optimizer_step_post_hook(unless_recorded(stepped)).remove)
-
-    def _with_keras(self, module: Any) -> None:
-        counted = itertools.count(1)
-
-        def stepped(*_: Any, **__: Any) -> None:
-            if not is_own_run():
-                self._count(next(counted))
-
-        self._patches.after(module.CallbackList, "on_train_batch_end", stepped)
-
-    def _count(self, steps: int) -> None:
+    def _stepped(self, optimizer: object) -> None:
+        steps = self._counts[id(optimizer)] = self._counts.get(id(optimizer), 0) + 1
         self.steps = max(self.steps, steps)
         if self._max_steps is not None and steps >= self._max_steps:
             self._reach(count_of(self._max_steps, "step"))

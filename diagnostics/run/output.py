@@ -41,19 +41,24 @@ def say(what: str | Report) -> None:
         console.print(what)
 
 
-def print_out(text: str) -> bool:
+def print_out(text: str, *, after_the_scripts: bool = True) -> bool:
     """Print to the standard output that the process was started with, after the script's own output.
 
     Nothing is left in a buffer: a failed flush at the interpreter's end would change the exit code.
+
+    Args:
+        text: to print.
+        after_the_scripts: whether what the script has printed is written first; `os._exit` would have dropped it.
 
     Returns:
         Whether it can be written to. A closed pipe is not a failure.
     """
     stream = sys.__stdout__
-    with contextlib.suppress(Exception):  # one of the script's own, whatever it is
-        sys.stdout.flush()
     try:
-        stream.flush()  # type: ignore[union-attr]
+        if after_the_scripts:
+            with contextlib.suppress(Exception):  # one of the script's own, whatever it is
+                sys.stdout.flush()
+            stream.flush()  # type: ignore[union-attr]
         descriptor, encoding = stream.fileno(), stream.encoding  # type: ignore[union-attr]
         data = f"{text}\n".encode(encoding, "backslashreplace")
         while data:

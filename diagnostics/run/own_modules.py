@@ -59,17 +59,23 @@ class OwnModules:
         self._ours = self._taken()
 
     @contextlib.contextmanager
-    def shown(self) -> Iterator[None]:
-        """Within, imports find this library's modules, and the script's folder is not searched."""
+    def shown(self, *, running: bool = False) -> Iterator[None]:
+        """Within, imports find this library's modules, and the script's folder is not searched.
+
+        Args:
+            running: whether the script still runs; then its folder is searched, since its threads may import.
+        """
         theirs, path = self._taken(), list(sys.path)
         sys.modules.update(self._ours)
-        sys.path[:] = [entry for entry in path if entry != self._folder]
+        if not running:
+            sys.path[:] = [entry for entry in path if entry != self._folder]
         try:
             yield
         finally:
             self._ours = self._taken()
             sys.modules.update(theirs)
-            sys.path[:] = path
+            if not running:
+                sys.path[:] = path
 
     def _taken(self) -> dict[str, ModuleType]:
         """Take all modules of these names out of `sys.modules`."""

@@ -36,12 +36,14 @@ class Ending:
             the script does not compile; None if it ended by itself, by `sys.exit` or by Ctrl-C.
         interrupted: whether Ctrl-C ended it.
         forked: whether this is a child that the script forked, at the script's end.
+        abrupt: whether nothing but the report comes after it: `os._exit`, or SIGTERM.
     """
 
     exit_code: int
     error: BaseException | None = None
     interrupted: bool = False
     forked: bool = False
+    abrupt: bool = False
 
 
 class Script:
@@ -60,7 +62,7 @@ class Script:
             InvalidInput: there is no such file.
         """
         self._target, self._arguments, self._module = target, arguments, module
-        self._path = os.path.join(os.getcwd(), target)  # not normalized, and neither is `__file__` by `python`
+        self._path = os.path.join(working_folder(), target)  # not normalized, as `__file__` by `python`
         self.name = f"-m {target}" if module else target
         self.command = [*(["-m"] if module else []), target, *arguments]
         if not module:
@@ -77,9 +79,9 @@ class Script:
         """The file that is run; None for a module, a folder or a zip file."""
         return None if self._runs_as_module else self._path
 
-    def _first_folder(self) -> str:
+    def _first_folder(self) -> str | None:
         if self._module:
-            return os.getcwd()
+            return working_folder() or None
         return self._path if self._runs_as_module else os.path.dirname(os.path.realpath(self._path))
 
     def run(
@@ -120,6 +122,14 @@ class Script:
         if self._runs_as_module:
             return lambda: runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
         return lambda: _execute(self._path, main)
+
+
+def working_folder() -> str:
+    """Return the working directory; empty if it was removed, which does not prevent `python` from running."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
 
 
 def _check_file(target: str) -> None:

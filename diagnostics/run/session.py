@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import socket
 import time
@@ -20,11 +21,13 @@ from diagnostics.report.build import extended
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.ranks import report_of
 from diagnostics.report.report import Report, StageResult
-from diagnostics.text.join import duration
+from diagnostics.text.join import count_of, duration
 
 from .compared_rates import without_bad_trials
 from .cpu_rerun import run_again
 from .delivery import Delivery
+from .ending.exits import Exits
+from .ending.progress import Progress
 from .limits import Limits
 from .memory_reserve import MemoryReserve
 from .observer import ScriptObserver
@@ -35,7 +38,7 @@ from .ranks.exchange import Exchange, Rank
 from .ranks.reports import joined, stall_report
 from .ranks.spawned import SpawnedRanks
 from .ranks.stall import LIMIT_S, StallWatch
-from .script import Ending, Script, end_by_interrupt
+from .script import Ending, Script, end_by_interrupt, working_folder
 from .second_look import budget
 from .termination import Termination
 from .unseen_training import nothing_trained, seconds_of_children, short_trainings
@@ -43,6 +46,10 @@ from .unseen_training import nothing_trained, seconds_of_children, short_trainin
 FOUND = 1
 PATIENCE_S, SLOWER = 60, 10  # time limit of a run on the CPU: a minute plus ten times the first run
 MOST_OF_ERROR = 300  # characters of its first line that a rank's notes keep
+UNFINISHED = (
+    "not seen: this was known after {}. The script is still running, or its process was killed (the memory of the "
+    "machine may have run out), or crashed in compiled code"
+)
 ONE_OF_MANY = "needs a script with one process; this one waits for the other ranks"
 
 
@@ -55,6 +62,7 @@ class RunOptions:
         output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
         fail_on: the lowest severity that makes the exit code 1, ``error`` or ``warning``; ``never``.
         ignores: ignored rules, each with the reason.
+        settings: mistakes in the project's pyproject.toml.
         max_steps: optimizer steps after which the script is stopped; None for no limit.
         time_limit: seconds after which it is stopped; None for no limit.
         replay_on_cpu: whether to run it once more on the CPU if a GPU fails.
@@ -82,6 +90,7 @@ class RunOptions:
     verbose: bool = False
     redact: bool = True
     stall_timeout: float | None = None
+    settings: tuple[str, ...] = ()
 
 
 class RunSession:
@@ -91,7 +100,7 @@ class RunSession:
         """Prepare; nothing is run yet."""
         self._script, self._options = script, options
         self._limits = Limits(options.max_steps, options.time_limit)
-        self._folder = str(Path.cwd())
+        self._folder = working_folder()
         self._started, self._began, self._in_others = time.monotonic(), time.time(), seconds_of_children()
         self._spawned: SpawnedRanks | None = None
 
@@ -117,7 +126,8 @@ class RunSession:
         self._modules.hide()
         if self._options.rank is None and not self._modules.clashes and not is_alias():
             self._spawned = SpawnedRanks(self._script, self._options)
-        with self._limits:
+        progress = contextlib.nullcontext() if self._delivery.file is None else Progress(self._keep)
+        with self._limits, progress, Exits(self._left):
             ending = self._script.run(self._limits.was_reached, failing=reserve.release)
         fails = False
         if not ending.forked:  # a forked child of the script writes no report
@@ -146,7 +156,34 @@ class RunSession:
 
     def _terminated(self, number: int) -> None:
         if not self._delivery.begun:
-            self._conclude(Ending(128 + number))
+            self._conclude(Ending(128 + number, abrupt=True))
+
+    def _left(self, status: int) -> None:
+        if not self._delivery.begun:
+            self._delivery.abrupt = True
+            self._conclude(Ending(status & 0xFF, abrupt=True))
+
+    def _keep(self, steps: int) -> None:
+        """Write what is known while the script runs."""
+        faults = len(self._run.faults)
+        with self._modules.shown(running=True):
+            trainings = [
+                TrainingReports(t.examined, self._run.course(t, complete=False), t.alone)
+                for t in self._run.trainings
+            ]
+            ran = duration(time.monotonic() - self._started)
+            report = merged(f"running {self._script.name}, {ran}", trainings, ignores=self._options.ignores)
+            del self._run.faults[faults:]  # an error that matters comes again
+            stage = StageResult("end of the run", "failed", UNFINISHED.format(count_of(steps, "optimizer step")))
+            self._delivery.keep(
+                dataclasses.replace(
+                    report,
+                    stages=(*report.stages, stage),
+                    script=self._script.name,
+                    settings=self._options.settings,
+                    ignored_in_vain=(),
+                )
+            )
 
     def _conclude(self, ending: Ending) -> bool:
         """Write the report, and return whether its findings make the run fail. Never raises."""
@@ -164,7 +201,7 @@ class RunSession:
         ran = time.monotonic() - self._started
         self._run.close()
         looked, complete = None, self._limits.reached is None and _ended_by_itself(ending)
-        if ending.exit_code == 0:  # whoever stopped it, or sees an error, waits for the report
+        if ending.exit_code == 0 and not ending.abrupt:  # else somebody waits for the report
             looked = self._run.look_again(budget(self._options.second_look, ran), complete)
         trainings = [
             TrainingReports(t.examined, self._run.course(t, complete), t.alone) for t in self._run.trainings
@@ -214,6 +251,7 @@ class RunSession:
             script=self._script.name,
             exit_code=ending.exit_code,
             verbose=self._options.verbose,
+            settings=self._options.settings,
             rank=notes,
         )
 
@@ -266,7 +304,7 @@ class RunSession:
         parts = [f"ran {self._script.name}", *of_ranks, duration(ran)]
         if self._limits.reached is not None:
             parts.append(f"stopped after the limit of {self._limits.reached}")
-        elif ending.exit_code:
+        elif ending.exit_code or ending.abrupt:
             parts.append(f"exit code {ending.exit_code}")
         return ", ".join(parts)
 

@@ -103,5 +103,5 @@ def _path_in_code(crash: Crash, file: str) -> str | None:
     within = ("module.py", file, "functional.py")
     if own is None or not all(frame.file.endswith(within) for frame in frames[own + 1 :]):
         return None
-    calls = re.findall(r"\bself\.[\w.]+(?=\()", frames[own].code or "")
+    calls = re.findall(r"\bself\.[\w.]{1,200}(?=\()", frames[own].code or "")
     return calls[0] if len(calls) == 1 else None

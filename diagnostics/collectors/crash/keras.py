@@ -129,7 +129,7 @@ def _labels_among_inputs(crash: Crash) -> LabelsInInputsCrash | None:
         names, has_target = call.names, call.has_target
         extra = [name for name in names if name not in call.known_inputs]
     else:
-        given = re.search(r"• inputs=\{(.*)\}$", message, re.MULTILINE)
+        given = re.search(r"• inputs=\{([^\n]{0,4000})\}$", message, re.MULTILINE)
         names = tuple(re.findall(r"'([^']+)': '", given[1])) if given else ()
         has_target, extra = False, list(names)
     labels = _label_among(extra)
@@ -206,9 +206,9 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
             prediction, target = (tuple(getattr(variables[name], "shape", ())) for name in ("y_pred", "y_true"))
             return ShapesDiffer(prediction, target) if {prediction, target} == {one, other} else None
     keras_loss = any(frame.file == _KERAS_LOSS for frame in crash.facts.frames[-3:])
-    if keras_loss or re.search(r"= \w+\[[^\]]*\]\(data", message):  # Keras' own losses take the target first
+    if keras_loss or re.search(r"= \w{1,80}\[[^\[\]]{0,400}\]\(data", message):  # Keras takes the target first
         prediction, target = other, one
-    elif re.search(r"= \w+\[[^\]]*\]\([^,]+, data", message):
+    elif re.search(r"= \w{1,80}\[[^\[\]]{0,400}\]\([^,]{1,200}, data", message):
         prediction, target = one, other
     else:
         prediction, target = _by_model(crash, one, other)

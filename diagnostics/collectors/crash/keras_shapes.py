@@ -157,7 +157,7 @@ def _concatenation(crash: Crash) -> OperandsMisfit | None:
         return None
     listed = found.get("shapes")
     if listed is not None:
-        shapes = tuple(sizes(shape) for shape in re.findall(r"\(([^)]*)\)", listed))
+        shapes = tuple(sizes(shape) for shape in re.findall(r"\(([^()]*)\)", listed))
     else:
         shapes = sizes(found["one"]), sizes(found["other"])
     for one, other in zip(*shapes[:2], strict=True):
@@ -183,7 +183,7 @@ def _rows(crash: Crash) -> RowsMisfit | None:
         return None
     if found.kind == "two":
         return RowsMisfit({name: int(found[name]) for name in ("x", "y")}) if found["x"] != found["y"] else None
-    rows = {name: int(size) for name, size in re.findall(r"(\w+) sizes: (\d+)", message)}
+    rows = {name: int(size) for name, size in re.findall(r"\b(\w+) sizes: (\d+)", message)}
     return RowsMisfit(rows) if len(set(rows.values())) > 1 else None
 
 

@@ -75,7 +75,7 @@ def _launcher(crash: Crash) -> LauncherTail | None:
     if found.kind == "torchrun":
         text = f"{facts.message}\n{crash.log}"
         text = text[max(text.find("Root Cause (first"), 0) :]  # the others were stopped by the launcher
-        rank = re.search(r"^\s*rank\s*: (\d+)", text, re.MULTILINE)
+        rank = re.search(r"^[ \t]*rank[ \t]*: (\d+)", text, re.MULTILINE)
         code = re.search(r"exitcode\s*: (-?\d+)", text)
         return LauncherTail(found.kind, rank and int(rank[1]), code and int(code[1]))
     if found.kind == "accelerate" and not any("accelerate" in frame.file for frame in facts.frames):
@@ -145,7 +145,7 @@ def _unused_in_ddp(crash: Crash) -> UnusedParametersCrash | None:
     found = named if named is not None and "," in named[2] else by_number or named
     if found is None:
         return UnusedParametersCrash()
-    return UnusedParametersCrash(int(found[1]), tuple(re.findall(r"[\w.]*\w", found[2])))
+    return UnusedParametersCrash(int(found[1]), tuple(re.findall(r"[\w.]{0,300}\w", found[2])))
 
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (

@@ -350,8 +350,10 @@ def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
         weights = {name: (tuple(saved), tuple(built)) for name, saved, built in differing}
         return WeightsMisfit(type(variables["model"]).__name__, weights, pretrained=True)
     size = r"torch\.Size\(\[([\d, ]*)\]\)"
-    rows = re.findall(rf"([\w.]+) +\| MISMATCH +\|.* ckpt: {size} vs model: ?{size}", crash.log)
-    model = re.search(r"(\w+) LOAD REPORT", crash.log)
+    rows = re.findall(
+        rf"(?<![\w.])([\w.]+) {{1,200}}\| MISMATCH +\|[^\n]{{0,400}} ckpt: {size} vs model: ?{size}", crash.log
+    )
+    model = re.search(r"\b(\w+) LOAD REPORT", crash.log)
     weights = {name: (_sizes(saved), _sizes(built)) for name, saved, built in rows}
     return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
 

@@ -59,7 +59,7 @@ AUTOMAGIC = frozenset(
 
 _MAGIC = re.compile(r"(?P<indent>\s*)(?P<mark>%%?|!!?)\s*(?P<name>[\w.]*)(?P<rest>.*)", re.DOTALL)
 _ASSIGNED = re.compile(
-    r"(?P<indent>\s*)(?P<target>[^\W\d][\w, ]*?)\s*=\s*(?P<mark>[%!])\s*(?P<name>[\w.]*)", re.ASCII
+    r"(?P<indent>\s*)(?P<target>[^\W\d][\w, ]{0,200}?)\s{0,20}=\s*(?P<mark>[%!])\s*(?P<name>[\w.]*)", re.ASCII
 )
 _HELP = re.compile(r"\s*(\?{1,2}\s*[%\w.*\[\]'\"]+|[%\w.*\[\]'\"()]+\s*\?{1,2})\s*$")
 _OUTPUT = re.compile(r"--(?:out|err|proc)[ =](\w+)")

@@ -11,7 +11,7 @@ from .scopes import FUNCTIONS, LOOPS, Loop, calls, dotted, names_in, own_nodes, 
 EPOCH = re.compile(r"(?:^|_)(?:ep|epochs?)_?\d*$", re.IGNORECASE)
 MAKERS = ("Sequential", "Model", "clone_model")
 BASES = (*MAKERS, "Module")
-NAMED = re.compile(r"(?:build|create|make|define|get|new)\w*(?:model|net)", re.IGNORECASE)
+NAMED = re.compile(r"(?:build|create|make|define|get|new)\w{0,80}(?:model|net)", re.IGNORECASE)
 TRAINS = ("fit", "fit_generator", "train_on_batch")
 TRAINING = re.compile(r"(?:^|_)(?:train|fit)", re.IGNORECASE)
 """Functions of the script that are given a model to train."""

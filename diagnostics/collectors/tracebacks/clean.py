@@ -27,10 +27,14 @@ _BARE_COLOUR = re.compile(r"\[(?:0|[0-9]{1,2};[0-9;]{1,12}|[349][0-9])?m")  # wh
 _INVISIBLE = {0: None, 8: None, 0x200B: None, 0xFEFF: None, 0xA0: " "}
 # Quotes as forums and word processors set them.
 _PLAIN = _INVISIBLE | {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
-_ESCAPED = re.compile(rf"(?P<quote>[\"']?)(?P<start>{re.escape(START)}:(?:\\+r)?\\+n\s*(?:\\t)?\s*File )")
+_ESCAPED = re.compile(
+    rf"(?P<quote>[\"']?)(?P<start>{re.escape(START)}:(?:\\+r)?\\+n\s{{0,40}}(?:\\t)?\s{{0,40}}File )"
+)
 _ESCAPE = re.compile(r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>[nrt\"'/\\]))")
 _LETTERS = {"n": "\n", "r": "", "t": "\t"}
-_LINK = re.compile(r"\[([^\]\n]+)\]\((?:https?|file|vscode[\w-]*):[^)\n]*\)")  # as Colab and VS Code copy a place
+_LINK = re.compile(  # as Colab and VS Code copy a place
+    r"\[([^\[\]\n]{1,400})\]\((?:https?|file|vscode[\w-]{0,40}):[^)\n]{0,2000}\)"
+)
 _BOLD = re.compile(  # around a traceback's lines, where a page's markup was pasted with them
     r"^(?P<margin>[ \t>]*)(?:\*\*|__)(?=File \"|Traceback|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b)"
     r"|(?<=\S)\*\*[ \t]*$"
@@ -63,10 +67,12 @@ _TIME = (
 TIME = re.compile("|".join(_TIME))
 LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b", re.IGNORECASE)
 _START_LINE = re.compile(
-    rf"^(?P<before>.*?)(?:[\w.]+ {{2,}}|Original |\+ Exception Group |[╭┌+][─-]+ )?{re.escape(START)}"
+    rf"^(?P<before>.*?)(?:[\w.]{{1,80}} {{2,40}}|Original |\+ Exception Group |[╭┌+][─-]+ )?{re.escape(START)}"
 )
-_FRAME_LINE = re.compile(r'^(?P<before>.*?) *File "[^"]+", line \d+')
-_FRAME = re.compile(r"\s*[>|│+]?\s*(?:File |Cell In|Input In|<ipython-input|[❱>] *\d|-+> \d|\S+\.py:\d+)")
+_FRAME_LINE = re.compile(r'^(?P<before>.*?) {0,80}File "[^"]{1,4096}", line \d+')
+_FRAME = re.compile(
+    r"\s{0,80}(?:[>|│+]\s{0,80})?(?:File |Cell In|Input In|<ipython-input|[❱>] *\d|-{1,80}> \d|\S{1,400}\.py:\d+)"
+)
 _MARGIN = re.compile(r"[ |+│]*")
 _RANK = re.compile(
     r"\brank[ _:=]*(\d+)|\[(?:default|trainer|worker)_?(\d+)\]|^\s*(\d+):|^\[(?:\d+,)?(\d+)\]<|mpirank:(\d+)",

@@ -98,7 +98,7 @@ _SYSTEM = ("", "OSError", "IOError", "EnvironmentError", "WindowsError")
 _SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
 """What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
 _PYTHONS_OWN = re.compile(
-    r"^(?:list|tuple|string|range object|pop) ?\w* (?:index )?out of range|positional arguments? "
+    r"^(?:list|tuple|string|range object|pop) ?\w{0,40} (?:index )?out of range|positional arguments? "
     r"|required positional"
     r"|unexpected keyword argument|object is not (?:subscriptable|iterable|callable)|unsupported operand type"
     r"|invalid literal for int|could not convert string to float|values to unpack|object does not support|^$"
@@ -108,9 +108,9 @@ _PYTHONS_OWN = re.compile(
     r"|can't multiply sequence|bad operand type|not all arguments converted|expected str, bytes or os\.PathLike"
     r"|object is not an? (?:iterator|mapping|context manager)|cannot unpack non-iterable|exceptions must derive"
     r"|math domain error|substring not found|is not in (?:list|tuple)"
-    r"|\w+\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
+    r"|\w\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
     r"|of an empty sequence$|empty range for rand|^assert\b"
-    r"|argument must be a string or a (?:real )?number|mutable default <class|^type \w+ doesn't define __"
+    r"|argument must be a string or a (?:real )?number|mutable default <class|^type \w{1,200} doesn't define __"
     r"|is not JSON serializable$"
 )
 _PLAIN = (

@@ -170,13 +170,13 @@ def named_error(text: str) -> CrashFacts | None:
 
 
 _RAISING = re.compile(  # the source line that raises, as notebooks show it, pasted in place of what it printed
-    rf"^[ \t]*(?:-+> ?|❱ ?|> ?)\d{{1,6}}[ \t│|]+raise (?:\w+\.)*(?P<name>{_ERROR})\("
+    rf"^[ \t]*(?:-+> ?|❱ ?|> ?)\d{{1,6}}[ \t│|]+raise (?:\w{{1,80}}\.){{0,8}}(?P<name>{_ERROR})\("
     r"\s*[rfbu]{0,2}(?P<quote>[\"'])(?P<words>[^\n]{3,300}?)(?P=quote)",
     re.MULTILINE,
 )
 _RAISED_LAST = re.compile(  # the source of the last frame, where the line below it was not copied
     r"File \"[^\"\n]{1,400}\", line \d{1,9}[^\n]{0,200}\n"
-    rf"[ \t]+raise (?:\w+\.)*(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])"
+    rf"[ \t]+raise (?:\w{{1,80}}\.){{0,8}}(?P<name>{_ERROR})\(\s*[rfbu]{{0,2}}(?P<quote>[\"'])"
     r"(?P<words>[^\n]{3,300}?)(?P=quote)[^\n]*\s*\Z"
 )
 MOST_WORDS = 400  # characters of a sentence that may be a message without the name of its exception

@@ -40,7 +40,7 @@ _IN_USER_CODE = re.compile(
     rf"^{IN_USER_CODE}\n(?P<list>.*\n)\n? *(?P<name>[\w.]+(?:Error|Exception)): (?P<rest>.*)$", re.DOTALL
 )
 _IN_PYTHON = re.compile(  # raised by a Python function that a dataset or a graph calls
-    rf"(?:{PASSED_ON}[^\n]*?: )?(?P<name>\w+(?:Error|Exception)): (?P<sentence>[^\n]*)\n"
+    rf"(?:{PASSED_ON}[^\n]*?: )?\b(?P<name>\w+(?:Error|Exception)): (?P<sentence>[^\n]*)\n"
     r"Traceback \(most recent call last\):\n(?P<list>.*)",
     re.DOTALL,
 )

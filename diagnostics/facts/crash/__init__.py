@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from diagnostics.facts.crash.bounded import bounded
 from diagnostics.facts.where import Where
 
 from .data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding, TokensMissing
@@ -48,12 +49,17 @@ class FrameFacts:
     code: str | None = None
     yours: bool = False
 
+    def __post_init__(self) -> None:
+        if self.code is not None:
+            object.__setattr__(self, "code", bounded(self.code))
+
 
 @dataclass(frozen=True)
 class CrashFacts:
     """An exception, or the text of one.
 
     Attributes:
+        message: in a length that can be searched, see `bounded`.
         frames: outermost first.
         live: whether the exception itself was at hand (its frames could be read), not only its text.
         unhide: where a compiled graph hides the line that failed, what would show it.
@@ -67,6 +73,9 @@ class CrashFacts:
     live: bool
     unhide: str | None = None
     nature: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", bounded(self.message))
 
     @property
     def first_line(self) -> str:

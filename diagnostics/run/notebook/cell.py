@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from diagnostics.api.explain import explanation_of
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.config import from_pyproject
-from diagnostics.errors import InvalidInput, message_of
+from diagnostics.config import of_project
+from diagnostics.errors import message_of
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report
 from diagnostics.run.observer import ScriptObserver
@@ -77,12 +76,8 @@ class CellSession:
                 explained = explanation_of(error)
             except Exception as fault:  # an error of this library must not prevent the report
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
-        try:
-            of_project = from_pyproject(Path.cwd())
-        except (InvalidInput, OSError) as wrong:
-            of_project = {}
-            faults += [str(wrong)] if isinstance(wrong, InvalidInput) else []
-        ignores = of_project | self._options.ignores
+        ignores, mistakes = of_project()
+        ignores |= self._options.ignores
         report = merged(self._title(error, ran), trainings, explained, ignores=ignores, faults=faults)
         stages = report.stages or (nothing_trained(self._run.backward_passes, 0.0),)
         unused = tuple(rule for rule in report.ignored_in_vain if rule in self._options.ignores)
@@ -91,6 +86,7 @@ class CellSession:
             stages=(*stages, *([] if looked is None else [looked])),
             script=self._name,
             verbose=self._options.verbose,
+            settings=mistakes,
             ignored_in_vain=unused,  # what the project ignores need not occur in every cell
         )
 

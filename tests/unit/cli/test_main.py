@@ -233,6 +233,19 @@ class TestGpu:
         assert report["cards"][1]["holders"][0]["frameworks"] is None
 
 
+class TestImports:
+    @pytest.mark.parametrize("option", ["--version", "--help"])
+    def test_a_question_about_the_program_imports_little(self, option):
+        code = (
+            "import sys; from diagnostics.cli.main import main\n"
+            f"try: main([{option!r}])\nexcept SystemExit: pass\n"
+            "heavy = ('numpy', 'rich', 'diagnostics.run', 'diagnostics.rules.batch', 'diagnostics.report.build')\n"
+            "print('imported:', [name for name in heavy if name in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert done.stdout.splitlines()[-1] == "imported: []", done.stderr
+
+
 class TestVersion:
     def test_is_that_of_the_installed_package(self, capsys):
         with pytest.raises(SystemExit) as ended:

@@ -175,6 +175,7 @@ class TestJson:
             "faults": [],
             "ignored": {},
             "ignored_in_vain": [],
+            "settings": [],
             "rank": None,
         }
 

@@ -26,7 +26,7 @@ CRASH = CrashFacts("ValueError", "no", (FrameFacts("train.py", 3, "main"),), liv
 WHOLE = Report(
     "ran train.py", (FINDING,), (StageResult("batch", "passed", "seen"),), {"future-leak": "needs more"},
     crash=CRASH, faults=("failed",), script="train.py", exit_code=1, ignored={"dead-units": "on purpose"},
-    ignored_in_vain=("future-leak",), rank=RankNotes(1, 2, "node"),
+    ignored_in_vain=("future-leak",), settings=("a list",), rank=RankNotes(1, 2, "node"),
 )  # fmt: skip
 
 

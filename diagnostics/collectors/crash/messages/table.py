@@ -259,7 +259,7 @@ def _rows(file: str) -> dict[str, tuple[Message, ...]]:
 
 
 _PLAIN = r"(?:[^\\\[\](){}^$.*+?|]|\\[^A-Za-z0-9])(?![?*{])"
-_PARTS = re.compile(rf"((?:{_PLAIN})+)|(\\.|\[(?:\\.|[^\]\\])*\]|\{{\d[\d,]*\}}|.)", re.DOTALL)
+_PARTS = re.compile(rf"((?:{_PLAIN})+)|(\\.|\[(?:\\.|[^\]\\]){{0,200}}\]|\{{\d[\d,]*\}}|.)", re.DOTALL)
 """A run of plain characters, none of which is repeated or may be left out, or another part of a pattern."""
 _ESCAPED = re.compile(r"\\(.)")
 

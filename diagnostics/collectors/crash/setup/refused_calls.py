@@ -30,7 +30,7 @@ _LIBRARIES = re.compile(
 _COMPILED = re.compile(r"torch\w*|keras|tf_keras|tensorflow")
 _CHECKS = re.compile(
     r"(?:Value|Type|Assertion|NotImplemented|Runtime|Index|Key|Attribute|NotFitted|InvalidArgument|Unimplemented|OS"
-    r"|FailedPrecondition|\w*Parameter|\w*Shape|\w*Config\w*)Error|(?:Misconfiguration|\w*Config\w*)?Exception"
+    r"|FailedPrecondition|\w{0,80}(?:Parameter|Shape)|\w{0,80}?Config\w{0,80})Error|(?:Misconfiguration|\w{0,80}?Config\w{0,80})?Exception"
 )
 _OF_COMPILED = (
     "RuntimeError",

@@ -20,7 +20,7 @@ def _unusable(crash: Crash) -> UnusableSetting | None:
         return None
     what = found.get("what")
     if found.kind == "address":
-        port = re.search(r"(?:\[::\]|\d+\.\d+\.\d+\.\d+|localhost|port:?) ?:?`?(\d{2,5})\b", message)
+        port = re.search(r"(?:\[::\]|\b\d{1,3}(?:\.\d{1,3}){3}|localhost|port:?) ?:?`?(\d{2,5})\b", message)
         what = None if port is None else port[1]
     if found.kind == "config":
         what = (what or "").strip(" -") or None

@@ -47,7 +47,7 @@ _LIBRARY_CLASSES = re.compile(
     r"|\w+Tokenizer(?:Fast)?|\w+For(?:CausalLM|SequenceClassification|TokenClassification|QuestionAnswering"
     r"|MaskedLM|ConditionalGeneration|Seq2SeqLM)|DynamicCache|ModelCheckpoint|EarlyStopping|DDPStrategy"
     r"|(?:Paged)?(?:Adam|AdamW|AdEMAMix|Lion|SGD|RMSprop|Adagrad|LAMB|LARS)(?:8|32)bit"
-    r"|(?:\w*Lora|TextualInversion|FromSingleFile|FromOriginal\w+)\w*Mixin|(?:Stable)?Diffusion\w*Pipeline|UNet2DConditionModel"
+    r"|(?:\w{0,80}Lora|TextualInversion|FromSingleFile|FromOriginal)\w{0,80}Mixin|(?:Stable)?Diffusion\w*Pipeline|UNet2DConditionModel"
     r"|\w*ControlNetModel|AutoencoderKL|_FakeLoader"
     r"|(?:Llama|Qwen|Mistral|Mixtral|Gemma|Phi|T5|Whisper|Siglip|Llava|Idefics|Intern(?:LM|VL)|MiniCPM|ChatGLM|Baichuan"
     r"|Bloom|Falcon|Deepseek|Wav2Vec2|PaliGemma)[\dV_]*(?:VL|Moe|Next|Omni|Audio|Text|Vision\w*)?"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..clean import START, Line
 
-_TOP = re.compile(rf"[╭┌+][─-]{{2,}} .*{re.escape(START)}.* [─-]{{2,}}[╮┐+]\s*$")
+_TOP = re.compile(rf"[╭┌+][─-]{{2,}} .{{0,400}}{re.escape(START)}.{{0,400}} [─-]{{2,}}[╮┐+]\s*$")
 _BOTTOM = re.compile(r"^\s*[╰└+][─-]{3,}[╯┘+]\s*$")
 _ROW = re.compile(r"^\s*[│|] (?P<row>.*?) ?[│|]\s*$")
 _PLACE = re.compile(r"^(?P<file>\S.*?):(?P<line>\d+) in (?P<function>\S+)$")

@@ -38,7 +38,7 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "CUDA_VISIBLE_DEVICES hides them.",
         ),
         (
-            r"\b__version__\b|\b(?:parse|digit|get)_version\(|\b\w*[vV]ersion\w*\b[^=<>]{0,40}[=<>]=?",
+            r"\b__version__\b|\b(?:parse|digit|get)_version\(|\b\w{0,60}[vV]ersion\w{0,60}\b[^=<>]{0,40}[=<>]=?",
             "It compares releases: the installed one is outside of those that the code was written for. "
             "python -m pip list, and the release that its README or requirements name.",
         ),
@@ -53,7 +53,7 @@ _CONDITIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "gradients.",
         ),
         (
-            r"^\(?(?P<boxes>\w*box\w*)\[:, 2:\] >=? (?P=boxes)\[:, :2\]\)?\.all\(\)",
+            r"^\(?(?P<boxes>\w{0,60}box\w{0,60})\[:, 2:\] >=? (?P=boxes)\[:, :2\]\)?\.all\(\)",
             "Boxes of {boxes} end before they begin, or are NaN, which compares false with everything: print "
             "{boxes}.isnan().any(). NaN is a training that diverged: a lower learning rate, no mixed precision, "
             "gradients clipped. Else the boxes are of another form than the code takes, as (x, y, w, h) in place "

@@ -250,7 +250,7 @@ _HOOK = re.compile(
     r"|prediction_step|lr_scheduler_step|configure_gradient_clipping|train_step|test_step"
 )
 _TAKES = re.compile(
-    r"(?P<call>\w+)\(\) takes (?:at most |exactly |from )?(?P<least>\d{1,3})(?: to (?P<most>\d{1,3}))? "
+    r"\b(?P<call>\w+)\(\) takes (?:at most |exactly |from )?(?P<least>\d{1,3})(?: to (?P<most>\d{1,3}))? "
     r"(?:positional )?arguments? (?:but |\()(?P<given>\d{1,3})"
 )
 
@@ -276,7 +276,7 @@ def _too_many(message: str, line: str) -> str:
 
 
 def _count(found: re.Match[str], line: str) -> str:
-    missing = re.search(r"(?P<call>\w+)\(\) missing \d+ required [\w-]+ \w+: (?P<of>.+)", found.string)
+    missing = re.search(r"\b(?P<call>\w+)\(\) missing \d+ required [\w-]+ \w+: (?P<of>.+)", found.string)
     if missing is None:
         return _too_many(found.string, line)
     call, names = missing["call"], missing["of"][:200].strip('`"* .')

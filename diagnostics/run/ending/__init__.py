@@ -1,0 +1,1 @@
+"""What becomes of the report when a process ends without telling Python."""

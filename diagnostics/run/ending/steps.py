@@ -1,0 +1,44 @@
+"""Calls a function after each step of a script's trainings."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from diagnostics.collectors.isolation.import_hooks import after_import
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import unless_recorded
+
+
+def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitStack) -> None:
+    """Call a function after each optimizer step of PyTorch, and each batch that Keras has trained on.
+
+    Args:
+        then: is given the optimizer, and None in Keras. What it raises reaches the script.
+        at_exit: ends it.
+    """
+    patches = Patches()
+    at_exit.callback(patches.undo)
+
+    def stepped(optimizer: Any, *_: Any) -> None:
+        if not is_own_run():
+            then(optimizer)
+
+    def trained(*_: Any, **__: Any) -> None:
+        if not is_own_run():
+            then(None)
+
+    def with_torch(_torch: Any) -> None:
+        try:
+            from torch.optim.optimizer import register_optimizer_step_post_hook
+        except ImportError:  # the script has its own `torch.py`
+            return
+        at_exit.callback(register_optimizer_step_post_hook(unless_recorded(stepped)).remove)
+
+    def with_keras(module: Any) -> None:
+        patches.after(module.CallbackList, "on_train_batch_end", trained)
+
+    at_exit.callback(after_import("torch", with_torch))
+    at_exit.callback(after_import("keras.src.callbacks.callback_list", with_keras))
