@@ -10,6 +10,7 @@ from torch import nn
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.facts.dependence import DependenceFacts
 
+from .batch_statistics import compare_statistics
 from .copied import compare_copy
 from .dropout import active_dropout, dropped_answers
 from .examples import Unclear, axes, compare_examples
@@ -22,7 +23,19 @@ from .padding import compare_padding
 from .random_state import random_state
 from .subject import OutOfTime, Subject
 
-PARTS = ("examples", "inputs", "steps", "future", "padding", "copy", "linear", "dropout", "order", "state")
+PARTS = (
+    "examples",
+    "inputs",
+    "steps",
+    "future",
+    "padding",
+    "copy",
+    "linear",
+    "dropout",
+    "order",
+    "state",
+    "statistics",
+)
 NO_TIME = "the time for it was over"
 
 
@@ -73,6 +86,7 @@ def measure(subject: Subject) -> DependenceFacts:
         dropout, noise = _part(why_not, "dropout", active_dropout, subject) or ((), None)
         dropped = _part({}, "dropout", dropped_answers, subject)
         drawn = _part(why_not, "state", random_state, subject)
+        statistics = _part(why_not, "statistics", compare_statistics, subject)
     return replace(
         facts,
         future=future,
@@ -83,6 +97,7 @@ def measure(subject: Subject) -> DependenceFacts:
         noise=noise,
         dropped=dropped,
         random_state=drawn,
+        statistics=statistics,
         why_not=why_not,
     )
 
