@@ -168,6 +168,9 @@ class OrderFacts:
         length: positions in a row.
         by_position: whether there is an answer for each position.
         attention: the module or function.
+        conflicts: where each position has a target: of the pairs of equal tokens in a row, the share whose targets
+            differ; None if not known.
+        by_chance: the same share of any two positions.
     """
 
     change: float
@@ -175,6 +178,8 @@ class OrderFacts:
     length: int
     by_position: bool
     attention: str
+    conflicts: float | None = None
+    by_chance: float | None = None
 
 
 @dataclass(frozen=True)
