@@ -86,6 +86,8 @@ class FutureFacts:
         position: the position of that answer, counted from 0.
         length: number of positions.
         input: the name of the tokens among the model's inputs; positional ones count from "0".
+        past: the largest change of the same answer when every token before its position is replaced; None if there
+            is none.
     """
 
     change: float
@@ -93,6 +95,7 @@ class FutureFacts:
     position: int
     length: int
     input: str
+    past: float | None = None
 
 
 @dataclass(frozen=True)
