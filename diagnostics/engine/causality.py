@@ -37,12 +37,16 @@ class Causality:
 
     def explains(self, cause: Finding, finding: Finding) -> bool:
         """Whether one finding follows from another of the same training, given the measured numbers."""
+        if (cause.rule, finding.rule) == ("labels-unrelated", "dead-units"):  # not all that follows from these
+            return bool(finding.evidence.get("died"))
         if not self.follows(finding.rule, cause.rule) or _is_certain(finding):
             return False
         if (cause.rule, finding.rule) == ("growing-memory", "out-of-memory"):
             return _ran_full(cause.evidence, finding.evidence)
         if finding.rule == "unreached-parameters" and cause.rule in ("dead-units", "saturated-activations"):
             return "without_a_path" in finding.evidence and not finding.evidence["without_a_path"]
+        if cause.rule == "dead-units" and finding.rule in NO_LEARNING:
+            return not cause.evidence.get("unlearnable")
         return True
 
     def grouped(self, findings: Sequence[Finding]) -> list[Finding]:

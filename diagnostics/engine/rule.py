@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from diagnostics.errors import InvalidInput
+from diagnostics.facts.training import LossHistory
 from diagnostics.facts.where import Where
 
 from .finding import SEVERITIES, STAGES, Finding, Severity, Stage
@@ -115,6 +116,17 @@ class Rule:
     def summary(self) -> str:
         """Return the first sentence of the page: the pattern in a few words."""
         return (inspect.getdoc(self) or "").split("\n\n")[0].replace("\n", " ")
+
+    def after_run(self, finding: Finding, losses: LossHistory) -> Finding:
+        """Return a finding of the first step as it is worth when the run is over.
+
+        A rule that predicts from the first step how the run will go returns a note where the run went otherwise.
+
+        Args:
+            finding: of this rule.
+            losses: of the whole run.
+        """
+        return finding
 
     def found(
         self,

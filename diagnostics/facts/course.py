@@ -32,6 +32,24 @@ class SimpleFit:
 
 
 @dataclass(frozen=True)
+class OrderFit:
+    """What fits to rows of tokens predict of other rows: from which tokens there are, and from where they stand.
+
+    Attributes:
+        predicted: rows that the fits were not given.
+        of_counts: error of the fit to how often each token is there.
+        of_places: the least error of the fits to where tokens stand: to the token of each place, to the first
+            place of each token, and to pairs of neighbours.
+        of_classes: whether errors are shares of wrong answers, and not mean squares.
+    """
+
+    predicted: int
+    of_counts: float
+    of_places: float
+    of_classes: bool
+
+
+@dataclass(frozen=True)
 class BlankRows:
     """Rows of the training inputs that hold one value throughout, where others do not hold it.
 
@@ -107,6 +125,7 @@ class TargetHistory:
         copied: the number in the inputs that tells the target; None if there is none, or several.
         rows_standardised: whether each row of inputs has a mean of 0 and a standard deviation of 1 by itself.
         sentinel: a number in the inputs that stands for missing ones; None if there is none.
+        order: what the order of the tokens tells of these targets; None if not tried, as without tokens.
     """
 
     described: ClassVar[str] = "the targets of the sampled steps"
@@ -123,6 +142,7 @@ class TargetHistory:
     copied: CopiedTarget | None = None
     rows_standardised: bool = False
     sentinel: Sentinel | None = None
+    order: OrderFit | None = None
 
 
 @dataclass(frozen=True)

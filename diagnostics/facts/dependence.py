@@ -86,6 +86,8 @@ class FutureFacts:
         position: the position of that answer, counted from 0.
         length: number of positions.
         input: the name of the tokens among the model's inputs; positional ones count from "0".
+        past: the largest change of the same answer when every token before its position is replaced; None if there
+            is none.
     """
 
     change: float
@@ -93,6 +95,7 @@ class FutureFacts:
     position: int
     length: int
     input: str
+    past: float | None = None
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,9 @@ class OrderFacts:
         length: positions in a row.
         by_position: whether there is an answer for each position.
         attention: the module or function.
+        conflicts: where each position has a target: of the pairs of equal tokens in a row, the share whose targets
+            differ; None if not known.
+        by_chance: the same share of any two positions.
     """
 
     change: float
@@ -175,6 +181,8 @@ class OrderFacts:
     length: int
     by_position: bool
     attention: str
+    conflicts: float | None = None
+    by_chance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -240,6 +248,23 @@ class TurnedArguments:
 
 
 @dataclass(frozen=True)
+class StatisticsFacts:
+    """A classifier with batch norm, asked for the classes of training rows in evaluation mode.
+
+    Attributes:
+        rows: with known labels.
+        right_with_running: of these, with the running statistics.
+        right_with_own: of these, with the statistics of the batch itself, and the same weights.
+        most_frequent: rows with the label that most of them have.
+    """
+
+    rows: int
+    right_with_running: int
+    right_with_own: int
+    most_frequent: int
+
+
+@dataclass(frozen=True)
 class DependenceFacts:
     """What the answers of a model depend on: other examples, later tokens, each of its inputs.
 
@@ -266,7 +291,7 @@ class DependenceFacts:
         padding: of a model that gives one answer for a row that may be padded.
         copy: of a model whose targets are one of its inputs.
         why_not: why a part could not be measured, by ``examples``, ``future``, ``inputs``, ``steps``, ``padding``,
-            ``copy``, ``linear``, ``dropout`` and ``order``.
+            ``copy``, ``linear``, ``dropout``, ``order`` and ``statistics``.
         trained: whether the model was the one at the run's end.
         moved: the largest change of the answer to an example when all come in reverse order; None if not known.
         sameness: of a model whose target is its input; None otherwise.
@@ -278,6 +303,7 @@ class DependenceFacts:
         first_step_of: steps in a sequence of which the first alone changes the answer; None if that is not so, or
             not known.
         last_step_of: the same of the last step.
+        statistics: of a classifier with batch norm; None otherwise.
     """
 
     described: ClassVar[str] = "what the predictions depend on"
@@ -307,3 +333,4 @@ class DependenceFacts:
     random_state: RandomStateFacts | None = None
     first_step_of: int | None = None
     last_step_of: int | None = None
+    statistics: StatisticsFacts | None = None

@@ -33,8 +33,20 @@ class TrainingReports:
 
     @property
     def both(self) -> list[Report]:
-        """Those of the two that exist, in order of time."""
-        return [report for report in (self.examined, self.watched) if report is not None]
+        """Those of the two that exist, in order of time; what the run refuted is a note in the first."""
+        return [report for report in (self._examined_after_run, self.watched) if report is not None]
+
+    @property
+    def _examined_after_run(self) -> Report | None:
+        history = None if self.watched is None else self.watched.history
+        if self.examined is None or history is None or history.losses is None:
+            return self.examined
+        rules = {rule.name: rule for rule in all_rules()}
+        findings = [
+            rules[finding.rule].after_run(finding, history.losses) if finding.rule in rules else finding
+            for finding in self.examined.findings
+        ]
+        return replace(self.examined, findings=tuple(findings))
 
 
 def merged(

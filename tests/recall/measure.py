@@ -9,10 +9,15 @@ nothing here is tuned to a rule. A program for several processes says so in a co
 A second table is of the functions that are called in a program, a test or a notebook: functions/ has cases of
 each.
 
+With --cut the healthy programs, and those of tests/healthy and the repaired exhibits, end early, as in a first
+try: after one epoch, or after 16, 30 or 64 steps. They must get no error and no warning then, either.
+
 $ python tests/recall/measure.py                          # all of them
 $ python tests/recall/measure.py --record                 # and keep the result for the book
 $ python tests/recall/measure.py --every 8                # one in eight
 $ python tests/recall/measure.py --only collapsed-schedule --jobs 1
+$ python tests/recall/measure.py --cut 16                 # the healthy ones, to 16 steps
+$ python tests/recall/measure.py --cut in-turn --every 16 # one in sixteen, each to another length
 """
 
 from __future__ import annotations
@@ -34,28 +39,19 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
-MARK, RANKS = "# names: ", "# ranks: "
+sys.path.insert(0, str(ROOT))
+
+from tests.recall.cutting import CUTS  # noqa: E402
+from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source  # noqa: E402
+
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
-RECORD = FOLDER / "measured.json"
+RECORD, CUT_RECORD = FOLDER / "measured.json", FOLDER / "measured_cuts.json"
 JUDGED = "judged, and below its threshold"
 NOT_FIRST = "named, behind another finding"
 LIMIT_S = 300  # of one program
 ENDS_S = 40  # for a launcher that is told to end, which gives its processes 30 seconds
 SLOWEST = 20  # that are printed: shorten them first
 STALL_S = 20  # a collective of a program that hangs gives up after 40 seconds
-
-
-@dataclass(frozen=True)
-class Program:
-    """A script, the rules of which any is a right answer, none for a healthy one, and its number of processes."""
-
-    path: Path
-    rules: tuple[str, ...]
-    ranks: int = 1
-
-    @property
-    def is_healthy(self) -> bool:
-        return not self.rules
 
 
 @dataclass(frozen=True)
@@ -112,45 +108,16 @@ class Row:
     missed: list[str] = field(default_factory=list)
 
 
-def programs(only: str | None = None) -> list[Program]:
-    """Read the programs; with `only` those of one rule, and no healthy ones.
-
-    Raises:
-        SystemExit: a broken program names no rule.
-    """
-    found = []
-    for path in _files("broken"):
-        marked = _marked(path, MARK)
-        if len(marked) != 1:
-            sys.exit(f"{path}: one line must name the right rules: {MARK}a-rule, another-rule")
-        found.append(Program(path, tuple(marked[0].split(", ")), _ranks(path)))
-    if only is not None:
-        return [program for program in found if only in program.rules]
-    return [*found, *(Program(path, (), _ranks(path)) for path in _files("healthy"))]
-
-
-def _files(kind: str) -> list[Path]:
-    """List the programs by name, whatever their folder: a sample of one in so many has some of each."""
-    return sorted((FOLDER / kind).glob("**/*.py"), key=lambda path: path.name)
-
-
-def _marked(path: Path, mark: str) -> list[str]:
-    """Return the rest of the lines that begin with a mark."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line.removeprefix(mark) for line in lines if line.startswith(mark)]
-
-
-def _ranks(path: Path) -> int:
-    return int((_marked(path, RANKS) or ["1"])[0])
-
-
 def run(program: Program) -> Outcome:
     """Run one program under `diagnose run`, in a folder of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            report, errors = (_report if program.ranks == 1 else _joined_report)(program, folder, environment)
+            script = _script(program, folder)
+            report, errors = (_report if program.ranks == 1 else _joined_report)(
+                script, program, folder, environment
+            )
         except subprocess.TimeoutExpired:
             return Outcome(program, failure=f"not over after {LIMIT_S} seconds")
     took = time.monotonic() - started
@@ -160,19 +127,28 @@ def run(program: Program) -> Outcome:
     return Outcome(program, tuple(_flat(said["findings"])), "; ".join(said["faults"]), said["reasons"], took)
 
 
-def _report(program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
+def _script(program: Program, folder: str) -> Path:
+    """Return what is run: the program itself, or in the folder one that is cut."""
+    if not program.cut:
+        return program.path
+    script = Path(folder, program.path.name)
+    script.write_text(source(program), encoding="utf-8")
+    return script
+
+
+def _report(script: Path, program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
     """Return the JSON report of one process, empty if there is none, and its standard error."""
-    command = [sys.executable, "-m", "diagnostics", "run", "--output", "report.json", str(program.path)]
+    command = [sys.executable, "-m", "diagnostics", "run", "--output", "report.json", str(script)]
     ended = _ended(command, folder, environment)
     report = Path(folder, "report.json")
     return report.read_text(encoding="utf-8") if report.is_file() else "", ended.stderr
 
 
-def _joined_report(program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
+def _joined_report(script: Path, program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
     """Return the joined JSON report of several processes, empty if there is none, and its standard error."""
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(program.ranks)]
     observed = ["-m", "diagnostics", "run", "--stall-timeout", str(STALL_S), "--output", "report.json"]
-    ended = _ended([sys.executable, *launch, *observed, str(program.path)], folder, environment)
+    ended = _ended([sys.executable, *launch, *observed, str(script)], folder, environment)
     joined = _ended([sys.executable, "-m", "diagnostics", "join", "--format", "json", "."], folder, environment)
     return joined.stdout, ended.stderr + joined.stderr
 
@@ -242,14 +218,12 @@ def show(outcomes: list[Outcome]) -> None:
         alarmed = [outcome for outcome in healthy if outcome.alarms]
         console.print(f"{len(alarmed)} of {len(healthy)} healthy programs alarmed")
         for outcome in alarmed:
-            console.print(f"  alarm {outcome.program.path.stem}: {', '.join(outcome.alarms)}", soft_wrap=True)
+            console.print(f"  alarm {outcome.program.name}: {', '.join(outcome.alarms)}", soft_wrap=True)
     slowest = sorted(outcomes, key=lambda outcome: -outcome.seconds)[:SLOWEST]
-    console.print(
-        "slowest:", ", ".join(f"{o.program.path.stem} {o.seconds:.0f} s" for o in slowest), soft_wrap=True
-    )
+    console.print("slowest:", ", ".join(f"{o.program.name} {o.seconds:.0f} s" for o in slowest), soft_wrap=True)
     for outcome in outcomes:
         if outcome.failure:
-            console.print(f"  failed {outcome.program.path.stem}: {outcome.failure}", soft_wrap=True)
+            console.print(f"  failed {outcome.program.name}: {outcome.failure}", soft_wrap=True)
 
 
 def functions() -> tuple[bool, dict[str, dict[str, int]]]:
@@ -288,10 +262,25 @@ def record(outcomes: list[Outcome], counted: dict[str, dict[str, int]]) -> None:
     RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
+def record_cuts(outcomes: list[Outcome]) -> None:
+    """Write what was measured of the cut programs, by cut."""
+    kept = json.loads(CUT_RECORD.read_text(encoding="utf-8")) if CUT_RECORD.is_file() else {}
+    for length in CUTS:
+        cut_there = [outcome for outcome in outcomes if outcome.program.cut == length]
+        if cut_there:
+            kept[length] = {
+                "date": datetime.date.today().isoformat(),
+                "programs": len(cut_there),
+                "alarmed": {o.program.name: o.alarms for o in cut_there if o.alarms},
+                "failed": {o.program.name: o.failure for o in cut_there if o.failure},
+            }
+    CUT_RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
 def lost(outcomes: list[Outcome]) -> list[str]:
     """List the programs whose bug is no longer named first, although the record says that it was."""
     known = set(json.loads(RECORD.read_text(encoding="utf-8"))["first"]) if RECORD.is_file() else set()
-    return [o.program.path.stem for o in outcomes if o.program.path.stem in known and not o.is_named_first]
+    return [o.program.name for o in outcomes if o.program.name in known and not o.is_named_first]
 
 
 def main() -> int:
@@ -301,26 +290,33 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run one program in N, always the same")
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}, which the book shows")
+    parser.add_argument(
+        "--cut", action="append", choices=(*CUTS, IN_TURN), help="healthy programs, ended early; more than once"
+    )
     options = parser.parse_args()
-    if options.record and (options.only or options.every != 1):
-        parser.error("--record needs all programs: leave out --only and --every")
-    chosen, outcomes = programs(options.only)[:: options.every], []
+    if options.record and (options.only or options.every != 1 or IN_TURN in (options.cut or ())):
+        parser.error("--record needs all programs: leave out --only, --every and --cut in-turn")
+    whole = programs(options.only)[:: options.every]
+    chosen = cut_programs(options.cut, options.every) if options.cut else whole
+    outcomes: list[Outcome] = []
     with ThreadPoolExecutor(options.jobs) as pool:
         for outcome in pool.map(run, chosen):
             outcomes.append(outcome)
             print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     # A busy machine may leave the second look no time: what is lost is run once more, with nothing beside it.
-    again = {name: run(next(p for p in chosen if p.path.stem == name)) for name in lost(outcomes)}
-    outcomes = [again.get(o.program.path.stem, o) for o in outcomes]
+    again = {name: run(next(p for p in chosen if p.name == name)) for name in lost(outcomes)}
+    outcomes = [again.get(o.program.name, o) for o in outcomes]
     show(outcomes)
     if again:
         print("run a second time, alone:", ", ".join(again))
     no_longer = lost(outcomes)
     if no_longer:
         print("no longer named first:", ", ".join(no_longer))
-    as_meant, counted = (True, {}) if options.only else functions()
-    if options.record:
+    as_meant, counted = (True, {}) if options.only or options.cut else functions()
+    if options.record and options.cut:
+        record_cuts(outcomes)
+    elif options.record:
         record(outcomes, counted)
     alarmed = any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes)
     return int(alarmed or bool(no_longer) or not as_meant)

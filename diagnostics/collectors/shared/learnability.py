@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import CopiedTarget, SimpleFit, TargetHistory
+from diagnostics.facts.course import CopiedTarget, OrderFit, SimpleFit, TargetHistory
 from diagnostics.facts.pipeline import LossKind
 from diagnostics.facts.training import LossHistory
 
@@ -18,6 +18,8 @@ FEWEST = 100  # distinct rows; half of them are predicted
 ROWS = 600  # at most: then a fit takes some 20 ms
 FEATURES = 256  # of a row, at most; of wider ones every k-th
 BUCKETS = 256  # that the ids of tokens are counted in
+PAIRS = 2048  # that tokens at their places, and pairs of neighbours, are counted in
+ORDERED = 300  # rows at most whose order is looked at: then the fits take some 0.3 s
 RIDGES = (1e-3, 1e-1, 10.0)  # of the number of rows
 
 
@@ -32,7 +34,42 @@ def simple_fit(inputs: Array, targets: Array, of_classes: bool) -> SimpleFit | N
     Returns:
         The better of the two; None where there are too few distinct rows.
     """
-    features = _features(inputs)
+    return _fit(_features(inputs), targets, of_classes)
+
+
+def order_fit(tokens: Array, targets: Array, of_classes: bool) -> OrderFit | None:
+    """Compare what the tokens of a row tell of its target with what their places tell.
+
+    Args:
+        tokens: integers (n, length).
+        targets: float64 (n, outputs); of classes, a share each.
+        of_classes: see `simple_fit`.
+
+    Returns:
+        None where there are too few distinct rows.
+    """
+    rows = np.unique(tokens, axis=0, return_index=True)[1]
+    rows = np.random.default_rng(0).permutation(rows)[:ORDERED]
+    if len(rows) < FEWEST:
+        return None
+    kinds, targets, length = tokens[rows] % BUCKETS, targets[rows], tokens.shape[1]
+    first = np.full((len(rows), BUCKETS), length / 2)
+    for place in reversed(range(length)):
+        first[np.arange(len(rows)), kinds[:, place]] = place
+    arranged = (
+        first,
+        _counted((kinds * length + np.arange(length)) % PAIRS, PAIRS),
+        _counted((kinds[:, :-1] * BUCKETS + kinds[:, 1:]) % PAIRS, PAIRS),
+    )
+    alone = _fit(_counted(kinds, BUCKETS), targets, of_classes)
+    errors = [fit.error for part in arranged if (fit := _fit(part, targets, of_classes)) is not None]
+    if alone is None or not errors:
+        return None
+    return OrderFit(alone.predicted, alone.error, min(errors), of_classes)
+
+
+def _fit(features: Array, targets: Array, of_classes: bool) -> SimpleFit | None:
+    """Fit half of the rows of features (n, m), and predict the other half; see `simple_fit`."""
     first = np.unique(features.round(6), axis=0, return_index=True)[1]
     first = np.random.default_rng(0).permutation(first)[:ROWS]  # NumPy's global state stays as it is
     if len(first) < FEWEST:
@@ -117,11 +154,15 @@ class KeptRows:
 def _features(inputs: Array) -> Array:
     rows = inputs.reshape(len(inputs), -1)
     if rows.dtype.kind in "iu" and rows.dtype.itemsize > 1:  # ids; single bytes are pixels
-        places = np.arange(len(rows)).repeat(rows.shape[1])
-        counts = np.zeros((len(rows), BUCKETS))
-        np.add.at(counts, (places, rows.reshape(-1) % BUCKETS), 1)
-        return counts
+        return _counted(rows % BUCKETS, BUCKETS)
     return np.asarray(rows[:, :: max(1, -(-rows.shape[1] // FEATURES))], np.float64)
+
+
+def _counted(names: Array, number: int) -> Array:
+    """Count how often each of so many names is in a row of names (n, length)."""
+    counts = np.zeros((len(names), number))
+    np.add.at(counts, (np.arange(len(names)).repeat(names.shape[1]), names.reshape(-1)), 1)
+    return counts
 
 
 def _kernels(known: Array, asked: Array) -> dict[str, tuple[Array, Array]]:

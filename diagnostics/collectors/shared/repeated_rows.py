@@ -24,7 +24,7 @@ KNOWN = 2**16  # different targets that are remembered
 APART = 1e-2  # of the targets' size: closer ones are equal, as where a gradient tells them
 GRID = 1e5  # steps of the targets' size, to find a target among those of other rows
 FRACTIONS = 0.5  # of the numbers of a row; rows with fewer, as of categories, repeat by nature
-TOKENS = 8  # in a row of ids, likewise
+TOKENS = 8  # in a row of ids, likewise; as many fractions are enough, as in an image with a blank border
 EXPECTED = 3.0  # rows that came twice in an epoch, if rows repeated by nature: none at all is then no chance
 TWICE = 0.1  # of these may come all the same: a few rows of most collections are there twice
 PLACES, MEASURED = 4, 0.9  # of a row; different values there, as a share of the different rows: a measurement's
@@ -210,9 +210,10 @@ def _apart(inputs: Sequence[Array], targets: Array) -> tuple[float, float]:
 
 def _seldom_repeats(part: Array) -> bool:
     """Whether rows of this kind are usually all different."""
-    flat = _spread(part)
+    flat = part[:NEIGHBOURS].reshape(len(part[:NEIGHBOURS]), -1)
     if part.dtype.kind == "f":
-        return flat.shape[1] > 1 and bool((flat != np.round(flat)).mean() > FRACTIONS)
+        fractions = float((flat != np.round(flat)).mean())
+        return flat.shape[1] > 1 and (fractions > FRACTIONS or fractions * flat.shape[1] >= TOKENS)
     return bool(flat.shape[1] >= TOKENS)
 
 

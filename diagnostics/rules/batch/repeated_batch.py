@@ -20,6 +20,7 @@ FEW = 0.05  # distinct rows among many read
 BATCHES = 4  # rows read, at least, in batches
 DRAWN = 1 / 8  # of the rows looked at, and of those of the dataset: distinct rows that were drawn
 STEPS = 20  # of a watched run, all with the same batch
+LENGTH = 4  # tokens of a row that are looked at
 WIDE = 16  # scalars in a row: narrow rows repeat by nature
 
 
@@ -75,11 +76,15 @@ class RepeatedBatch(Rule):
     causes = ("overfitting", "constant-predictions")
 
     @check
-    def from_dataset(self, dataset: DatasetFacts) -> Finding | None:
+    def from_dataset(
+        self, dataset: DatasetFacts, batch: BatchFacts, model: ModelFacts | None = None
+    ) -> Finding | None:
         """Check whether all rows read are the same."""
         distinct, rows = _counted(dataset)
         if distinct != 1:
             return None
+        if (token := _only_token(batch, model)) is not None:
+            return self._of_one_token(token, f"all {rows:,} training rows read have the same inputs")
         return self.found(
             f"All {rows:,} training rows read have the same inputs. Every step trains on the same example, and "
             "the model learns nothing about the rest of the dataset. Usually __getitem__ ignores its index, or a "
@@ -98,6 +103,8 @@ class RepeatedBatch(Rule):
             raise NotApplicable(f"needs at least {MANY_ROWS} rows and {BATCHES} batches' worth of them")
         if not 1 < distinct <= batch.size or not (distinct < FEW * rows or distinct == batch.size):
             return None
+        if (token := _only_token(batch, model)) is not None:
+            return self._of_one_token(token, f"only {distinct} of {rows:,} training rows read differ")
         if not _rarely_repeat(batch):
             return None
         if model is not None and model.library == "keras" and dataset.spread_out and distinct != batch.size:
@@ -139,7 +146,13 @@ class RepeatedBatch(Rule):
 
     @check
     def from_course(
-        self, steps: StepHistory, dataset: DatasetFacts, verdicts: Verdicts, drawn: DrawnRows | None = None
+        self,
+        steps: StepHistory,
+        dataset: DatasetFacts,
+        verdicts: Verdicts,
+        drawn: DrawnRows | None = None,
+        batch: BatchFacts | None = None,
+        model: ModelFacts | None = None,
     ) -> Finding | None:
         """Compare the rows of the batches with those of the dataset, when the run is over."""
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
@@ -147,9 +160,12 @@ class RepeatedBatch(Rule):
             raise NotApplicable("needs the number of rows of the dataset, and of a batch")
         if not verdicts.complete or not verdicts.alone or (steps.passes > 1).any():
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
+        token = _only_token(batch, model)
         if (prints != 0).sum() >= STEPS and (prints == prints[0]).all():
             if not _left_over(dataset, size):
                 return None
+            if token is not None:
+                return self._of_one_token(token, f"all {steps.total_steps:,} batches are the same")
             return self._of_the_dataset(
                 f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", dataset.size, size
             )
@@ -157,6 +173,8 @@ class RepeatedBatch(Rule):
             raise NotApplicable(f"needs {MANY_ROWS} rows of the batches")
         if drawn.distinct > DRAWN * min(drawn.rows, dataset.distinct_rows):
             return None
+        if token is not None:
+            return self._of_one_token(token, f"of {drawn.rows:,} rows looked at only {drawn.distinct:,} differ")
         return self._of_the_dataset(
             f"Of {drawn.rows:,} rows looked at, in {drawn.steps} batches, only {drawn.distinct:,} differ",
             dataset.size,
@@ -164,7 +182,14 @@ class RepeatedBatch(Rule):
         )
 
     @check
-    def from_length(self, steps: StepHistory, length: DatasetLength, verdicts: Verdicts) -> Finding | None:
+    def from_length(
+        self,
+        steps: StepHistory,
+        length: DatasetLength,
+        verdicts: Verdicts,
+        batch: BatchFacts | None = None,
+        model: ModelFacts | None = None,
+    ) -> Finding | None:
         """Compare a batch that every step used with the length of a dataset whose rows were not read.
 
         A data set that gives whole batches, as of all points of an image, has a length that says nothing.
@@ -176,8 +201,22 @@ class RepeatedBatch(Rule):
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
             return None
+        if (token := _only_token(batch, model)) is not None:
+            return self._of_one_token(token, f"all {steps.total_steps:,} batches are the same")
         return self._of_the_dataset(
             f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", length.rows, size
+        )
+
+    def _of_one_token(self, token: int, seen: str) -> Finding:
+        return self.found(
+            f"In a batch every token is the id {token}, but for padding and for tokens that stand once in a row: "
+            f"{seen}. Texts that differ become this when none of their words is in the vocabulary, and each is "
+            "read as the unknown token.",
+            fix=(
+                "build the vocabulary from the training texts, split and lower-cased as they are when encoded",
+                "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
+            ),
+            evidence={"only_token": token},
         )
 
     def _of_the_dataset(self, seen: str, rows: int | None, distinct: int) -> Finding:
@@ -191,6 +230,26 @@ class RepeatedBatch(Rule):
             ),
             evidence={"size": rows, "distinct_rows_drawn": distinct},
         )
+
+
+def _only_token(batch: BatchFacts | None, model: ModelFacts | None) -> int | None:
+    """Return the id that all tokens of a batch have, but for padding, a start and an end; None if several do."""
+    if batch is None:
+        return None
+    found = [values for values in batch.inputs.values() if values.dtype.kind == "i"]
+    ids = batch.token_ids if batch.token_ids is not None else found[0] if len(found) == 1 else None
+    if ids is None or ids.ndim != 2 or ids.shape[1] < LENGTH:
+        return None
+    padding = None if model is None else model.pad_token_id
+    real = (
+        ids != (0 if padding is None else padding) if batch.attention_mask is None else batch.attention_mask == 1
+    )
+    if not real.any():
+        real = np.ones(ids.shape, bool)  # what is taken for padding is all that there is
+    if ((real[:, 1:] != real[:, :-1]).sum(axis=1) > 1).any():
+        return None  # no padding, which is at one end: the flags of a table
+    several = [token for token in np.unique(ids[real]) if ((ids == token) & real).sum(axis=1).max() > 1]
+    return int(several[0]) if len(several) == 1 else None
 
 
 def _left_over(dataset: DatasetFacts, size: int) -> bool:

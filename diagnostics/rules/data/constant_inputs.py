@@ -27,6 +27,11 @@ UNUSUAL = 0.01  # of the numbers of other rows: a value that is common there is 
 # Parts of names of inputs that are usually the same for all examples.
 CONSTANT_BY_NATURE = ("mask", "bias", "position", "type_id", "segment", "weight", "length")
 
+MANY = 1000  # examples of a batch: columns that are the same in so many are constant, or nearly
+ONLY = " No other rows were read than these {}: in more, they may differ."
+CHECK = "look at more rows first: table.std(axis=0) == 0 over the whole dataset; drop only what is constant there"
+DROP = "drop the columns that are constant over the whole dataset: table.std(axis=0) == 0"
+
 
 class ConstantInputs(Rule):
     """An input, or a column of it, is the same for every example.
@@ -169,9 +174,9 @@ class ConstantInputs(Rule):
                 f"{'is' if one else 'are'} the same for all {batch.size} examples in this batch: "
                 f"{'column' if one else 'columns'} {shown}, counted from 0. The model can learn nothing from "
                 f"{'it' if one else 'them'}, and dividing by {'its' if one else 'their'} standard deviation is a "
-                "division by 0.",
+                f"division by 0.{ONLY.format(batch.size) if batch.size < MANY else ''}",
                 fix=(
-                    "drop the columns that are constant over the whole dataset: table.std(axis=0) == 0",
+                    DROP if batch.size >= MANY else CHECK,
                     "correct the code that fills them",
                 ),
                 evidence={

@@ -12,10 +12,13 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import AccuracyHistory, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 from diagnostics.rules.shared.input_shift import distance, moments
+from diagnostics.rules.shared.statistics_lag import PATIENCE, lag
 from diagnostics.text.join import listed
 
 EXAMPLES = 100  # of an evaluation
@@ -96,15 +99,17 @@ class EvaluationAtChance(Rule):
     training, or in its second half where that shows too few, the agreement is 0.5 or more; in every evaluation
     after it began, it stays below 0.2 by two standard errors. No class has more than 80% of the labels of the
     evaluation, and its passes differ by no more than chance (otherwise they are of several evaluations, some
-    under attack perhaps). A warning if one other numbering of three or more classes makes 60% of the
-    predictions right, also above chance if at most 70% as many are right as they are; if half of its labels
-    are of classes that no training example looked at carries, where chance would hide a tenth; or if the
-    inputs look alike and a fit to half of the training rows leaves at most 70% of the constant prediction's
-    error on the other half. Otherwise a note. Of Keras' `fit` the accuracy that it logs is judged, where it
-    has `validation_data` or a `validation_split` and no class has 1.5 times its share of the labels; a note
-    where layers differ between training and evaluation, as batch norm in its first epochs. There it is a
-    warning, too, if of three or more classes fewer are right than by chance, by five standard errors. The
-    numbers are ours.
+    under attack perhaps). A warning if one other numbering of three or more classes makes 60% of the predictions
+    right, also above chance if at most 70% as many are right as they are; if half of its labels are of classes
+    that no training example looked at carries, where chance would hide a tenth; or if the inputs look alike and
+    a fit to half of the training rows leaves at most 70% of the constant prediction's error on the other half.
+    Otherwise a note, and also in a run of fewer than 100 steps where the running statistics of batch norm lag:
+    with the statistics of the batch itself a copy classifies rows of the first training batch, and with the
+    running ones it does less than half as well, or that was not measured. Of Keras' `fit` the accuracy that it
+    logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
+    of the labels; a note where layers differ between training and evaluation, as batch norm in its first epochs.
+    There it is a warning, too, if of three or more classes fewer are right than by chance, by five standard
+    errors. The numbers are ours.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
@@ -128,6 +133,8 @@ class EvaluationAtChance(Rule):
         verdicts: Verdicts,
         targets: TargetHistory | None = None,
         inputs: InputFacts | None = None,
+        norms: BatchNormFacts | None = None,
+        dependence: DependenceFacts | None = None,
     ) -> Finding | None:
         """Compare how far predictions and labels agree, in training and in evaluation."""
         if not answers.softmax_loss:
@@ -165,16 +172,15 @@ class EvaluationAtChance(Rule):
         fit = None if targets is None else targets.fit
         alike = _alike(inputs)
         unseen = _unseen(answers)
-        proved = (
-            bool(unseen) or renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
-        )
+        lags = lag(norms, dependence, steps.total_steps)
+        shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
+        reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
             f"In training {learned.right / learned.examples:.0%} of the predictions are right, in the evaluation "
             f"after {step:,} steps {last.right / last.examples:.0%} of {last.examples:,}, where chance would give "
-            f"{last.by_chance:.0%}. {_told(unseen, answers) or _reason(renumbered, fit, alike, last)} "
-            f"{_differential(verdicts)}".rstrip(),
-            fix=SPLIT if unseen else _experiments(renumbered, fit),
-            severity=None if proved else "note",
+            f"{last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
+            fix=SPLIT if unseen else PATIENCE if lags else _experiments(renumbered, fit),
+            severity=None if unseen or (shown and not lags) else "note",
             evidence={
                 "training_accuracy": learned.right / learned.examples,
                 "training_agreement": learned.kappa,

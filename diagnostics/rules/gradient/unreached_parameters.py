@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
@@ -27,6 +28,11 @@ ADAPTERS = (
     "with gradient checkpointing, call model.enable_input_require_grads(), else the frozen embedding breaks the "
     "graph",
     "if they are unused on purpose: take their layers out of LoraConfig(target_modules=..., modules_to_save=...)",
+)
+
+NO_PATH: Final = (
+    "no path with a gradient leads there from the loss: the result is not used, or something cuts it off, such as "
+    "detach(), no_grad or argmax"
 )
 
 
@@ -101,7 +107,7 @@ class UnreachedParameters(Rule):
             f"{'gets' if one else 'get'} no gradient from this batch: "
             f"{describe_parameters(unreached, gradients.norms)}. {'It holds' if one else 'They hold'} "
             f"{scalars:,} of the {gradients.num_trainable:,} trainable scalars ({100 * share:.3g} %) and "
-            f"{'stays' if one else 'stay'} as initialised: the loss does not depend on {'it' if one else 'them'}.",
+            f"{'stays' if one else 'stay'} as initialised: {NO_PATH}.",
             fix={
                 "torch": (
                     "use their result in the loss, without .detach() or torch.no_grad() on the way",
@@ -143,8 +149,8 @@ class UnreachedParameters(Rule):
         return self.found(
             f"{len(names)} of the {count} layers that the optimizer holds had no gradient in any of the "
             f"{known:,} known steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed since "
-            "the first sample, while the other layers learned: the loss does not depend on "
-            f"{'it' if one else 'them'}.",
+            "the first sample, while the other layers learned: "
+            f"{NO_PATH}.",
             fix={
                 "torch": (
                     "use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.course import Verdicts
+from diagnostics.facts.course import TargetHistory, Verdicts
 from diagnostics.facts.layers import INPUT_OF, ActivationFacts, ActivityFacts, LayerActivity, LayerFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory
+from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.loss_curve import has_fallen
 from diagnostics.text.join import listed
 
@@ -22,6 +25,16 @@ MIN_EXAMPLES = 8  # a unit that is zero for fewer examples may respond to others
 LAYERS_NAMED = 5
 MISSED = 20  # examples of a class that is never predicted, in the second half of the run
 LASTING = 3  # the latest sampled batches, in all of which the units must be dead
+
+DIED: Final = (
+    "lower the learning rate: one large update can push the units below zero for good",
+    "clip the gradients",
+)
+ROWS: Final = "print ten inputs with their targets, as the model gets them: do they belong together?"
+UNLEARNABLE: Final = (
+    " A simple fit to some of the rows predicts no others: where targets have nothing to do with the inputs, "
+    "units die at any learning rate."
+)
 
 
 class DeadUnits(Rule):
@@ -74,8 +87,9 @@ class DeadUnits(Rule):
 
     About half is normal: PyTorch's own initialisation shrinks the differences between examples from layer to
     layer, and deep in the network a unit is active for all of them or for none. Layers of 16 units reached 94% by
-    chance, hence the minimum of 32 units. In a watched run, a loss that falls makes it a note; and a layer of any
-    size counts if all of its units were zero in at least the last 3 sampled batches, of 64 examples together: such
+    chance, hence the minimum of 32 units. In a watched run, a loss that falls makes it a note, and so do targets
+    of which a simple fit learns nothing, where the units died in the course of the run. A layer of any size counts
+    if all of its units were zero in at least the last 3 sampled batches, of 64 examples together: such
     a layer passes nothing on. A class behind a ReLU has at least 20 examples in the second half of the run, and is
     predicted for none.
 
@@ -138,7 +152,11 @@ class DeadUnits(Rule):
 
     @check
     def from_activity(
-        self, activity: ActivityFacts, losses: LossHistory | None = None, model: ModelFacts | None = None
+        self,
+        activity: ActivityFacts,
+        losses: LossHistory | None = None,
+        model: ModelFacts | None = None,
+        targets: TargetHistory | None = None,
     ) -> Finding | None:
         """Count the units that stay zero while the model trains."""
         judged = [
@@ -165,26 +183,27 @@ class DeadUnits(Rule):
         )
         pretrained = model is not None and model.library == "transformers"
         before = first.layer.removeprefix(INPUT_OF)
+        fit = None if targets is None else targets.fit
+        unlearnable = bool(since) and fit is not None and not is_learnable(fit)
         return self.found(
             f"{_listed([_latest(layer) for layer in dead])} zero for every example, in each of the last {LASTING} "
             f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and the "
-            "layers before them get no gradient through them.",
+            f"layers before them get no gradient through them.{UNLEARNABLE if unlearnable else ''}",
             fix=(
                 f"initialise the biases before layer '{before}' with 0, the weights with kaiming_normal_",
                 f"add a normalisation before layer '{before}'",
             )
             if not since
-            else (
-                "lower the learning rate: one large update can push the units below zero for good",
-                "clip the gradients",
-            ),
+            else (*([ROWS] if unlearnable else []), *DIED),
             evidence={
                 "layers": {
                     layer.layer: {"dead": layer.dead.tolist(), "units": int(layer.units[-1])} for layer in dead
                 },
                 "steps": first.steps.tolist(),
+                "died": bool(since),
+                "unlearnable": unlearnable,
             },
-            severity="note" if pretrained or has_fallen(losses) else None,
+            severity="note" if pretrained or unlearnable or has_fallen(losses) else None,
             step=int(first.steps[since]),
         )
 

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
 CLEAR = 1e-3  # of the spread of the predictions. A causal mask leaves rounding, some 1e-6
+
+INVERTED: Final = (
+    " The tokens before that position do not change it: the model reads in the wrong direction, as with a mask "
+    "that is inverted."
+)
+TURNED: Final = {
+    "torch": (
+        "torch.triu(torch.ones(T, T), 1).bool()  # for nn.MultiheadAttention and encoders: True is hidden",
+        "torch.tril(torch.ones(T, T)).bool()  # for scaled_dot_product_attention: True is seen",
+    ),
+    "keras": (
+        "attention_mask=np.tril(np.ones((1, T, T), bool))  # True is seen",
+        "use_causal_mask=True in place of that mask: beside an inverted one it hides every token",
+    ),
+}
 
 
 class FutureLeak(Rule):
@@ -14,7 +31,8 @@ class FutureLeak(Rule):
 
     ## What it does
     Finds the input whose next tokens are the targets of the loss. Replaces one of its tokens on a copy of the
-    model in evaluation mode, and compares the prediction of that token, at the position before it.
+    model in evaluation mode, and compares the prediction of that token, at the position before it. Then it
+    replaces all tokens before that position: where these change nothing, the mask is inverted.
 
     ## Why it is bad
     A model that sees the next token learns to copy it: the loss falls far below what the language allows, and
@@ -70,14 +88,17 @@ class FutureLeak(Rule):
             raise NotApplicable(dependence.why_not.get("future", "needs a model that predicts the next token"))
         if not future.change > CLEAR * future.spread:
             return None
+        inverted = future.past is not None and future.past <= CLEAR * future.spread
         shown = "its input" if future.input.isdigit() else f"its input {future.input!r}"
         return self.found(
             f"The targets are the next tokens of {shown}, and the model sees them: replacing the token at "
             f"position {future.position + 1} of {future.length} changes the prediction at position "
             f"{future.position}, which is to predict it, by {future.change:.2g} (predictions differ by "
             f"{future.spread:.2g} between positions). It learns to copy the next token, and generates noise "
-            "where there is none yet.",
+            f"where there is none yet.{INVERTED if inverted else ''}",
+            fix=TURNED if inverted else None,
             evidence={
+                "past": future.past,
                 "change": future.change,
                 "spread": future.spread,
                 "position": future.position,

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import TargetHistory, Verdicts
-from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.course import OrderFit, TargetHistory, Verdicts
+from diagnostics.facts.dependence import DependenceFacts, OrderFacts
 from diagnostics.facts.pipeline import LossFacts
 from diagnostics.facts.training import LossHistory
 
 SAME = 1e-4  # of the spread of the predictions: another order of sums leaves some 1e-6
 LEARNED = 0.5  # of the constant prediction's loss: below it, the model has found enough in the tokens alone
 THIRDS = 3  # of the run: the last is what was reached, the one before says whether it still falls
+CONFLICTS = 0.5  # of those of any two tokens: noise in the labels makes fewer
+BETTER, ERRORS = 0.8, 3.0  # of the error without the order, at most; and standard errors below it
 FALLING = 0.9  # of the second third's losses: below it the run has not found all that is in the tokens
+
+UNKNOWN: Final = "Nothing shows that the targets depend on the order: a sum or a count of tokens does not."
 
 
 class MissingPositions(Rule):
@@ -48,7 +55,10 @@ class MissingPositions(Rule):
     the batch some token stands twice, and the row is not sorted: items of a basket and columns of a table do not
     repeat. Only where the loss ends above half of what a constant prediction costs: below it, the words were
     enough. A note where that cost is not known, and where the last third of the losses is still more than 10%
-    below the second: the words may yet be enough. The numbers are ours.
+    below the second: the words may yet be enough. A note, too, unless the order is shown to matter: where each
+    token has a target, equal tokens of a row have different ones at least half as often as any two tokens; else a
+    fit to where the tokens of some rows stand predicts others with at most 80% of the error of a fit to which
+    tokens there are, by three standard errors. The numbers are ours.
 
     ## Known problems
     A causal mask tells a model the order of a text, so decoders without positions are not reported. Rows of floats
@@ -66,7 +76,7 @@ class MissingPositions(Rule):
         "torch": (
             "self.position = nn.Embedding(max_length, width); x = self.embed(tokens) + "
             "self.position(torch.arange(tokens.shape[1], device=tokens.device))",
-            "or add sines and cosines of the positions before the first layer of the encoder",
+            "add sines and cosines of the positions before the first layer of the encoder",
         ),
     }
 
@@ -90,14 +100,16 @@ class MissingPositions(Rule):
         before, share = _left(targets, losses, loss)
         if share is not None and share <= LEARNED:
             return None
-        stands = share is not None and before is not None and share >= FALLING * before
+        settled = share is not None and before is not None and share >= FALLING * before
+        proof = _proof(order, None if targets is None else targets.order)
         what = "each prediction moves along with its token" if order.by_position else "no prediction changes"
         left = "" if share is None else f" The loss ends at {share:.0%} of what a constant prediction costs."
         return self.found(
             f"The model does not know the order of its tokens: with the {order.length} tokens of each row in "
             f"another order, {what} (by {order.change:.1g}; the predictions differ by {order.spread:.2g}). Its "
-            f"attention ({order.attention}) sees a set of tokens, and no positions are added to them.{left}",
-            severity="warning" if stands and verdicts.complete else "note",
+            f"attention ({order.attention}) sees a set of tokens, and no positions are added to them.{left} "
+            f"{proof or UNKNOWN}",
+            severity="warning" if settled and proof and verdicts.complete else "note",
             evidence={
                 "change": order.change,
                 "spread": order.spread,
@@ -105,6 +117,31 @@ class MissingPositions(Rule):
                 "share_of_constant_loss": share,
             },
         )
+
+
+def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
+    """Say what shows that the targets depend on the order; None if nothing does."""
+    if order.conflicts is not None and order.by_chance is not None:
+        if order.conflicts < CONFLICTS * order.by_chance:
+            return None
+        return (
+            f"The targets depend on it: of equal tokens in a row {order.conflicts:.0%} of the pairs have "
+            f"different targets, and of any two tokens {order.by_chance:.0%}."
+        )
+    if fit is None or fit.of_places > BETTER * fit.of_counts:
+        return None
+    by_chance = math.sqrt(fit.of_counts * max(0.0, 1 - fit.of_counts) / fit.predicted)
+    if fit.of_classes and fit.of_counts - fit.of_places < ERRORS * by_chance:
+        return None
+    what = "wrong" if fit.of_classes else "left of the squares"
+    return (
+        f"The targets depend on it: a fit to where the tokens stand is better than one to which tokens there are "
+        f"({_number(fit.of_places, fit)} {what} of {fit.predicted} other rows, and {_number(fit.of_counts, fit)})."
+    )
+
+
+def _number(error: float, fit: OrderFit) -> str:
+    return f"{error:.0%}" if fit.of_classes else f"{error:.3g}"
 
 
 def _left(

@@ -33,3 +33,8 @@ def late_loss(losses: LossHistory, total_steps: int) -> float:
     """Return the mean loss over the last third of a run; NaN if none is known."""
     last = last_third(losses, total_steps)
     return float(last.mean()) if last.size else math.nan
+
+
+def ending(losses: LossHistory) -> float:
+    """Return the mean of the last third of the losses, of one at least, as it is known when the run is over."""
+    return float(losses.values[-max(1, len(losses.values) // 3) :].mean())

@@ -110,6 +110,12 @@ class TestFuture:
         facts = self.judge(Lambda(lambda x, rnn: rnn(x)[0], nn.GRU(8, 10, batch_first=True, bidirectional=True)))
         assert facts.future.change > 0.01 * facts.future.spread
         assert facts.future.length == 12
+        assert facts.future.past > 0.01 * facts.future.spread
+
+    def test_a_layer_that_reads_backwards_sees_no_earlier_token(self):
+        facts = self.judge(Lambda(lambda x, rnn: rnn(x.flip(1))[0].flip(1), nn.GRU(8, 20, batch_first=True)))
+        assert facts.future.change > 0.01 * facts.future.spread
+        assert facts.future.past == 0
 
     def test_a_causal_layer_does_not(self):
         facts = self.judge(Lambda(lambda x, rnn: rnn(x)[0], nn.GRU(8, 20, batch_first=True)))

@@ -125,3 +125,18 @@ def test_an_error_of_the_collator_is_its_own():
 
     with pytest.raises(ValueError, match="of the collator"):
         found(texts(collate), plain, Mean())
+
+
+def test_images_with_a_blank_border_in_another_order_than_their_labels():
+    images = torch.zeros(64, 1, 28, 28)
+    images[:, :, 4:24, 4:24] = torch.rand(64, 1, 20, 20, generator=GIVEN)
+    loader = DataLoader(TensorDataset(images, LABELS), batch_size=32)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 3))
+    order = torch.randperm(32, generator=torch.Generator().manual_seed(1))
+
+    def shuffled(model, batch):
+        return nn.functional.cross_entropy(model(batch[0][order]), batch[1])
+
+    (finding,) = found(loader, shuffled, model)
+    assert finding.message.startswith("In the first batch, 32 of 32 rows of the inputs are not where")
+    assert not found(loader, plain, model)

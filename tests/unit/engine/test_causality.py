@@ -65,3 +65,17 @@ class TestExplains:
         end = Finding("out-of-memory", "error", "memory", "It ran out.", "take less", evidence=ran_out)
         assert explains(growth, end) == explained
         assert not explains(end, growth)
+
+    @pytest.mark.parametrize("died", [True, False])
+    def test_units_that_died_while_labels_belonged_to_other_rows(self, died):
+        unrelated = Finding("labels-unrelated", "error", "data", "They differ.", "one order")
+        dead = Finding(
+            "dead-units", "warning", "model", "They are zero.", "start elsewhere", evidence={"died": died}
+        )
+        assert explains(unrelated, dead) == died
+
+    @pytest.mark.parametrize("unlearnable", [True, False])
+    def test_a_run_without_progress_by_dead_units_unless_targets_are_unlearnable(self, unlearnable):
+        dead = Finding("dead-units", "note", "model", "Zero.", "rows", evidence={"unlearnable": unlearnable})
+        still = Finding("not-learning", "note", "optimizer", "It ended as it began.", "look at the rows")
+        assert explains(dead, still) != unlearnable

@@ -299,17 +299,21 @@ def _compare_future(subject: KerasSubject) -> FutureFacts:
     if not predicted:
         raise Unclear("the loss leaves out a part of each position")
     kinds, changes = np.unique(tokens), list[tuple[float, int]]()
-    for position in sorted({predicted[int(part * (len(predicted) - 1))] for part in PLACES}):
+
+    def change_at(position: int, replaced: slice) -> float:
         others = inputs[name].copy()
-        there = others[:, position + 1]
-        others[:, position + 1] = kinds[(np.searchsorted(kinds, there) + 1) % len(kinds)]
+        others[:, replaced] = kinds[(np.searchsorted(kinds, others[:, replaced]) + 1) % len(kinds)]
         after = subject.ask({name: others}).main
-        changes.append((float(np.abs(after[:, position] - before[:, position]).max()), position))
+        return float(np.abs(after[:, position] - before[:, position]).max())
+
+    for position in sorted({predicted[int(part * (len(predicted) - 1))] for part in PLACES}):
+        changes.append((change_at(position, slice(position + 1, position + 2)), position))
     change, position = max(changes)
     if not np.isfinite(before).all() or math.isnan(change):
         raise Unclear("the predictions are not finite")
     spread = float(np.sqrt(np.square(before.reshape(rows * length, -1).std(0)).mean()))
-    return FutureFacts(change, spread, position, length, name)
+    past = change_at(position, slice(0, position)) if position else None
+    return FutureFacts(change, spread, position, length, name, past)
 
 
 def _tokens(subject: KerasSubject) -> tuple[str, np.ndarray]:

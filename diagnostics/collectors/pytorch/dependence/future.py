@@ -65,7 +65,14 @@ def compare_future(subject: Subject) -> FutureFacts:
     if change != change or not bool(before.isfinite().all()):
         raise Unclear("the predictions are not finite")
     spread = float(before.flatten(0, 1).std(0).square().mean().sqrt())
-    return FutureFacts(change, spread, position, length, name)
+    past = None
+    if position:
+        earlier = inputs
+        for place in range(position):
+            earlier = _with_other(earlier, name, axis, place)
+        after = _by_position(subject.ask(earlier).main, rows, length, axis)
+        past = float((after.select(axis, position) - before.select(axis, position)).abs().max())
+    return FutureFacts(change, spread, position, length, name, past)
 
 
 def _tokens(subject: Subject) -> tuple[str, int, Tensor]:

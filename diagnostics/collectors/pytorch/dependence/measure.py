@@ -11,6 +11,7 @@ from diagnostics.collectors.isolation.internal import own_run, own_warnings_igno
 from diagnostics.errors import typed_message
 from diagnostics.facts.dependence import DependenceFacts
 
+from .batch_statistics import compare_statistics
 from .copied import compare_copy
 from .dropout import active_dropout, dropped_answers
 from .examples import Unclear, axes, compare_examples
@@ -23,7 +24,19 @@ from .padding import compare_padding
 from .random_state import random_state
 from .subject import OutOfTime, Subject
 
-PARTS = ("examples", "inputs", "steps", "future", "padding", "copy", "linear", "dropout", "order", "state")
+PARTS = (
+    "examples",
+    "inputs",
+    "steps",
+    "future",
+    "padding",
+    "copy",
+    "linear",
+    "dropout",
+    "order",
+    "state",
+    "statistics",
+)
 NO_TIME = "the time for it was over"
 MOST_SAID = 120  # characters of an error
 
@@ -83,6 +96,7 @@ def measure(subject: Subject) -> DependenceFacts:
         dropout, noise = _part(why_not, "dropout", active_dropout, subject) or ((), None)
         dropped = _part({}, "dropout", dropped_answers, subject)
         drawn = _part(why_not, "state", random_state, subject)
+        statistics = _part(why_not, "statistics", compare_statistics, subject)
     return replace(
         facts,
         future=future,
@@ -93,6 +107,7 @@ def measure(subject: Subject) -> DependenceFacts:
         noise=noise,
         dropped=dropped,
         random_state=drawn,
+        statistics=statistics,
         why_not=why_not,
     )
 

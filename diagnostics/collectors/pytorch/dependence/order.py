@@ -22,6 +22,7 @@ ROWS = 8  # examples that are run
 LEAST_LENGTH = 6  # tokens of a row
 EXTRA = 1  # positions that a model may add, as for a class token
 REPEATED = 0.5  # of the rows hold a token twice: a sequence; a set of items or of columns holds none
+PAIRS = 20  # of equal tokens in a row, at least, whose targets are compared
 KINDS = 8  # different tokens, at least
 
 
@@ -60,13 +61,33 @@ def compare_order(subject: Subject) -> OrderFacts:
     if after is None or after.shape != answers.shape or not bool(first.isfinite().all()):
         raise Unclear("the predictions are not finite, or have another shape")
     whole = answers.reshape(-1, answers.shape[-1])
+    conflicts, by_chance = (None, None) if by_position is None else _conflicts(tokens, subject)
     return OrderFacts(
         change=float((after - answers).abs().max()),
         spread=float(whole.std(0).square().mean().sqrt()),
         length=int(length),
         by_position=by_position is not None,
         attention=seen[0],
+        conflicts=conflicts,
+        by_chance=by_chance,
     )
+
+
+def _conflicts(tokens: Tensor, subject: Subject) -> tuple[float | None, float | None]:
+    """Return the shares of pairs with different targets: of equal tokens in a row, and of any two positions."""
+    target = subject.target
+    if target is None or target.is_floating_point() or target.numel() != tokens.numel():
+        return None, None
+    targets = target.reshape(tokens.shape)
+    known = torch.ones_like(tokens, dtype=torch.bool)
+    if subject.ignore_index is not None:
+        known = targets != subject.ignore_index
+    pairs = (known[:, :, None] & known[:, None, :]).triu(diagonal=1)
+    equal = pairs & (tokens[:, :, None] == tokens[:, None, :])
+    differ = targets[:, :, None] != targets[:, None, :]
+    if int(equal.sum()) < PAIRS:
+        return None, None
+    return float(differ[equal].float().mean()), float(differ[pairs].float().mean())
 
 
 def _tokens(inputs: Inputs) -> Tensor:

@@ -17,7 +17,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.data import UnpairedRows
 
 LEAST, MOST = 8, 1024  # rows of a batch
-NUMBERS = 64  # of a row that are compared
+NUMBERS = 4096  # of a row that are compared, evenly over it: the first ones may be a border or a margin
 KNOWN = 0.8  # of the rows, that one row alone can have been
 APART = 2  # targets, at least, that are another row's: one may be noise that the collator adds
 
@@ -63,25 +63,25 @@ def unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> Un
     given = [tensor for tensor in tensors(batch) if tensor.ndim and len(tensor) == rows]
     if any(_is_order(tensor) for tensor in given):
         return None
-    return _unpaired([list(_host(tensor)) for tensor in given], inputs, target, collated=False)
+    return _unpaired([list(_flat(tensor)) for tensor in given], inputs, target, collated=False)
 
 
 def _unpaired(
-    columns: Sequence[Sequence[Array]], inputs: Sequence[Tensor], target: Tensor, collated: bool
+    columns: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], target: Tensor, collated: bool
 ) -> UnpairedRows | None:
     rows = len(target) if target.ndim else 0
     inputs = [tensor for tensor in inputs if tensor.ndim and len(tensor) == rows]
     if not LEAST <= rows <= MOST or target.numel() != rows or any(map(_is_order, inputs)):
         return None
-    wanted = _host(target).ravel()
+    wanted = _host(target.reshape(-1))
     orders = [order for tensor in inputs if (order := _order_of(columns, tensor)) is not None]
     if not orders or any(_stays(order) for order in orders):
         return None
     order = orders[0]
     for column in columns:
-        if any(value.size != 1 for value in column):
+        if any(value.numel() != 1 for value in column):
             continue
-        own = np.concatenate([value.ravel() for value in column])
+        own = _host(torch.cat(tuple(column)))
         if Counter(own.tolist()) != Counter(wanted.tolist()):
             continue
         known = [(place, row) for place, row in enumerate(order) if row is not None]
@@ -91,7 +91,7 @@ def _unpaired(
     return None
 
 
-def _columns(items: Sequence[Any]) -> list[list[Array]] | None:
+def _columns(items: Sequence[Any]) -> list[list[Tensor]] | None:
     """Return the values of the examples, part by part; those that are no numbers are left out."""
     first = items[0]
     if isinstance(first, Mapping):
@@ -105,44 +105,49 @@ def _columns(items: Sequence[Any]) -> list[list[Array]] | None:
     found = []
     for part in parts:
         values = [_numbers(value) for value in part]
-        if all(value is not None and value.size for value in values):
+        if all(value is not None and value.numel() for value in values):
             found.append([value for value in values if value is not None])
     return found
 
 
-def _numbers(value: Any) -> Array | None:
+def _numbers(value: Any) -> Tensor | None:
+    """Return the numbers of a part of an example (n,); None if it holds something else."""
     if isinstance(value, Tensor):
-        return _host(value.reshape(1, -1))[0] if value.layout is torch.strided else None
+        return value.detach().reshape(-1) if value.layout is torch.strided else None
     if isinstance(value, str | bytes) or value is None:
         return None
     try:
-        found = np.asarray(value, dtype=np.float64).ravel()
+        return torch.from_numpy(np.asarray(value, dtype=np.float64).ravel())
     except (TypeError, ValueError):
         return None
-    return found[:NUMBERS]
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    rows = tensor.detach()
+    return rows.reshape(len(rows), -1)
 
 
 def _host(tensor: Tensor) -> Array:
-    """Copy the first numbers of each row."""
-    rows = tensor.detach()
-    rows = rows.reshape(len(rows), -1) if rows.ndim > 1 else rows.unsqueeze(1)
-    return rows[:, :NUMBERS].double().cpu().numpy()  # type: ignore[no-any-return]
+    return tensor.detach().double().cpu().numpy()  # type: ignore[no-any-return]
 
 
-def _order_of(columns: Sequence[Sequence[Array]], tensor: Tensor) -> list[int | None] | None:
+def _order_of(columns: Sequence[Sequence[Tensor]], tensor: Tensor) -> list[int | None] | None:
     """Return which example each row of a model's input is; None where that cannot be told."""
-    after = _host(tensor)
+    rows = _flat(tensor)
+    every = max(1, -(-rows.shape[1] // NUMBERS))
+    after = _host(rows[:, ::every])
     for column in columns:
-        if len(column) != len(after) or max(value.size for value in column) < 2:
+        if len(column) != len(after) or max(value.numel() for value in column) < 2:
             continue
+        values = [_host(value[::every]) for value in column]
         order: list[int | None] = []
-        least = min(value.size for value in column)
+        least = min(value.size for value in values)
         places: dict[bytes, list[int]] = {}
-        for place, value in enumerate(column):
+        for place, value in enumerate(values):
             places.setdefault((value[:least] + 0.0).tobytes(), []).append(place)
         for row in after:
             near = places.get((row[:least] + 0.0).tobytes(), [])
-            alike = [place for place in near if _begins_with(row, column[place])]
+            alike = [place for place in near if _begins_with(row, values[place])]
             order.append(alike[0] if len(alike) == 1 else None)
         known = [row for row in order if row is not None]
         if len(known) >= KNOWN * len(order) and len(set(known)) == len(known):

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.pipeline import LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.training import LossHistory
+from diagnostics.rules.shared.input_scale import root_mean_square
+from diagnostics.rules.shared.whole_run import STEPS, ending
 
 # Logits of standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
 # sqrt(2 * 2) = 2, and above sqrt(ln C) where there are many classes.
 MARGIN = 2.0
 SHARE_OF_CHANCE = 0.5
+SCALED = 3.0  # root mean square of inputs, at most: 1 after standardisation, below 1 for pixels from 0 to 1
+LEARNED = 0.5  # of chance: a run that ends below it has overcome its start
 
 
 class InitialLossOff(Rule):
@@ -23,9 +32,9 @@ class InitialLossOff(Rule):
 
     ## Why it is bad
     An untrained model should not be confident. If its loss starts far above ln C, its predictions are
-    confidently wrong: the inputs are not scaled, the initial weights of the last layer are too large, or the
-    head was trained with the classes in another order. The first steps only correct that, and their gradients
-    are large enough to harm the other layers.
+    confidently wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with
+    the classes in another order. The first steps only correct that, and their gradients are large enough to harm
+    the other layers. The finding names the causes that the batch and the model leave open.
 
     ## Example
     ```python
@@ -43,8 +52,10 @@ class InitialLossOff(Rule):
     The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class
     to class with standard deviation s add about s²/2 to the loss (less with few classes), so 2 nats mean
     logits with a spread above 2, where PyTorch's linear layer after a normalisation starts at 0.6. A loss
-    below ln C is not reported: a pretrained model may know the classes. That the first loss should be ln C is
-    from the source below; how far off is too far is our choice.
+    below ln C is not reported: a pretrained model may know the classes. Inputs whose root mean square is at most 3
+    count as scaled. The run has the last word: it is a note where the last third of the losses is below half of
+    ln C, and where fewer than 100 steps have brought it below the first loss, which is too early to tell. That
+    the first loss should be ln C is from the source below; how far off is too far is our choice.
 
     ## Known problems
     Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
@@ -61,7 +72,13 @@ class InitialLossOff(Rule):
     severity = "warning"
 
     @check
-    def from_loss(self, loss: LossFacts, outputs: OutputFacts, model: ModelFacts | None = None) -> Finding | None:
+    def from_loss(
+        self,
+        loss: LossFacts,
+        outputs: OutputFacts,
+        model: ModelFacts | None = None,
+        batch: BatchFacts | None = None,
+    ) -> Finding | None:
         """Compare the first loss with ln C."""
         if model is not None and model.frozen_output and model.num_trainable:
             raise NotApplicable("needs a last layer that is trained: a frozen one was trained on other data")
@@ -82,18 +99,57 @@ class InitialLossOff(Rule):
         excess = loss.value - chance
         if excess <= max(MARGIN, SHARE_OF_CHANCE * chance):
             return None
+        causes = _causes(model, batch)
         return self.found(
             f"Before training the loss is {loss.value:.2f}. Chance, the same probability for each of the "
-            f"{classes} classes, is ln {classes} = {chance:.2f}. The initial predictions are confidently wrong: "
-            "usually the inputs are not scaled, the initial weights of the last layer are too large, or a "
-            "pretrained head has the classes in another order.",
-            fix=(
-                "scale the inputs to about mean 0 and standard deviation 1",
-                "give the last layer smaller initial weights",
-                "compare the class order of a pretrained head with the labels",
-            ),
+            f"{classes} classes, is ln {classes} = {chance:.2f}. The initial predictions are confidently wrong"
+            f"{_range(outputs)}: usually {_possible(list(causes))}.",
+            fix=tuple(causes.values()),
             evidence={"loss": loss.value, "chance": chance, "num_classes": classes},
         )
+
+    def after_run(self, finding: Finding, losses: LossHistory) -> Finding:
+        """Make it a note where the run has overcome its start, or was too short to tell."""
+        ended, last = ending(losses), int(losses.steps[-1])
+        if ended < LEARNED * float(finding.evidence["chance"]):
+            what = f"The run has overcome it: its last losses are {ended:.2g} on average."
+        elif last + 1 < STEPS and ended < float(finding.evidence["loss"]):
+            what = f"After {last + 1} steps the loss is {ended:.2g}: too early to tell whether it did harm."
+        else:
+            return finding
+        return replace(finding, severity="note", message=f"{finding.message} {what}")
+
+
+def _causes(model: ModelFacts | None, batch: BatchFacts | None) -> dict[str, str]:
+    """Return the causes that are left, each with its fix."""
+    found = {}
+    looked_up = model is not None and model.embedding_rows is not None
+    if batch is None or any(_is_large(values, looked_up) for values in batch.inputs.values() if values.size):
+        found["the inputs are not scaled"] = "scale the inputs to about mean 0 and standard deviation 1"
+    found["the initial weights of the last layer are too large"] = "give the last layer smaller initial weights"
+    if model is None or model.library == "transformers":
+        found["a pretrained head has the classes in another order"] = (
+            "compare the class order of a pretrained head with the labels"
+        )
+    return found
+
+
+def _is_large(values: Array, looked_up: bool) -> bool:
+    """Whether an input, or a column of a table, is not scaled; `looked_up`: whether integers have an embedding."""
+    if values.dtype.kind not in "fiu" or (values.dtype.kind in "iu" and looked_up):
+        return False
+    columns = values.T if values.ndim == 2 else [values]
+    return any(bool(np.isfinite(column).all()) and root_mean_square(column) > SCALED for column in columns)
+
+
+def _range(outputs: OutputFacts) -> str:
+    if outputs.lowest is None or outputs.highest is None:
+        return ""
+    return f" (outputs from {outputs.lowest:.3g} to {outputs.highest:.3g})"
+
+
+def _possible(causes: list[str]) -> str:
+    return ", or ".join(part for part in (", ".join(causes[:-1]), causes[-1]) if part)
 
 
 def _summed(loss: LossFacts, terms: int, chance: float) -> bool:

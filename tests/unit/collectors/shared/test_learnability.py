@@ -1,6 +1,6 @@
 import numpy as np
 
-from diagnostics.collectors.shared.learnability import FEWEST, KeptRows, simple_fit
+from diagnostics.collectors.shared.learnability import FEWEST, KeptRows, order_fit, simple_fit
 from diagnostics.facts.training import LossHistory
 
 RNG = np.random.default_rng(0)
@@ -70,3 +70,30 @@ def test_kept_rows_of_an_absolute_error_compare_with_the_median():
     history = KeptRows("mean_absolute_error", inputs, targets).history(losses)
     np.testing.assert_allclose(history.constant_losses, np.abs(targets - np.median(targets)).mean())
     assert history.kind == "mean_absolute_error"
+
+
+class TestOrderFit:
+    """Whether targets depend on where the tokens of a row stand."""
+
+    TOKENS = np.random.default_rng(3).integers(0, 30, (600, 12))
+
+    def errors(self, labels):
+        fit = order_fit(self.TOKENS, np.eye(2)[labels.astype(int)], of_classes=True)
+        return fit.of_counts, fit.of_places
+
+    def test_places_tell_whether_the_first_token_is_larger(self):
+        of_counts, of_places = self.errors(self.TOKENS[:, 0] > self.TOKENS[:, -1])
+        assert of_places < 0.8 * of_counts
+        assert 0.4 < of_counts < 0.6
+
+    def test_counts_tell_a_sum(self):
+        of_counts, of_places = self.errors(self.TOKENS.sum(axis=1) > 174)
+        assert of_counts < 0.25
+        assert of_places > 1.2 * of_counts
+
+    def test_nothing_tells_labels_drawn_at_random(self):
+        of_counts, of_places = self.errors(np.random.default_rng(4).random(600) < 0.5)
+        assert of_places > 0.8 * of_counts
+
+    def test_needs_100_different_rows(self):
+        assert order_fit(np.tile(self.TOKENS[:99], (3, 1)), np.ones((297, 1)), of_classes=False) is None

@@ -31,6 +31,14 @@ def test_labels_in_an_order_of_their_own_change():
     assert seen.of_others > 0.9 * seen.changed
 
 
+def test_images_with_a_blank_border_are_followed():
+    images = np.zeros((200, 1, 28, 28), np.float32)
+    images[:, :, 6:22, 6:22] = RNG.random((200, 1, 16, 16))
+    seen = run(images, lambda order: Y, orders=lambda: RNG.permutation(200))
+    assert (seen.rows, seen.compared) == (200, 600)
+    assert seen.changed > 0.5 * seen.compared
+
+
 def test_labels_that_follow_their_rows_stay():
     seen = run(X, lambda order: Y[order], orders=lambda: RNG.permutation(200))
     assert (seen.rows, seen.changed) == (200, 0)

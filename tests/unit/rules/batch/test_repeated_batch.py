@@ -19,7 +19,7 @@ def rows(distinct: int | None, read: int, size: int | None = None) -> DatasetFac
 
 class TestOneRow:
     def test_fires_on_an_index_that_is_ignored(self):
-        finding = RULE.from_dataset(rows(1, 500, 5000))
+        finding = RULE.from_dataset(rows(1, 500, 5000), IMAGES)
         assert (finding.rule, finding.severity, finding.stage) == ("repeated-batch", "warning", "batch")
         assert finding.message == (
             "All 500 training rows read have the same inputs. Every step trains on the same example, and the "
@@ -30,16 +30,16 @@ class TestOneRow:
         assert finding.evidence == {"distinct_rows": 1, "rows_read": 500, "size": 5000}
 
     def test_is_silent_on_two(self):
-        assert RULE.from_dataset(rows(2, 500)) is None
+        assert RULE.from_dataset(rows(2, 500), IMAGES) is None
 
     def test_needs_eight_rows(self):
-        assert RULE.from_dataset(rows(1, 8)) is not None
+        assert RULE.from_dataset(rows(1, 8), IMAGES) is not None
         with pytest.raises(NotApplicable, match="needs at least 8 rows"):
-            RULE.from_dataset(rows(1, 7))
+            RULE.from_dataset(rows(1, 7), IMAGES)
 
     def test_needs_rows_that_can_be_compared(self):
         with pytest.raises(NotApplicable, match="needs rows that can be compared"):
-            RULE.from_dataset(rows(None, 500))
+            RULE.from_dataset(rows(None, 500), IMAGES)
 
 
 class TestOneBatch:
@@ -169,3 +169,48 @@ class TestFromLength:
     def test_a_dataset_that_gives_whole_batches_is_not_judged(self):
         with pytest.raises(NotApplicable, match="as many rows as the DataLoader puts together"):
             self.judged(1000, batch_size=2)
+
+
+class TestOneToken:
+    """Texts of which nothing is left but the unknown token."""
+
+    MODEL = ModelFacts("Net", "torch", 9, 9, embedding_rows=10)
+    IDS = np.where(np.arange(10) < np.array([10, 8, 10, 5])[:, None], 1, 0)
+
+    def batch(self, ids, name="0"):
+        return BatchFacts(len(ids), {name: ids})
+
+    def test_is_named_and_not_the_sampler(self):
+        finding = RULE.from_dataset(rows(1, 512, 600), self.batch(np.ones((30, 10), int)), self.MODEL)
+        assert finding.message == (
+            "In a batch every token is the id 1, but for padding and for tokens that stand once in a row: all "
+            "512 training rows read have the same inputs. Texts that differ become this when none of their words "
+            "is in the vocabulary, and each is read as the unknown token."
+        )
+        assert finding.fix.startswith("build the vocabulary from the training texts")
+        assert finding.evidence == {"only_token": 1}
+
+    def test_is_named_beside_padding_and_special_tokens(self):
+        ids = np.tile(self.IDS, (4, 1))
+        ids[:, 0] = 7
+        finding = RULE.from_batch(rows(3, 512), self.batch(ids), self.MODEL)
+        assert finding.evidence == {"only_token": 1}
+
+    def test_is_not_named_for_flags_of_a_table(self):
+        flags = np.random.default_rng(0).integers(0, 2, (16, 4))
+        assert RULE.from_batch(rows(16, 512), self.batch(flags)) is None
+
+    def test_is_not_named_where_tokens_differ(self):
+        ids = np.random.default_rng(0).integers(1, 9, (16, 20))
+        finding = RULE.from_dataset(rows(1, 512), self.batch(ids), self.MODEL)
+        assert finding.message.startswith("All 512 training rows read have the same inputs.")
+
+    def test_is_named_for_batches_that_are_all_the_same(self):
+        finding = judge(
+            RULE.from_length,
+            history([1.0] * 60, prints=np.full(60, 5, np.uint64), batch_sizes=np.full(60, 30)),
+            DatasetLength(600, 30),
+            Verdicts(frozenset(), frozenset()),
+            self.batch(np.ones((30, 10), int), "input_ids"),
+        )
+        assert finding.evidence == {"only_token": 1}

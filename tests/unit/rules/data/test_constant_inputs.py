@@ -73,8 +73,10 @@ class TestColumns:
         assert finding.message == (
             "7 of the 12 columns of input 0 are the same for all 32 examples in this batch: columns 3, "
             "4, 5, 6, 7, …, counted from 0. The model can learn nothing from them, and dividing by their "
-            "standard deviation is a division by 0."
+            "standard deviation is a division by 0. No other rows were read than these 32: in more, they may "
+            "differ."
         )
+        assert finding.fix.startswith("look at more rows first")
         assert finding.evidence == {
             "input": "0",
             "columns": [3, 4, 5, 6, 7],
@@ -82,6 +84,13 @@ class TestColumns:
             "num_columns": 12,
             "examples": 32,
         }
+
+    def test_advises_to_drop_what_is_the_same_in_many_rows(self):
+        table = noise(1000, 12)
+        table[:, 3] = 1.5
+        finding = RULE.from_batch(BatchFacts(1000, {"0": table}))
+        assert finding.message.endswith("is a division by 0.")
+        assert finding.fix.startswith("drop the columns")
 
     def test_speaks_of_one_as_one(self):
         table = noise(32, 12)

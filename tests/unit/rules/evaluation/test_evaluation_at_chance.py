@@ -5,7 +5,9 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import AccuracyHistory, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.dependence import DependenceFacts, StatisticsFacts
 from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.rules.evaluation.evaluation_at_chance import EvaluationAtChance
 from tests.support.courses import answers, history, judge
@@ -201,6 +203,38 @@ def epochs(evaluation=(0.51, 0.49), training=(0.7, 0.94), labels=(100, 100)):
     return AccuracyHistory(
         "accuracy", np.array([40, 80]), np.array(training), np.array(evaluation), np.array(labels)
     )
+
+
+class TestBatchNorm:
+    """Running statistics that had no time to follow the weights."""
+
+    SHORT = history([0.1] * 16)
+    NORMS = BatchNormFacts(("1",), np.array([0.1]), np.array([False]))
+
+    def judged(self, statistics, run=SHORT):
+        known = () if statistics is None else (DependenceFacts(trained=True, statistics=statistics),)
+        seen = evaluated(CHANCE, evaluation_steps=np.array([16]))
+        return judge(RULE.from_answers, run, seen, VERDICTS, targets(0.1), inputs(), self.NORMS, *known)
+
+    def test_is_a_note_where_running_statistics_lag(self):
+        finding = self.judged(StatisticsFacts(50, 24, 50, 25))
+        assert finding.severity == "note"
+        assert (
+            "The running statistics of batch norm lag behind the weights after 16 steps: of 50 rows of the first "
+            "training batch 48% are right with them, and 100% with the statistics of the batch itself"
+        ) in finding.message
+        assert finding.fix.startswith("train longer before it is evaluated")
+
+    def test_is_a_note_where_that_was_not_measured(self):
+        finding = self.judged(None)
+        assert finding.severity == "note"
+        assert "they may lag behind the weights" in finding.message
+
+    def test_is_a_warning_where_both_statistics_serve_alike(self):
+        assert self.judged(StatisticsFacts(50, 49, 50, 25)).severity == "warning"
+
+    def test_is_a_warning_where_they_had_the_time(self):
+        assert self.judged(StatisticsFacts(50, 24, 50, 25), RUN).severity == "warning"
 
 
 class TestOfKeras:

@@ -23,7 +23,8 @@ class TestFires:
         assert finding.message == (
             "13 of the 15 trainable parameters get no gradient from this batch: encoder.layer.1.* (12 "
             "parameters) and mask_embedding. They hold 1,264 of the 3,000 trainable scalars (42.1 %) and stay "
-            "as initialised: the loss does not depend on them."
+            "as initialised: no path with a gradient leads there from the loss: the result is "
+            "not used, or something cuts it off, such as detach(), no_grad or argmax."
         )
         assert (finding.fix, *finding.alternatives) == (
             "use their result in the loss, without .detach() or torch.no_grad() on the way",
@@ -42,7 +43,9 @@ class TestFires:
         assert finding.severity == "note"
         assert finding.message == (
             "1 of the 3 trainable parameters gets no gradient from this batch: mask_embedding. It holds 64 of "
-            "the 30,000 trainable scalars (0.213 %) and stays as initialised: the loss does not depend on it."
+            "the 30,000 trainable scalars (0.213 %) and stays as initialised: "
+            "no path with a gradient leads there from the loss: the result is "
+            "not used, or something cuts it off, such as detach(), no_grad or argmax."
         )
 
     @pytest.mark.parametrize(("scalars", "severity"), [(99, "note"), (100, "warning")])
@@ -95,8 +98,9 @@ class TestFiresWhileTraining:
         assert (finding.rule, finding.severity, finding.step) == ("unreached-parameters", "warning", 59)
         assert finding.message == (
             "1 of the 2 layers that the optimizer holds had no gradient in any of the 60 known steps: encoder. "
-            "Its weights have not changed since the first sample, while the other layers learned: the loss does "
-            "not depend on it."
+            "Its weights have not changed since the first sample, while the other layers learned: no path "
+            "with a gradient leads there from the loss: the result is not used, or something cuts it off, such as "
+            "detach(), no_grad or argmax."
         )
         assert (finding.fix, *finding.alternatives) == (
             "use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way",

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.course import Verdicts
+from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.layers import ActivationFacts, ActivityFacts, LayerActivity, LayerFacts
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.rules.model.dead_units import DeadUnits
@@ -98,6 +98,17 @@ class TestWhileTraining:
             "lower the learning rate: one large update can push the units below zero for good",
             "clip the gradients",
         )
+
+    @pytest.mark.parametrize(("error", "severity"), [(0.89, "note"), (0.2, "warning")])
+    def test_leads_to_targets_that_no_fit_learns(self, error, severity):
+        fit = SimpleFit(200, 200, 0.9, error, linear=True, of_classes=True)
+        numbers = np.ones(5)
+        targets = TargetHistory("cross_entropy", np.arange(5), numbers, numbers, 100, 10, fit)
+        died = judge(RULE.from_activity, activity([10, 12, 64, 64, 64]), targets)
+        assert died.severity == severity
+        assert ("print ten inputs with their targets" in died.fix) == (severity == "note")
+        from_the_start = judge(RULE.from_activity, activity([64] * 5), targets)
+        assert from_the_start.severity == "warning"
 
     def test_is_silent_on_units_that_come_back(self):
         assert judge(RULE.from_activity, activity([64, 64, 64, 30])) is None

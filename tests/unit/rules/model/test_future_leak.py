@@ -42,3 +42,14 @@ def test_not_applicable_where_the_model_may_read_ahead():
         RULE.from_answers(DependenceFacts(why_not={"future": "LSTM sums up a text"}))
     with pytest.raises(NotApplicable, match="needs a model that predicts the next token"):
         RULE.from_answers(DependenceFacts())
+
+
+def test_says_that_a_mask_is_inverted_where_only_later_tokens_count():
+    finding = RULE.from_answers(DependenceFacts(future=FutureFacts(5.96, 2.6, 14, 16, "ids", past=0.0)))
+    assert finding.message.endswith(
+        "The tokens before that position do not change it: the model reads in the wrong direction, as with a mask "
+        "that is inverted."
+    )
+    assert "use_causal_mask" not in finding.for_library("keras").fix
+    seen = RULE.from_answers(DependenceFacts(future=FutureFacts(5.96, 2.6, 14, 16, "ids", past=1.0)))
+    assert seen.for_library("keras").fix == "MultiHeadAttention(...)(x, x, use_causal_mask=True)"

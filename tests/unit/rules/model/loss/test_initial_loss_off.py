@@ -1,9 +1,11 @@
 import math
 
+import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.pipeline import LossFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.training import LossHistory
 from diagnostics.rules.model.loss.initial_loss_off import InitialLossOff
 
 TEN = OutputFacts((32, 10), 10)
@@ -86,3 +88,46 @@ class TestNotApplicable:
     def test_but_to_labels_all_different_under_an_averaged_loss_it_is(self):
         hundred = OutputFacts((8, 100), 100)
         assert InitialLossOff().from_loss(LossFacts(50.0, "cross_entropy", math.log(8)), hundred) is not None
+
+
+class TestAdvice:
+    def test_leaves_out_scaling_where_inputs_are_scaled(self):
+        batch = BatchFacts(4, {"0": np.random.default_rng(0).normal(size=(4, 40)).astype(np.float32)})
+        model = ModelFacts("Net", "torch", 100, 100)
+        outputs = OutputFacts((32, 10), 10, lowest=-12.8, highest=15.8)
+        finding = InitialLossOff().from_loss(LossFacts(6.69, "cross_entropy", 2.1), outputs, model, batch)
+        assert finding.message.endswith(
+            "The initial predictions are confidently wrong (outputs from -12.8 to 15.8): usually the initial "
+            "weights of the last layer are too large."
+        )
+        assert (finding.fix, *finding.alternatives) == ("give the last layer smaller initial weights",)
+
+    def test_names_scaling_for_raw_pixels(self):
+        pixels = np.full((4, 1, 8, 8), 200, np.uint8)
+        model = ModelFacts("Net", "torch", 100, 100)
+        finding = InitialLossOff().from_loss(
+            LossFacts(35.0, "cross_entropy", 2.1), TEN, model, BatchFacts(4, {"0": pixels})
+        )
+        assert finding.fix == "scale the inputs to about mean 0 and standard deviation 1"
+
+
+class TestAfterRun:
+    FINDING = InitialLossOff().from_loss(LossFacts(6.69, "cross_entropy", 2.1), TEN)
+
+    @staticmethod
+    def losses(first, last, steps):
+        return LossHistory(np.arange(steps), np.geomspace(first, last, steps))
+
+    def test_is_a_note_where_the_run_learned(self):
+        after = InitialLossOff().after_run(self.FINDING, self.losses(6.69, 0.11, 160))
+        assert after.severity == "note"
+        assert after.message.endswith("The run has overcome it: its last losses are 0.23 on average.")
+
+    def test_is_a_note_after_few_steps_that_helped(self):
+        after = InitialLossOff().after_run(self.FINDING, self.losses(6.69, 2.5, 16))
+        assert after.severity == "note"
+        assert after.message.endswith("After 16 steps the loss is 2.9: too early to tell whether it did harm.")
+
+    @pytest.mark.parametrize(("last", "steps"), [(2.3, 160), (9.0, 16), (math.nan, 160)])
+    def test_stays_a_warning_otherwise(self, last, steps):
+        assert InitialLossOff().after_run(self.FINDING, self.losses(6.69, last, steps)) is self.FINDING

@@ -16,7 +16,7 @@ from torch import Tensor
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.shared.learnability import simple_fit
+from diagnostics.collectors.shared.learnability import order_fit, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import (
     FORMULAS,
@@ -33,7 +33,7 @@ from diagnostics.collectors.shared.target_rows import (
     sentinel,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import DrawnRows, NegatedLoss, RepeatedRows, SimpleFit, TargetHistory
+from diagnostics.facts.course import DrawnRows, NegatedLoss, OrderFit, RepeatedRows, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.training import LossHistory
 
@@ -53,6 +53,7 @@ TOKENS = 8  # in a row of ids
 EVALUATED = 32  # passes of evaluations whose targets are kept, `KEPT` numbers of each
 KEPT = 1024
 TARGET_DIGITS = 3  # of a target: it comes out of a gradient, with rounding
+ENOUGH = 0.5  # of it: below, the tokens alone were enough, and their order is not looked at
 NOT_LEARNED = 0.9  # of the constant prediction's loss: below, no fit is tried
 
 
@@ -320,9 +321,11 @@ def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> Ta
     constant = np.array([formula.constant(answer, one.mean, one.square) for one in of])
     losses = np.array([one.loss for one in of])
     late = len(seen) // 2
-    fit = None
+    fit = order = None
+    of_classes = formula.kind == "cross_entropy" or (formula.kind == "binary_cross_entropy" and width == 1)
+    if losses[late:].sum() > ENOUGH * constant[late:].sum():
+        order = _order(seen, of, of_classes)
     if constant[late:].sum() > 0 and (fits or losses[late:].sum() >= NOT_LEARNED * constant[late:].sum()):
-        of_classes = formula.kind == "cross_entropy" or (formula.kind == "binary_cross_entropy" and width == 1)
         fit = _fit(seen, of, of_classes)
     steps = np.array([one.step for one in seen])
     rows = np.concatenate([one.rows for one in of]).round(TARGET_DIGITS)
@@ -340,16 +343,13 @@ def _history(name: str, seen: list[_Seen], of: list[_Moments], fits: bool) -> Ta
         None if inputs is None else copied_target(inputs, targets, formula.kind, seen[0].last_step),
         inputs is not None and are_standardised(inputs),
         None if inputs is None else sentinel(inputs),
+        order,
     )
 
 
 def _pairs(seen: list[_Seen], of: list[_Moments]) -> tuple[Array | None, Array]:
     """Return rows of floating-point inputs (n, features), None if not known, and their targets (n, outputs)."""
-    pairs = [
-        (one.inputs, moments.rows)
-        for one, moments in zip(seen, of, strict=True)
-        if one.inputs is not None and one.inputs.dtype.kind == "f" and len(one.inputs) == len(moments.rows)
-    ]
+    pairs = [(inputs, targets) for inputs, targets in _of_rows(seen, of) if inputs.dtype.kind == "f"]
     if not pairs or len({inputs.shape[1:] for inputs, _ in pairs}) > 1:
         return None, np.zeros((0, 0))
     return np.concatenate([inputs for inputs, _ in pairs]), np.concatenate([targets for _, targets in pairs])
@@ -366,18 +366,32 @@ def _drifts(means: Array, squares: Array, sizes: Array, least: float) -> bool:
     return bool(apart > DRIFT * max(variance, 0) + max(chance, 0) + least**2)
 
 
+def _order(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> OrderFit | None:
+    pairs = _of_rows(seen, of)
+    tokens = bool(pairs) and all(inputs.dtype.kind == "i" and inputs.shape[1] >= TOKENS for inputs, _ in pairs)
+    return order_fit(*_together(pairs), of_classes) if tokens else None
+
+
 def _fit(seen: list[_Seen], of: list[_Moments], of_classes: bool) -> SimpleFit | None:
-    pairs = [
+    pairs = _of_rows(seen, of)
+    kinds = {(inputs.dtype.kind, inputs.shape[1:]) for inputs, _ in pairs}
+    if not pairs or (len(kinds) > 1 and {kind for kind, _ in kinds} != {"i"}):
+        return None
+    return simple_fit(*_together(pairs), of_classes)
+
+
+def _of_rows(seen: list[_Seen], of: list[_Moments]) -> list[tuple[Array, Array]]:
+    return [
         (one.inputs, moments.rows)
         for one, moments in zip(seen, of, strict=True)
         if one.inputs is not None and len(one.inputs) == len(moments.rows)
     ]
-    kinds = {(inputs.dtype.kind, inputs.shape[1:]) for inputs, _ in pairs}
-    if not pairs or (len(kinds) > 1 and {kind for kind, _ in kinds} != {"i"}):
-        return None
+
+
+def _together(pairs: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     longest = max(inputs.shape[1] for inputs, _ in pairs)
     rows = [np.pad(inputs, ((0, 0), (0, longest - inputs.shape[1]))) for inputs, _ in pairs]
-    return simple_fit(np.concatenate(rows), np.concatenate([rows for _, rows in pairs]).astype(float), of_classes)
+    return np.concatenate(rows), np.concatenate([rows for _, rows in pairs]).astype(float)
 
 
 def _seldom_repeats(inputs: Array) -> bool:
