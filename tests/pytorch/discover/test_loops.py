@@ -13,6 +13,7 @@ from torch import nn
 import diagnostics
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.discover import loops
+from diagnostics.collectors.pytorch.discover.hand_updates import CHANGES
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
 from diagnostics.collectors.pytorch.discover.optimizers import FEW, SHORT
 from diagnostics.run.observer import ScriptObserver
@@ -434,3 +435,74 @@ class TestManyModels:
         gc.collect()
         assert finder._optimizers.count == 20
         assert len(finder._optimizers._references) < 20
+
+
+class TestWithoutOptimizer:
+    """Weights that the script updates itself."""
+
+    @staticmethod
+    def train(model, update, steps=6):
+        losses = []
+        for _ in range(steps):
+            model.zero_grad()
+            loss = nn.functional.cross_entropy(model(INPUTS), LABELS)
+            loss.backward()
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    update(parameter)
+            losses.append(loss.item())
+        return losses
+
+    @pytest.mark.parametrize(
+        "update",
+        [
+            lambda parameter: parameter.sub_(0.1 * parameter.grad),
+            lambda parameter: parameter.data.add_(parameter.grad, alpha=-0.1),
+            lambda parameter: setattr(parameter, "data", parameter - 0.1 * parameter.grad),
+        ],
+    )
+    def test_a_model_is_watched_once_its_weights_have_changed_twice(self, finder, update):
+        model = network()
+        losses = self.train(model, update)
+        (watch,) = finder.watches
+        assert (watch.model, watch.optimizers, watch.losses) == (model, [], losses[CHANGES:])
+
+    def test_gradients_alone_are_no_training(self, finder):
+        self.train(network(), lambda parameter: None)
+        assert finder.watches == []
+
+    def test_an_optimizer_that_comes_later_begins_a_new_loop(self, finder):
+        model = network()
+        self.train(model, lambda parameter: parameter.sub_(0.1 * parameter.grad))
+        optimizer = sgd(model)
+        losses = train(lambda: model(INPUTS), optimizer, loops.ALONE + 3)
+        assert (finder.watches[-1].optimizers, len(finder.watches[-1].losses)) == ([optimizer], 4)
+        assert finder.watches[-1].losses == losses[-4:]
+
+    def test_is_judged_without_an_optimizer(self):
+        run = ScriptObserver()
+        self.train(network(), lambda parameter: parameter.sub_(0.1 * parameter.grad), steps=30)
+        run.close()
+        (training,) = run.trainings
+        assert training.examined is not None
+        assert run.course(training).history.steps.total_steps == 30 - CHANGES
+        assert run.faults == []
+
+
+class TestForwardCalledDirectly:
+    def test_the_layers_that_it_calls_are_watched(self, finder):
+        model = network()
+        losses = train(lambda: model.forward(INPUTS), sgd(model))
+        (watch,) = finder.watches
+        assert watch.losses == losses
+
+    def test_a_module_without_layers_is_watched(self, finder):
+        class Layer(nn.Linear):
+            def forward(self, x):
+                return x @ self.weight.T + self.bias
+
+        model = Layer(6, 3)
+        optimizer = sgd(model)
+        losses = train(lambda: model.forward(INPUTS), optimizer)
+        (watch,) = finder.watches
+        assert (watch.model, watch.optimizers, watch.losses) == (model, [optimizer], losses)

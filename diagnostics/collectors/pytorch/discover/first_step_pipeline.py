@@ -265,6 +265,8 @@ class FirstStepPipeline(Pipeline):
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
+        if not self._optimizers:
+            raise CannotJudge("the script updates the weights itself")
         yield facts_together(self._optimizers, self._model)
         if self._seen.leaves:
             seen = self._seen

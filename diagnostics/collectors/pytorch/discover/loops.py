@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +33,7 @@ from diagnostics.facts.pipeline import Fact
 
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
+from .hand_updates import HandUpdates
 from .joined_modules import joined
 from .loss_calls import hold_losses
 from .optimizers import RemadeOptimizers, ScriptOptimizers, ShortTrainings, held_by, is_idle
@@ -115,6 +116,7 @@ class LoopFinder(Generic[W]):
         # Modules that were called and are not watched yet; how many optimizers there were at the time.
         self._roots: IdentityMap[nn.Module, int] = IdentityMap()
         self._losses: deque[Tensor] = deque(maxlen=LOSSES)
+        self._hand_updates, self._by_hand = HandUpdates(), cast("W | None", None)
         self._unscaled: tuple[weakref.ref[Tensor], weakref.ref[Tensor], Tensor] | None = None
         self._paused = 0
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
@@ -176,6 +178,7 @@ class LoopFinder(Generic[W]):
         ]
         self._patches.before(Optimizer, "__init__", partial(self._safely, self._made))
         self._patches.before(torch.autograd, "backward", partial(self._safely, self._backward))
+        self._patches.after(torch.autograd, "backward", partial(self._safely, self._after_backward))
         for kind in (nn.Module, Optimizer):
             self._patches.before(kind, "load_state_dict", partial(self._safely, self._remade.restored))
         self._patches.before(nn.Module, "load_state_dict", partial(self._safely, self._others.restored))
@@ -259,6 +262,16 @@ class LoopFinder(Generic[W]):
         else:
             self._first.end()  # several losses at once, or a vector of them: which one it is cannot be told
 
+    def _after_backward(self, *_arguments: Any, **_options: Any) -> None:
+        """Take a step of a loop that has no optimizer: nothing else says where it ends."""
+        if self._optimizers.count or not self._losses:
+            return
+        if not self._by_hand and (updated := self._hand_updates.found(list(self._roots))):
+            self._by_hand = self._begin(updated[0] if len(updated) == 1 else joined(updated), [], updated)
+        if self._by_hand is not None:
+            self._by_hand.step(self._losses[-1])
+            self._losses.clear()
+
     def _scaled(self, _scaler: Any, outputs: Any, *, result: Any) -> None:
         if isinstance(outputs, Tensor) and isinstance(result, Tensor) and result is not outputs:
             self._unscaled = weakref.ref(result), weakref.ref(outputs), outputs.detach()
@@ -329,7 +342,7 @@ class LoopFinder(Generic[W]):
             self._stepped[watched] = self._stepped.get(watched, 0) + 1
             self._remade.stepped(watched, optimizer, self._stepped[watched])
 
-    def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> None:
+    def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> W:
         called = [model] if called is None else called
         before = self._watched_by.get(model)
         self.short.watched += before is None
@@ -352,6 +365,7 @@ class LoopFinder(Generic[W]):
         self._watched_by[model] = watched
         self._others.trained(model, watched)
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
+        return watched
 
     def _deliver(self, module: nn.Module, seen: FirstPass) -> bool:
         """Examine the first step of a module's loop; return whether the loop is known."""
@@ -380,6 +394,7 @@ class LoopFinder(Generic[W]):
         if watched not in self.watches or is_recorded():
             return
         self.watches.remove(watched)
+        self._by_hand = None if self._by_hand is watched else self._by_hand
         for optimizer in [optimizer for optimizer, of in self._watch_of.items() if of is watched]:
             self._watch_of[optimizer] = None
         for module in [module for module, (of, _) in self._loops.items() if of is watched]:
