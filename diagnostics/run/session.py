@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diagnostics.api.explain import explanation_of
+from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.source.read import files_of, written_facts
 from diagnostics.errors import message_of, typed_message
 from diagnostics.facts.ranks.notes import RankNotes
@@ -110,7 +111,8 @@ class RunSession:
         Raises:
             KeyboardInterrupt: Ctrl-C ended the script, and must end this process, by SIGINT.
         """
-        rehearse(self._options.kind)
+        with without_collection():  # importing our modules would set off three of the whole heap
+            rehearse(self._options.kind)
         self._ranks = None if self._options.rank is None else Exchange(self._options.rank)
         self._delivery = Delivery(self._options, self._ranks)
         alone = self._options.rank is None or self._options.rank.world == 1
