@@ -22,7 +22,7 @@ USAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 as declared, 1 otherwise, 2 usage, 130 interrupted."""
+    """Run one command and return its exit code: 0 as declared, 1 otherwise, 2 not done, 130 interrupted."""
     options = _parser().parse_args(arguments)
     for name in ENDING_SIGNALS:
         number = getattr(signal, name, None)  # Windows lacks two of them

@@ -103,7 +103,7 @@ class Sessions(RuleBasedStateMachine):
 @pytest.mark.usefixtures("no_script")
 def test_nothing_typed_is_lost_in_any_order() -> None:
     bounded = settings(
-        max_examples=40,
+        max_examples=30,
         stateful_step_count=15,
         deadline=None,
         database=None,
