@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import shutil
 import subprocess
@@ -232,6 +233,14 @@ class TestOddFolders:
         script = zoo.cage()
         script.write_bytes(b"# caf\xe9\n")
         assert self.told(zoo.root, capsys, "try", "04").startswith("bugs: try failed: 'utf-8' codec can't decode")
+
+    def test_an_answer_that_is_no_text_changes_nothing(self, begun: Any, monkeypatch: Any) -> None:
+        root = begun()
+        with io.TextIOWrapper(io.BytesIO(b"\xff\n"), "utf-8") as answers:
+            monkeypatch.setattr("sys.stdin", answers)
+            monkeypatch.setattr(answers, "isatty", lambda: True, raising=False)
+            assert bugs(root, "reset", "04") == 1
+        assert ATTEMPT in held(root)
 
     def test_a_backup_is_named_where_there_is_no_attempt(self, begun: Any, capsys: Any) -> None:
         root = begun()
