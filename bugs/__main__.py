@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -21,14 +22,20 @@ USAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 as declared, 1 otherwise, 2 usage, 130 interrupted."""
+    """Run one command and return its exit code: 0 as declared, 1 otherwise, 2 not done, 130 interrupted."""
     options = _parser().parse_args(arguments)
     for name in ENDING_SIGNALS:
         number = getattr(signal, name, None)  # Windows lacks two of them
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a shell's `&`
             signal.signal(number, _leave)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # what an encoding lacks must not cost a check
     try:
-        return int(options.command(options))
+        code = int(options.command(options))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return _complain("interrupted; nothing is left running", INTERRUPTED)
     except (CatalogueError, UnknownExhibit, learners.Refused) as error:
@@ -41,6 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head`
         sys.stdout = None  # so that nothing is flushed to nobody at exit
         return 1
+    except (OSError, UnicodeError, SyntaxError) as error:  # a full disk, or a file that is not what its name says
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError:
+            sys.stdout = None
+        notes = [note for note in getattr(error, "__notes__", []) if note]
+        return _complain(" ".join([f"{options.name} failed: {_told(error, options.root)}.", *notes]), USAGE)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m bugs", description="Training bugs that really happen: run, repair and check them."
     )
     parser.add_argument("--root", type=_zoo, default=ROOT, help="another zoo's folder (default: this one)")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", required=True, dest="name", metavar="COMMAND")
 
     command = commands.add_parser("list", help="all the exhibits")
     command.set_defaults(command=_list)
@@ -187,8 +202,22 @@ def _above_zero(text: str) -> int:
     return int(text)
 
 
+def _told(error: Exception, root: Path) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: {error.msg}"
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    if error.filename is None:
+        return error.strerror
+    path = Path(os.fsdecode(error.filename))
+    with contextlib.suppress(ValueError):
+        path = path.relative_to(root.resolve())
+    return f"{path.as_posix()}: {error.strerror}"
+
+
 def _complain(line: str, code: int) -> int:
-    print(f"bugs: {line}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(f"bugs: {line}", file=sys.stderr)
     return code
 
 

@@ -25,7 +25,7 @@ def add_to(commands: Any, takes_json: Callable[[argparse.ArgumentParser], None])
 
     def add(name: str, help: str, run: Command, id: bool = True) -> argparse.ArgumentParser:
         command: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
-        command.set_defaults(command=lambda options: run(_learner(options), options))
+        command.set_defaults(command=lambda options: _run(run, options))
         if id:
             command.add_argument("id", metavar="ID", help=NAMED)
         takes_json(command)
@@ -45,6 +45,15 @@ def add_to(commands: Any, takes_json: Callable[[argparse.ArgumentParser], None])
         "mystery", "a script with the bug of some exhibit; which one is for you to find", _mystery, id=False
     )
     mystery.add_argument("--new", action="store_true", help="another one; the old is kept as a backup")
+
+
+def _run(command: Command, options: argparse.Namespace) -> int:
+    learner = _learner(options)
+    try:
+        return command(learner, options)
+    except Exception as error:
+        error.add_note(learner.whereabouts())
+        raise
 
 
 def _try(learner: Learner, options: argparse.Namespace) -> int:
@@ -79,7 +88,7 @@ def _mystery(learner: Learner, options: argparse.Namespace) -> int:
 def _ask(question: str) -> str:
     try:
         return input(question)
-    except EOFError:
+    except (EOFError, UnicodeError):
         return ""
 
 

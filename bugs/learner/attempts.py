@@ -6,13 +6,15 @@ import contextlib
 import difflib
 import hashlib
 import os
+import re
 import shutil
-import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from bugs.keeper.manifest import Exhibit
+from bugs.learner.progress import write_atomically
 
 FOLDER, BACKUPS = "attempts", "backups"
 COMMAND = "$ python "  # of a script's docstring, which names the script itself
@@ -45,6 +47,11 @@ class Attempt:
         """Whether there is a script to check."""
         return self.script.is_file()
 
+    @property
+    def _next(self) -> Path:
+        """A folder with a new script, which is whole as soon as it is there, on its way into the place."""
+        return self.folder.with_name(f".{self.name}.next")
+
     def begin(self, text: str) -> None:
         """Write the script. Its folder appears with the script in it, or not at all.
 
@@ -52,40 +59,75 @@ class Attempt:
             FileExistsError: the folder is there.
             OSError: it cannot be written.
         """
-        parent = self.folder.parent
-        parent.mkdir(parents=True, exist_ok=True)
+        if self.begun:
+            raise FileExistsError(self.shown)
         if self.folder.exists():
-            if self.begun:
-                raise FileExistsError(self.shown)
-            self.script.write_text(text, "utf-8")  # the learner has removed the script and kept the folder
+            write_atomically(self.script, text)  # the learner has removed the script and kept the folder
             return
-        scratch = Path(tempfile.mkdtemp(prefix=f".{self.name}-", dir=parent))
+        self._prepare(text)
+        self._next.rename(self.folder)
+
+    def restart(self, text: str, old: Attempt, remember: Callable[[], object] = lambda: None) -> Path | None:
+        """Write the script in the place of an older version, and return where that was put; None if there is none.
+
+        Args:
+            text: of the script.
+            old: the older version; it may have another name.
+            remember: called when that is put aside; it is put back if this fails.
+
+        Raises:
+            OSError: it cannot be written. The older version is where it was, or else in `attempts/backups`.
+        """
+        self._prepare(text)
+        backup = None
         try:
-            with open(scratch / "train.py", "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            scratch.chmod(0o755)
-            scratch.rename(self.folder)
+            backup = old.put_aside()
+            remember()
         except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
+            if backup is not None:
+                backup.rename(old.folder)
+            shutil.rmtree(self._next, ignore_errors=True)
             raise
+        self._next.rename(self.folder)
+        return backup
+
+    def finish(self) -> None:
+        """Do the rest of a restart that was killed when the older version was already put aside."""
+        if not os.path.lexists(self.folder) and (self._next / "train.py").is_file():
+            self._next.rename(self.folder)
+
+    def _prepare(self, text: str) -> None:
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self._next, ignore_errors=True)
+        self._next.mkdir()
+        write_atomically(self._next / "train.py", text)
 
     def put_aside(self) -> Path | None:
         """Move the attempt to `attempts/backups`, and return where to; None if there is none."""
-        if not self.folder.exists():
+        if not os.path.lexists(self.folder):
             return None
         backups = self.folder.parent / BACKUPS
         backups.mkdir(exist_ok=True)
         stem = f"{self.name}_{time.strftime('%Y-%m-%d_%H%M%S')}"
         for number in range(1, 1000):
             place = backups / (stem if number == 1 else f"{stem}_{number}")
-            if place.exists():
+            if os.path.lexists(place):
                 continue
             with contextlib.suppress(FileExistsError):
                 self.folder.rename(place)
                 return place
         raise FileExistsError(f"{backups} holds a thousand backups of this second")
+
+
+def last_version(root: Path, name: str) -> str:
+    """Return the path of a learner's script from the zoo's root, or of its last backup; "" if there is neither."""
+    backups = (root / FOLDER / BACKUPS).glob(f"{name}_*")
+    in_order = sorted(backups, key=lambda place: [int(number) for number in re.findall(r"\d+", place.name)])
+    for place in (root / FOLDER / name, *reversed(in_order)):
+        for file in (place / "train.py", place):
+            if os.path.isfile(file):
+                return file.relative_to(root).as_posix()
+    return ""
 
 
 def fingerprint(script: Path) -> str:

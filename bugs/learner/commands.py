@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sys
 import time
@@ -16,10 +17,10 @@ from bugs.keeper.catalogue import Exhibit, find
 from bugs.keeper.strict_json import to_json
 from bugs.learner import display, mystery
 from bugs.learner.arguments import Refused
-from bugs.learner.attempts import FOLDER, Attempt, dealt, difference, fingerprint
+from bugs.learner.attempts import FOLDER, Attempt, dealt, difference, fingerprint, last_version
 from bugs.learner.checking.check import Check, check
 from bugs.learner.path import in_order, next_step
-from bugs.learner.progress import HINTS, Progress, ProgressStore, now
+from bugs.learner.progress import HINTS, Cage, Progress, ProgressStore, now
 
 WATCH_S = 0.4  # between two looks at a file that is being edited
 SETTLE_S = 0.2  # an editor may write a file in two steps
@@ -38,6 +39,15 @@ class Learner:
         self._root, self._exhibits, self._json = root, exhibits, as_json
         self._store = ProgressStore(root / FOLDER)
         self._told: set[str] = set()
+        self._unreadable = False  # the progress is, and that has been told
+        self._name = ""  # of the attempt that a command is about
+        self._backup: str | None = None  # that a command has made of it
+
+    def whereabouts(self) -> str:
+        """Say where the learner's version is that the command was about; "" if there is none."""
+        place = self._backup or (last_version(self._root, self._name) if self._name else "")
+        last = "" if place.startswith(f"{FOLDER}/{self._name}") else "last "
+        return f"Your {last}version is in {place}." if place else ""
 
     def try_(self, name: str) -> int:
         """Copy an exhibit's script into `attempts/`, unless there is a copy already."""
@@ -46,40 +56,45 @@ class Learner:
             return self.mystery(new=False)
         is_new = not attempt.begun
         if is_new:
-            self._begin(attempt, word, dealt(attempt.exhibit, attempt.shown))
+            original = fingerprint(attempt.exhibit.script)
+            attempt.begin(dealt(attempt.exhibit, attempt.shown))
+            self._remember(word, begun=now(), original=original, wrong="")
         if not self._say({"exhibit": word, "script": attempt.shown, "new": is_new}):
             display.show_attempt(self._screen(), attempt, attempt.exhibit, is_new)
         return 0
 
     def mystery(self, *, new: bool) -> int:
         """Deal a script whose bug is not told; the one that was dealt before, until it is solved."""
-        progress = self._progress()
-        current = mystery.dealt_cage(self._exhibits.values(), progress.mystery)
+        if not self._exhibits:
+            raise Refused("there are no exhibits to deal a mystery from")
+        progress, current = self._current_mystery()
         attempt = None if current is None else Attempt(current, mystery.NAME)
         is_new = new or attempt is None or not attempt.begun or current is None or current.id in progress.solved
         if is_new:
             chance = random.Random()
             exhibit = mystery.deal(in_order(self._exhibits), progress.solved, chance)
             attempt = Attempt(exhibit, mystery.NAME)
-            text = mystery.disguised(exhibit, chance)
-            attempt.put_aside()
+            text, original = mystery.disguised(exhibit, chance), fingerprint(exhibit.script)
             remembered = mystery.digest(exhibit, f"{chance.getrandbits(64):016x}")
-            self._store.update(
-                lambda p: replace(
-                    p, mystery=remembered, cages={k: v for k, v in p.cages.items() if k != mystery.NAME}
-                )
+            cage = Cage(begun=now(), original=original)
+            self._restart(
+                attempt,
+                text,
+                attempt,
+                lambda: self._store.update(
+                    lambda p: replace(p, mystery=remembered, cages=p.cages | {mystery.NAME: cage})
+                ),
             )
-            self._begin(attempt, mystery.NAME, text)
         assert attempt is not None
-        if not self._say({"exhibit": mystery.NAME, "script": attempt.shown, "new": is_new}):
-            display.show_attempt(self._screen(), attempt, None, is_new)
+        said = {"exhibit": mystery.NAME, "script": attempt.shown, "new": is_new, "backup": self._backup}
+        if not self._say(said):
+            display.show_attempt(screen := self._screen(), attempt, None, is_new)
+            display.show_backup(screen, self._backup)
         return 0
 
     def check(self, name: str) -> int:
         """Check an attempt; return 0 if it is a repair."""
-        attempt, word, is_mystery = self._attempt(name)
-        if not attempt.begun:
-            raise Refused(f"there is no {attempt.shown} yet: python -m bugs try {word} makes it")
+        attempt, word, is_mystery = self._begun(name)
         return 0 if self._checked(attempt, word, is_mystery).passed else 1
 
     def watch(self, name: str, *, rounds: int | None = None) -> int:
@@ -89,9 +104,7 @@ class Learner:
             name: of the exhibit.
             rounds: checks after which to stop; None for no limit.
         """
-        attempt, word, is_mystery = self._attempt(name)
-        if not attempt.begun:
-            raise Refused(f"there is no {attempt.shown} yet: python -m bugs try {word} makes it")
+        attempt, word, is_mystery = self._begun(name)
         seen: Any = None
         while rounds is None or rounds > 0:
             state = _state_of(attempt.script)
@@ -124,10 +137,9 @@ class Learner:
     def diff(self, name: str) -> int:
         """Show how an attempt, or the broken script where there is none, differs from our solution."""
         attempt, word, is_mystery = self._attempt(name)
-        progress = self._progress()
-        if not progress.of(word).repaired:
-            self._remember(word, solution_seen=True)
         lines, why = self._difference(attempt, is_mystery), self._why(attempt.exhibit)
+        if not self._progress().of(word).repaired:
+            self._remember(word, solution_seen=True)
         if not self._say({"exhibit": word, "cage": attempt.exhibit.id, "diff": lines, "why": why}):
             screen = self._screen()
             display.show_difference(screen, lines, "- now   + our solution")
@@ -156,14 +168,13 @@ class Learner:
             if answer.strip().lower() not in ("y", "yes"):
                 self._screen().print("Nothing changed.")
                 return 1
-        backup = attempt.put_aside()
-        attempt = Attempt(attempt.exhibit, attempt.exhibit.folder)  # which may be another folder than before
-        self._begin(attempt, word, dealt(attempt.exhibit, attempt.shown))
-        kept = None if backup is None else backup.relative_to(self._root).as_posix()
-        if not self._say({"exhibit": word, "reset": True, "backup": kept}):
-            screen = self._screen()
-            display.show_attempt(screen, attempt, attempt.exhibit, True)
-            screen.print(f"the old one is kept in {kept}")
+        original = fingerprint(attempt.exhibit.script)
+        old, attempt = attempt, Attempt(attempt.exhibit, attempt.exhibit.folder)  # which may be another folder
+        self._restart(attempt, dealt(attempt.exhibit, attempt.shown), old)
+        self._remember(word, begun=now(), original=original, wrong="")
+        if not self._say({"exhibit": word, "reset": True, "backup": self._backup}):
+            display.show_attempt(screen := self._screen(), attempt, attempt.exhibit, True)
+            display.show_backup(screen, self._backup)
         return 0
 
     def progress(self) -> int:
@@ -188,6 +199,9 @@ class Learner:
 
     def _checked(self, attempt: Attempt, word: str, is_mystery: bool) -> Check:
         exhibit = attempt.exhibit
+        # All that can fail comes before the check, which may take minutes.
+        lines, why = self._difference(attempt, is_mystery), self._why(exhibit)
+        original = fingerprint(exhibit.script)
         screen = self._screen(stderr=self._json)
         if screen.is_terminal:
             with screen.status(f"running {attempt.shown}") as status:
@@ -198,12 +212,16 @@ class Learner:
         wrong = ", ".join(judgement.name for judgement in made.judgements if not judgement.ok)
         repaired = before.repaired or (now() if made.passed else "")
         begun = before.begun or now()
-        self._remember(word, begun=begun, checks=before.checks + 1, repaired=repaired, wrong=wrong)
-        if made.passed and is_mystery:
-            self._store.update(lambda p: replace(p, solved=tuple(dict.fromkeys([*p.solved, exhibit.id]))))
-        notes = self._notes(attempt, word, made, is_mystery)
-        lines = self._difference(attempt, is_mystery) if made.passed else []
-        why = self._why(exhibit) if made.passed else ""
+        solved = exhibit.id if made.passed and is_mystery else None
+        self._remember(word, solved, begun=begun, checks=before.checks + 1, repaired=repaired, wrong=wrong)
+        notes = []
+        if before.original and before.original != original:
+            notes.append(
+                "The exhibit's script has changed since you copied it. Yours was checked as it is; "
+                f"python -m bugs reset {word} copies the new one."
+            )
+        if solved:
+            notes.append(f"It was exhibit {exhibit.id}, {exhibit.title}.")
         said = made.to_dict() | {"exhibit": word, "script": attempt.shown, "notes": notes}
         if not self._say(said | ({"cage": exhibit.id, "diff": lines, "why": why} if made.passed else {})):
             display.show_check(screen, made, word, notes)
@@ -215,18 +233,6 @@ class Learner:
             else:
                 display.show_after_failure(screen, word, before.hints, attempt.shown)
         return made
-
-    def _notes(self, attempt: Attempt, word: str, made: Check, is_mystery: bool) -> list[str]:
-        notes = []
-        original = self._progress().of(word).original
-        if original and original != fingerprint(attempt.exhibit.script):
-            notes.append(
-                "The exhibit's script has changed since you copied it. Yours was checked as it is; "
-                f"python -m bugs reset {word} copies the new one."
-            )
-        if is_mystery and made.passed:
-            notes.append(f"It was exhibit {attempt.exhibit.id}, {attempt.exhibit.title}.")
-        return notes
 
     def _difference(self, attempt: Attempt, is_mystery: bool) -> list[str]:
         ours = attempt.exhibit.solution
@@ -241,33 +247,53 @@ class Learner:
     def _attempt(self, name: str) -> tuple[Attempt, str, bool]:
         """Return the attempt that a name means, the word for its exhibit, and whether it is the mystery."""
         if name.strip().lower() == mystery.NAME:
-            exhibit = mystery.dealt_cage(self._exhibits.values(), self._progress().mystery)
+            _, exhibit = self._current_mystery()
             if exhibit is None:
                 raise Refused("there is no mystery yet: python -m bugs mystery")
             return Attempt(exhibit, mystery.NAME), mystery.NAME, True
         exhibit = find(self._exhibits, name.removeprefix(f"{FOLDER}/").removesuffix("/train.py"))
-        attempt = Attempt(exhibit, exhibit.folder)
+        attempt, self._name = Attempt(exhibit, exhibit.folder), exhibit.folder
+        with contextlib.suppress(OSError):
+            attempt.finish()
         if not attempt.folder.exists():  # a later version of the zoo may have renamed the exhibit
             older = sorted((self._root / FOLDER).glob(f"{exhibit.id}_*/train.py"))
             if len(older) == 1:
-                return Attempt(exhibit, older[0].parent.name), exhibit.id, False
+                attempt, self._name = Attempt(exhibit, older[0].parent.name), older[0].parent.name
         return attempt, exhibit.id, False
 
-    def _begin(self, attempt: Attempt, word: str, text: str) -> None:
-        attempt.begin(text)
-        self._remember(word, begun=now(), original=fingerprint(attempt.exhibit.script), wrong="")
+    def _begun(self, name: str) -> tuple[Attempt, str, bool]:
+        """Return what `_attempt` does, if there is a script."""
+        attempt, word, is_mystery = self._attempt(name)
+        if attempt.begun:
+            return attempt, word, is_mystery
+        line = f"there is no {attempt.shown} yet: python -m bugs try {word} makes it"
+        raise Refused(f"{line}. {last}" if (last := self.whereabouts()) else line)
 
-    def _remember(self, word: str, **changes: Any) -> None:
+    def _current_mystery(self) -> tuple[Progress, Exhibit | None]:
+        """Return the exhibit of the mystery that was dealt. Without the progress none can be told or dealt."""
+        self._name = mystery.NAME
+        progress = self._tell(self._store.read())
+        return progress, mystery.dealt_cage(self._exhibits.values(), progress.mystery)
+
+    def _restart(
+        self, attempt: Attempt, text: str, old: Attempt, remember: Callable[[], object] = lambda: None
+    ) -> None:
+        backup = attempt.restart(text, old, remember)
+        self._backup = None if backup is None else backup.relative_to(self._root).as_posix()
+
+    def _remember(self, word: str, solved: str | None = None, **changes: Any) -> None:
         try:
-            self._tell(self._store.change(word, **changes))
+            self._tell(self._store.change(word, solved, **changes))
         except OSError as error:  # a clone that may only be read; a full disk
-            self._note(f"{FOLDER}/progress.json cannot be written, so this is not remembered: {error}")
+            if not self._unreadable:
+                self._note(f"{FOLDER}/progress.json cannot be written, so this is not remembered: {error}")
 
     def _progress(self) -> Progress:
         try:
             return self._tell(self._store.read())
         except OSError as error:
-            self._note(f"{FOLDER}/progress.json cannot be read, so nothing is known of before: {error}")
+            self._unreadable = True
+            self._note(f"{FOLDER}/progress.json cannot be read, so nothing is known or remembered: {error}")
             return Progress()
 
     def _tell(self, progress: Progress) -> Progress:
@@ -278,7 +304,8 @@ class Learner:
     def _note(self, note: str) -> None:
         if note not in self._told:
             self._told.add(note)
-            print(f"bugs: {note}", file=sys.stderr)
+            with contextlib.suppress(OSError):
+                print(f"bugs: {note}", file=sys.stderr)
 
     def _say(self, values: dict[str, Any]) -> bool:
         """Print values as JSON if that was asked for; return whether it was."""

@@ -67,6 +67,12 @@ def show_attempt(screen: Console, attempt: Attempt, exhibit: Exhibit | None, is_
     )
 
 
+def show_backup(screen: Console, kept: str | None) -> None:
+    """Say where an older version is, if there was one."""
+    if kept is not None:
+        screen.print(f"the old one is kept in {kept}", soft_wrap=True)
+
+
 def show_check(screen: Console, check: Check, word: str, notes: Sequence[str]) -> None:
     """Show what was looked at, what is wrong and what to do, and how the check ended."""
     colour = "green" if check.passed else "red"

@@ -59,7 +59,7 @@ def deal(exhibits: Sequence[Exhibit], solved: Iterable[str], chance: random.Rand
 def disguised(exhibit: Exhibit, chance: random.Random) -> str:
     """Return the broken script under another docstring and with other names for its variables."""
     text = exhibit.script.read_text("utf-8")
-    tree = ast.parse(text)
+    tree = ast.parse(text, f"bugs/{exhibit.folder}/train.py")  # which a learner may have edited
     first = tree.body[0]
     if ast.get_docstring(tree) is not None:
         lines = text.splitlines(keepends=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import reprlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -113,9 +114,14 @@ class ProgressStore:
             write_atomically(self.file, _as_text(progress))
         return progress
 
-    def change(self, id: str, **changes: Any) -> Progress:
-        """Change fields of one cage."""
-        return self.update(lambda p: replace(p, cages=p.cages | {id: replace(p.of(id), **changes)}))
+    def change(self, id: str, solved: str | None = None, **changes: Any) -> Progress:
+        """Change fields of one cage, and add the id of one that was repaired as a mystery."""
+
+        def changed(p: Progress) -> Progress:
+            mysteries = p.solved if solved is None or solved in p.solved else (*p.solved, solved)
+            return replace(p, cages=p.cages | {id: replace(p.of(id), **changes)}, solved=mysteries)
+
+        return self.update(changed)
 
     @property
     def _name(self) -> str:
@@ -168,7 +174,9 @@ def write_atomically(file: Path, text: str) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(scratch, file)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError):  # a full disk does not say whose write it refuses
+            error.filename, error.filename2 = os.fspath(file), None
         with contextlib.suppress(OSError):
             os.unlink(scratch)
         raise
@@ -187,28 +195,33 @@ def _as_text(progress: Progress) -> str:
         "mystery": progress.mystery,
         "solved": list(progress.solved),
     }
-    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(values, indent=1) + "\n"
 
 
 def _understood(values: dict[str, Any]) -> tuple[Progress, list[str]]:
     """Take over what has the right type, and list what has not."""
-    problems = [f"unknown key {key!r}" for key in values if key not in ("version", "cages", "mystery", "solved")]
+    problems = [
+        f"unknown key {_SHORT.repr(key)}" for key in values if key not in ("version", "cages", "mystery", "solved")
+    ]
     cages: dict[str, Cage] = {}
     given = values.get("cages", {})
     if not isinstance(given, dict):
         problems.append("cages: expected an object")
         given = {}
     for id, fieldset in given.items():
+        if not _is_text(id):
+            problems.append(f"cages: expected ids, got {_SHORT.repr(id)}")
+            continue
         if not isinstance(fieldset, dict):
             problems.append(f"cages.{id}: expected an object")
             continue
         cages[id], wrong = _cage(fieldset)
         problems += [f"cages.{id}.{name}: {what}" for name, what in wrong]
     mystery, solved = values.get("mystery", ""), values.get("solved", [])
-    if not isinstance(mystery, str):
+    if not _is_text(mystery):
         problems.append("mystery: expected a text")
         mystery = ""
-    if not (isinstance(solved, list) and all(isinstance(id, str) for id in solved)):
+    if not (isinstance(solved, list) and all(_is_text(id) for id in solved)):
         problems.append("solved: expected a list of ids")
         solved = []
     return Progress(cages, mystery, tuple(solved)), problems
@@ -220,13 +233,24 @@ def _cage(values: dict[str, Any]) -> tuple[Cage, list[tuple[str, str]]]:
     for name, value in values.items():
         if name not in kinds:
             wrong.append((name, "unknown"))
-        elif type(value) is not kinds[name] or (kinds[name] is int and value < 0):
-            wrong.append((name, f"expected {_KINDS[kinds[name]]}, got {value!r}"))
+        elif not _TAKES[kinds[name]](value):
+            wrong.append((name, f"expected {_KINDS[kinds[name]]}, got {_SHORT.repr(value)}"))
         else:
             good[name] = min(value, HINTS) if name == "hints" else value
     return Cage(**good), wrong
 
 
+def _is_text(value: object) -> bool:
+    """Whether a value is a text of one line that any file can hold: without control signs and lone surrogates."""
+    return isinstance(value, str) and value.isprintable()
+
+
+_SHORT = reprlib.Repr()
+_TAKES: dict[type, Callable[[Any], bool]] = {
+    int: lambda value: type(value) is int and value >= 0,
+    bool: lambda value: isinstance(value, bool),
+    str: _is_text,
+}
 _KINDS = {int: "a whole number, 0 or above", bool: "true or false", str: "a text"}
 
 

@@ -75,7 +75,7 @@ def check(
         stop: ends the script when it is set.
     """
     before = _fingerprints(exhibit.root)
-    with tempfile.TemporaryDirectory(prefix="bug-zoo-") as name:
+    with tempfile.TemporaryDirectory(prefix="bug-zoo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         copy = folder / "train.py"  # what is examined is what was run, whatever is saved meanwhile
         shutil.copyfile(script, copy)

@@ -37,6 +37,12 @@ class TestFile:
             "06": Cage(solution_seen=True),
         }
 
+    def test_a_solved_mystery_is_remembered_once(self, store: ProgressStore) -> None:
+        for _ in range(2):
+            store.change("mystery", "05", checks=1)
+        assert store.change("mystery", "06", checks=2).solved == ("05", "06")
+        assert store.read() == Progress({"mystery": Cage(checks=2)}, solved=("05", "06"))
+
     def test_it_is_readable_by_a_person(self, store: ProgressStore) -> None:
         store.change("05", hints=1)
         assert '"hints": 1,\n' in store.file.read_text()
