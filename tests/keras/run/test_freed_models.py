@@ -134,7 +134,7 @@ def test_handed_rows_outlive_the_optimizer(observed, monkeypatch):
     assert alive(train("train_on_batch")) == 0  # and the tape of Keras' own step holds no model
     observed.close()
     (training,) = observed.trainings
-    assert len(training.rows.targets) == 32
+    assert len(training.rows.targets) >= 32
 
 
 def test_a_tape_that_no_step_follows_keeps_no_model(observed):
