@@ -203,10 +203,10 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
 def _facts(model: Any) -> tuple[Any, ...]:
     """Describe the model and its optimizer, if there are weights and the optimizer has stepped."""
-    from diagnostics.collectors.keras.model import describe_model, has_weights
+    from diagnostics.collectors.keras.model import describe_model, has_parts_weights
     from diagnostics.collectors.keras.optimizer import inner_optimizer, optimizer_facts
 
-    if not has_weights(model):
+    if not has_parts_weights(model):
         return ()
     described = dataclasses.replace(describe_model(model), computes_loss=None)
     used = getattr(inner_optimizer(model), "built", False)  # a train_step may step with others

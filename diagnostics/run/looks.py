@@ -114,7 +114,7 @@ def of_tape(loop: Any) -> Look | None:
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         with global_states_kept(*(g for part in loop.seen.parts for g in generators_of(part))):
-            return tape_facts(loop.seen, loop.optimizer, deadline, lambda: symptom() is not None)
+            return tape_facts(loop.seen, deadline, lambda: symptom() is not None)
 
     return look
 

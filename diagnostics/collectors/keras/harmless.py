@@ -85,7 +85,8 @@ def of_loss(model: keras.Model) -> Code:
         for name in LOSS
         if isinstance(method := getattr(type(model), name, None), FunctionType) and not _is_trusted(method)
     ]
-    losses = [one for loss in keras.tree.flatten(model.loss) for one in _of_object(loss, "the loss")]
+    compiled = keras.tree.flatten(getattr(model, "loss", None))  # a loop may train a single layer
+    losses = [one for loss in compiled for one in _of_object(loss, "the loss")]
     regularizers = [getattr(variable, "regularizer", None) for variable in model.variables]
     penalties = [one for part in regularizers for one in _of_object(part, "a regularizer")]
     return Code([*own, *losses, *penalties], model._flatten_layers())

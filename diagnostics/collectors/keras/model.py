@@ -54,6 +54,25 @@ def has_weights(model: keras.Model) -> bool:
     return bool(model.built and model.variables and all(layer.built for layer in model._flatten_layers()))
 
 
+def has_call(model: keras.Model) -> bool:
+    """Whether the model can be called; one whose train_step calls its parts needs no `call`."""
+    return type(model).call is not keras.Model.call
+
+
+def has_parts_weights(model: keras.Model) -> bool:
+    """Whether the weights are there, also of a model that was never called: its train_step calls its parts."""
+    if has_weights(model):
+        return True
+    if not has_own_train_step(model) or type(model).build is not keras.Model.build or not model.variables:
+        return False
+    return all(part.built for part in model._flatten_layers(include_self=False))
+
+
+def how_to_build(model: keras.Model) -> str:
+    """Say what makes the weights of a model."""
+    return "call it once on a batch, model(x)" if has_call(model) else "call each of its parts once on a batch"
+
+
 def fixed_batch_size(model: keras.Model) -> int | None:
     """Return the only batch size that a model takes, as one with a stateful layer does; None if any will do."""
     sizes = {given.shape[0] for given in getattr(model, "inputs", None) or ()}
@@ -84,7 +103,7 @@ def with_weights(model: keras.Model, x: Any) -> keras.Model:
     except Exception as error:  # a subclass whose arguments cannot be written down
         raise CannotJudge(
             "the model has no weights yet, making them would change it, and it cannot be built a second time "
-            f"({type(error).__name__}): call it once on a batch, model(x), before it is examined"
+            f"({type(error).__name__}): {how_to_build(model)}, before it is examined"
         ) from None
     with users_code():
         twin(x, training=False) if twin._call_has_training_arg else twin(x)

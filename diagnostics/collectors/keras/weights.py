@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
 
 
 class Weights:
-    """The variables of a model, trainable ones first, and the layers that these belong to.
+    """The variables of a model, trainable ones first, and the layers that these belong to; it keeps none alive.
 
     Args:
         trainable: those that an optimizer changes.
@@ -24,7 +25,6 @@ class Weights:
         name: of the model, which owns variables without a layer.
 
     Attributes:
-        variables: all of them.
         trainable: how many of them are, from the front.
         names: paths of the trainable ones.
         layers: the layers that own a trainable variable, in order, by path.
@@ -32,15 +32,26 @@ class Weights:
     """
 
     def __init__(self, trainable: Sequence[Any], others: Sequence[Any] = (), name: str = "") -> None:
-        self.variables = [*trainable, *others]
+        variables = [*trainable, *others]
+        self._held = [weakref.ref(variable) for variable in variables]
         self.trainable = len(trainable)
         self.names = tuple(_path(variable, number) for number, variable in enumerate(trainable, 1))
         owners = [path.rpartition("/")[0] or name or path for path in self.names]
         self.layers = tuple(dict.fromkeys(owners))
-        nbytes = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in self.variables)
+        nbytes = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in variables)
         self.small = nbytes <= LIMIT
         self._of_variable = np.array([self.layers.index(owner) for owner in owners], dtype=np.int64)
         self._on_device = compiled(self._measure_on_device)
+
+    @property
+    def variables(self) -> list[Any]:
+        """All of them; None in the place of one that is gone."""
+        return [held() for held in self._held]
+
+    @property
+    def are_there(self) -> bool:
+        """Whether the script still holds every variable."""
+        return all(held() is not None for held in self._held)
 
     def read(self) -> list[Any]:
         """Return the values. They share memory with the variables until these are next written to."""

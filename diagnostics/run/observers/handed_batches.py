@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,29 @@ if TYPE_CHECKING:
 TRIES = 3  # after which a model that has no weights yet is not asked again; most make them in the first step
 
 
+@dataclass
+class _Handed:
+    """What is known of one optimizer; nothing of the script's is kept alive once `look` is given away.
+
+    Attributes:
+        tries: examinations that were begun.
+        over: whether there is no need for another.
+        report: of the examination; None if there is none.
+        look: at the model again, while it waits for the training to begin, within a graph.
+        training: of the optimizer, once it has begun.
+        rows: of the batches.
+        trained: kind of the loss with the number of classes, and the model.
+    """
+
+    tries: int = 0
+    over: bool = False
+    report: Report | None = None
+    look: Look | None = None
+    training: Training | None = None
+    rows: HandedRows | None = None
+    trained: tuple[tuple[LossKind, int | None], ModelFacts] | None = None
+
+
 class HandedBatches:
     """The examinations of a script's `train_on_batch`, joined to the trainings that are seen by their optimizers.
 
@@ -31,19 +55,16 @@ class HandedBatches:
 
     def __init__(self, trainings: Trainings, fitted: Callable[[Any], bool]) -> None:
         self._all, self._fitted = trainings, fitted
-        self._waiting: IdentityMap[Any, Look] = IdentityMap()  # for their training to begin, within a graph
-        self._reports: IdentityMap[Any, Report | None] = IdentityMap()  # by optimizer; None: there is none
-        self._tries: IdentityMap[Any, int] = IdentityMap()
-        self._trainings: IdentityMap[Any, Training] = IdentityMap()
-        self._rows: IdentityMap[Any, HandedRows] = IdentityMap()  # by optimizer
-        self._trained: IdentityMap[Any, tuple[tuple[LossKind, int | None], ModelFacts]] = IdentityMap()
+        self._known: IdentityMap[Any, _Handed] = IdentityMap()  # by optimizer
+        self._begun: list[_Handed] = []  # whose training was seen, also of optimizers that are gone
         self._frozen: Any = None  # of Keras, which is not imported before the script does
 
     def began(self, optimizer: Any, training: Training) -> None:
         """Take the training of an optimizer, which may be examined before or after."""
-        self._trainings[optimizer] = training
-        training.examined = self._reports.get(optimizer)
-        look = self._waiting.pop(optimizer, None)
+        handed = self._of(optimizer)
+        handed.training, training.examined = training, handed.report
+        self._begun.append(handed)
+        look, handed.look = handed.look, None
         self._all.keep(training, lambda: look)
 
     def around(self, train: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,10 +74,15 @@ class HandedBatches:
             self._all.guard.attempt(self._count, model)
             optimizer = getattr(model, "optimizer", None)
             if optimizer is not None and not self._fitted(model):
-                if optimizer not in self._reports:
-                    self._all.guard.attempt(self._examine, model, optimizer, arguments, options)
-                self._all.guard.attempt(self._take, optimizer, arguments, options)
-            return train(model, *arguments, **options)
+                handed = self._of(optimizer)
+                if not handed.over:
+                    self._all.guard.attempt(self._examine, handed, model, arguments, options)
+                self._all.guard.attempt(_take, handed, arguments, options)
+            try:
+                return train(model, *arguments, **options)
+            finally:
+                if optimizer in self._known:
+                    self._known[optimizer].look = None  # it holds the model, and no training has begun
 
         return observed
 
@@ -66,20 +92,17 @@ class HandedBatches:
 
     def keep_rows(self) -> None:
         """Give each training of one kind of loss the rows that it was handed, to compare its course with."""
-        for optimizer, rows in self._rows.items():
-            training = self._trainings.get(optimizer)
-            trained = self._trained.get(optimizer)
-            if training is not None and training.rows is None and trained is not None:
-                loss, model = trained
-                training.rows, repeated = rows.facts(*loss)
+        for handed in self._begun:
+            training = handed.training
+            if training is not None and training.rows is None and handed.rows and handed.trained is not None:
+                loss, model = handed.trained
+                training.rows, repeated = handed.rows.facts(*loss)
                 training.beside = () if repeated is None else (repeated, model)
 
-    def _take(self, optimizer: Any, arguments: Any, options: Any) -> None:
-        from diagnostics.collectors.keras.watch.handed_rows import HandedRows
-
-        if optimizer not in self._rows:
-            self._rows[optimizer] = HandedRows()
-        self._rows[optimizer].take(*arguments, **options)
+    def _of(self, optimizer: Any) -> _Handed:
+        if optimizer not in self._known:
+            self._known[optimizer] = _Handed()
+        return self._known[optimizer]
 
     def _count(self, model: Any) -> None:
         from diagnostics.collectors.keras.discover.frozen_models import FrozenModels
@@ -87,24 +110,29 @@ class HandedBatches:
         self._frozen = self._frozen or FrozenModels()
         self._frozen.called(model)
 
-    def _examine(self, model: Any, optimizer: Any, arguments: Any, options: Any) -> None:
+    def _examine(self, handed: _Handed, model: Any, arguments: Any, options: Any) -> None:
         from diagnostics.api.walk import Walk
         from diagnostics.collectors.keras.examine.first_batches.tf_step import handed_batch
         from diagnostics.collectors.keras.model import describe_model
 
-        tries = self._tries[optimizer] = self._tries.get(optimizer, 0) + 1
+        handed.tries += 1
         pipeline = handed_batch(model, *arguments, **options)
-        if pipeline is not None or tries == TRIES:
-            self._reports[optimizer] = None
+        handed.over = pipeline is not None or handed.tries == TRIES
         if pipeline is None:
             return
-        report = self._reports[optimizer] = Walk(pipeline).report()
+        report = handed.report = Walk(pipeline).report()
         if pipeline.plain_loss is not None:
-            self._trained[optimizer] = pipeline.plain_loss, describe_model(model)
-        training = self._trainings.get(optimizer)
-        if training is not None:
-            training.examined = report
-            self._all.keep(training, partial(of_keras, model, pipeline))
-        elif self._all.looks_again and (look := self._all.guard.attempt(of_keras, model, pipeline)) is not None:
-            self._waiting[optimizer] = look
+            handed.trained = pipeline.plain_loss, describe_model(model)
+        if handed.training is not None:
+            handed.training.examined = report
+            self._all.keep(handed.training, partial(of_keras, model, pipeline))
+        elif self._all.looks_again:
+            handed.look = self._all.guard.attempt(of_keras, model, pipeline)
         self._all.on_examined(report)
+
+
+def _take(handed: _Handed, arguments: Any, options: Any) -> None:
+    from diagnostics.collectors.keras.watch.handed_rows import HandedRows
+
+    handed.rows = handed.rows or HandedRows()
+    handed.rows.take(*arguments, **options)

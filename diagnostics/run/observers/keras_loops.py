@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
-    from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
+    from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, Penalty
     from diagnostics.facts.loss import TracedDifference
 
 
@@ -31,13 +31,14 @@ class _TapeWatch:
     loop: TapeLoopWatcher
     alone: Callable[[], bool]  # whether no other optimizer steps, to which the tapes may belong
     losses: LayerLosses
+    penalties: tuple[Penalty, ...]  # of its variables
     evaluated: UntrainedEvaluation | None = None
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
 
         tapes = self.loop.tapes.facts() if self.alone() else None
-        unread = self.losses.of_loop(self.loop.variables)
+        unread = self.losses.of_loop(self.penalties)
         facts = (self.loop.difference, tapes, self.evaluated, unread)
         return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
@@ -133,11 +134,12 @@ class KerasLoopObserver:
         for calls in self.handed.frozen():
             self._trainings.begin(Training(watching=_FrozenWatch(calls)))
 
-    def _watch(self, loop: TapeLoopWatcher) -> None:
-        training = self._trainings.begin(Training(watching=_TapeWatch(loop, self._is_alone, self._losses)))
-        self.handed.began(loop.optimizer, training)
+    def _watch(self, loop: TapeLoopWatcher, optimizer: Any, variables: list[Any]) -> None:
+        watch = _TapeWatch(loop, self._is_alone, self._losses, self._losses.penalties(variables))
+        training = self._trainings.begin(Training(watching=watch))
+        self.handed.began(optimizer, training)
         if self._instances is not None:
-            self._instances.trained(loop.variables, loop.optimizer, training)
+            self._instances.trained(variables, optimizer, training)
 
     def _add_evaluated(self, instances: OtherInstances) -> None:
         for training, evaluated in instances.facts():

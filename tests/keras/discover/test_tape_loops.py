@@ -24,7 +24,7 @@ def report_on(loop):
 def loops():
     """The loops that a finder found; it looks on for as long as the test takes."""
     found, faults = [], []
-    finder = TapeLoopFinder(found.append, faults.append, every=4)
+    finder = TapeLoopFinder(lambda loop, *_: found.append(loop), faults.append, every=4)
     finder.found, finder.faults = found, faults
     yield finder
     finder.close()
@@ -74,7 +74,7 @@ class TestEveryKind:
 
     def test_of_loop_gives_the_same_bits_as_without(self, kind):
         alone = train(kind)
-        finder = TapeLoopFinder(lambda loop: None, FAULTS.append)
+        finder = TapeLoopFinder(lambda *_: None, FAULTS.append)
         seen = train(kind)
         finder.close()
         assert FAULTS == []
@@ -176,7 +176,7 @@ class TestLeftAlone:
 
     def test_after_the_end_nothing_is_left(self):
         before = tf.GradientTape.gradient, keras.optimizers.Optimizer.apply, tf.function(len).__class__.__call__
-        TapeLoopFinder(lambda loop: None, FAULTS.append).close()
+        TapeLoopFinder(lambda *_: None, FAULTS.append).close()
         after = tf.GradientTape.gradient, keras.optimizers.Optimizer.apply, tf.function(len).__class__.__call__
         assert before == after
 

@@ -6,12 +6,15 @@ import weakref
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
+from diagnostics.collectors.keras.discover import tape_pass
 from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.collectors.keras.examine.stateless_copy import KerasCopy
 from diagnostics.collectors.shared.overfit_plan import Plan
 from diagnostics.run import looks
+from diagnostics.run.observer import ScriptObserver
 
 
 def look_at_a_model():
@@ -51,3 +54,108 @@ def test_a_trial_frees_the_copy_that_it_trained():
 
 def size(handle):
     return int(tf.size(tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)))
+
+
+STYLES = ["eager", "function", "train_on_batch"]
+STEPS = 6
+
+
+def train(style, regularizer=None):
+    """Train a model that nothing holds afterwards; return weak references to what it was made of."""
+    rows = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+    labels = rows[:, :2].argmax(1)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, kernel_regularizer=regularizer)])
+    optimizer, loss_of = keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    def step(inputs, target):
+        with tf.GradientTape() as tape:
+            loss = loss_of(target, model(inputs, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    if style == "train_on_batch":
+        model.compile(optimizer, loss_of)
+        step = model.train_on_batch
+    elif style == "function":
+        step = tf.function(step)
+    for _ in range(STEPS):
+        step(tf.constant(rows), tf.constant(labels))
+    return [weakref.ref(one) for one in (model, optimizer, loss_of, *model.trainable_variables)]
+
+
+def alive(references):
+    gc.collect()
+    return sum(reference() is not None for reference in references)
+
+
+@pytest.fixture
+def observed():
+    looking = ScriptObserver(looks_again=True)
+    yield looking
+    looking.close()
+    assert looking.faults == []
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_large_models_are_freed_as_without_us(style, observed, monkeypatch):
+    monkeypatch.setattr(looks, "LARGEST_HELD", 0)
+    monkeypatch.setattr(tape_pass, "MOST_BYTES", 0)
+    assert [alive(train(style)) for _ in range(5)] == [0] * 5
+    observed.close()
+    assert len(observed.watched()) == 5
+    assert [training.watching.loop.steps for training in observed.trainings] == [STEPS] * 5
+
+
+@pytest.mark.parametrize("style", ["eager", "function"])
+def test_a_loop_is_held_until_another_begins(style, observed):
+    trained = [train(style) for _ in range(2)]
+    assert [alive(references) for references in trained] == [0, 0]
+    assert alive(train(style)) == 0
+
+
+@pytest.mark.parametrize("style", ["eager", "function"])
+def test_the_only_loop_is_looked_at_after_the_script_freed_it(style, observed):
+    train(style)
+    observed.close()
+    assert observed.look_again(60).status == "passed"
+
+
+@pytest.mark.parametrize("style", ["eager", "function"])
+def test_an_unread_penalty_is_named_after_its_variables_are_freed(style, observed):
+    assert alive(train(style, keras.regularizers.L2(0.1)) + train(style, keras.regularizers.L2(0.1))) == 0
+    observed.close()
+    found = [[finding.rule for finding in report.findings] for report in observed.watched()]
+    assert found == [["setting-without-effect"]] * 2
+
+
+def test_handed_rows_outlive_the_optimizer(observed, monkeypatch):
+    monkeypatch.setattr(looks, "LARGEST_HELD", 0)
+    assert alive(train("train_on_batch")) == 0  # and the tape of Keras' own step holds no model
+    observed.close()
+    (training,) = observed.trainings
+    assert len(training.rows.targets) >= 32
+
+
+def test_a_tape_that_no_step_follows_keeps_no_model(observed):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    inputs = tf.ones((8, 4))
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        score = tf.reduce_sum(model(inputs))
+    tape.gradient(score, inputs)
+    references = [weakref.ref(one) for one in (model, *model.trainable_variables)]
+    del model, tape, score
+    assert alive(references) == 0
+
+
+def test_a_large_model_that_the_script_still_holds_is_looked_at(observed, monkeypatch):
+    monkeypatch.setattr(tape_pass, "MOST_BYTES", 0)
+    model, optimizer = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]), keras.optimizers.SGD(0.1)
+    for _ in range(STEPS):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(tf.ones((8, 4))) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    observed.close()
+    assert observed.look_again(60).status == "passed"

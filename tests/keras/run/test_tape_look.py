@@ -56,6 +56,14 @@ def test_names_the_encoder_that_no_optimizer_holds(graph):
     assert finding.for_library("keras").fix.startswith("variables = encoder.trainable_variables + head")
 
 
+def test_looks_at_layers_that_no_model_holds():
+    hidden, head = keras.layers.Dense(4, "tanh"), keras.layers.Dense(3)
+    stage, found = looked_at(
+        lambda x: head(hidden(x)), lambda: hidden.trainable_variables + head.trainable_variables, (hidden, head)
+    )
+    assert (stage.status, found) == ("passed", {})
+
+
 def test_is_silent_on_an_encoder_that_was_trained_before():
     encoder, head = dense(4, "tanh"), dense(3)
     encoder.build((None, 6))

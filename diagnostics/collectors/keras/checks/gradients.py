@@ -18,7 +18,7 @@ from diagnostics.collectors.isolation.internal import own_run, own_warnings_igno
 from diagnostics.collectors.keras.batch import unpack
 from diagnostics.collectors.keras.examine.stateless_copy import KerasCopy
 from diagnostics.collectors.keras.loss_pairing import own_loss
-from diagnostics.collectors.keras.model import has_weights
+from diagnostics.collectors.keras.model import has_weights, how_to_build
 from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.errors import InvalidInput, typed_message, what
@@ -47,7 +47,7 @@ class KerasGradients:
             missing = "compiled" if not model.compiled else "built"
             raise InvalidInput(
                 f"The gradients cannot be checked: the model is not {missing} yet. Call model.compile(...), and "
-                "model(x) once."
+                f"then {how_to_build(model)}."
             )
         try:
             x, y, self._weights = unpack(batch)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.harmless import NOTICED, of_call
 from diagnostics.collectors.keras.losses import expects_indices
-from diagnostics.collectors.keras.model import has_own_train_step, has_weights
+from diagnostics.collectors.keras.model import has_call, has_own_train_step, has_parts_weights, has_weights
 from diagnostics.collectors.keras.weights import LIMIT
 
 MOST_ROWS = 64  # kept of a batch; the measurements take 26 at most
@@ -73,8 +73,10 @@ def objection(model: keras.Model) -> str | None:
     """Say why a model is not run after the script's end; None if it may be. Nothing is called."""
     if keras.distribution.distribution() is not None:
         return "its weights are spread over several devices"
+    if not has_call(model):
+        return "the model has no call: its train_step calls its parts"
     if not has_weights(model):
-        return "the model has no weights"
+        return "the model was not called" if has_parts_weights(model) else "the model has no weights"
     if size_of(model) > LIMIT:
         return f"its weights take more than {LIMIT // 2**20} MiB"
     why = of_call(model, copied=True).objection

@@ -27,30 +27,34 @@ from .tape_watcher import TapeLoopWatcher
 from .traced_loss import stretched_difference
 from .unapplied import UnappliedGradients
 
-TAPES = 16  # gradients that were asked for and not yet applied
-
 
 class TapeLoopFinder:
     """Makes a `TapeLoopWatcher` for each optimizer that steps outside of `fit`, and feeds it.
+
+    What the first loop began with is kept for the second look until another loop begins; none of the others.
 
     Attributes:
         unapplied: gradients that are taken while no optimizer steps.
     """
 
     def __init__(
-        self, began: Callable[[TapeLoopWatcher], object], fault: Callable[[Exception], object], every: int = 20
+        self,
+        began: Callable[[TapeLoopWatcher, Any, list[Any]], object],
+        fault: Callable[[Exception], object],
+        every: int = 20,
     ) -> None:
         """Start observing, until `close`.
 
         Args:
-            began: called with each loop when it begins.
+            began: called with each loop when it begins, its optimizer and its variables.
             fault: called with each fault of this library; nothing is raised into the script.
             every: steps between two samples of the weights.
         """
         self._began, self._every = began, every
         self._safely = FaultGuard(on_fault=fault).attempt
         self._loops: IdentityMap[Any, TapeLoopWatcher] = IdentityMap()
-        self._losses: dict[int, Any] = {}  # by the gradient's identity, of the latest tapes
+        self._losses: IdentityMap[Any, Any] = IdentityMap()  # by the first gradient of a tape
+        self._found = 0
         self._difference: TracedDifference | None = None  # of the latest loss that was traced
         self._within = threading.local()
         self._paused = 0
@@ -147,11 +151,9 @@ class TapeLoopFinder:
     def _note(self, target: Any, gradients: Any) -> None:
         if not isinstance(target, tf.Tensor) or target.shape.rank != 0 or not target.dtype.is_floating:
             return
-        while len(self._losses) >= TAPES:
-            self._losses.pop(next(iter(self._losses)))
         first = next((g for g in tf.nest.flatten(gradients) if g is not None), None)
         if first is not None:
-            self._losses[id(first)] = first, target  # held, so that its id is not reused
+            self._losses[first] = target
 
     def _apply(self, plain: Any, optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
         grads = list(grads)
@@ -160,7 +162,7 @@ class TapeLoopFinder:
         loop = self._safely(self._loop, optimizer, grads, given)
         if loop is None or not tf.executing_eagerly():
             return plain(optimizer, grads, given)
-        loss = next((self._losses.pop(id(g))[1] for g in grads if id(g) in self._losses), None)
+        loss = next((self._losses.pop(g) for g in grads if g in self._losses), None)
         self._safely(loop.before)
         result = plain(optimizer, grads, given)
         self._safely(loop.after, loss, grads)
@@ -178,8 +180,12 @@ class TapeLoopFinder:
             eager = tf.executing_eagerly()
             loop = self._loops[optimizer] = TapeLoopWatcher(optimizer, held, eager, self._every)
             loop.difference = self.difference()
-            loop.seen = self._recorder.take(held)
-            self._began(loop)
+            self._found += 1
+            if self._found == 1:
+                loop.seen = self._recorder.take(optimizer, held)
+            else:
+                self._recorder.release()
+            self._began(loop, optimizer, held)
         return loop
 
     def _call(self, plain: Any, function: Any, *arguments: Any, **options: Any) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import keras
@@ -18,31 +18,65 @@ from diagnostics.collectors.keras.values import array_of
 
 TRIES = 3  # tapes that are listened to, until one shows a model; the first may be of a penalty
 CALLS = 64  # of models and layers under one tape; more, and nothing is learned of it
-MOST_BYTES = 16 * 2**20  # of the first values of the weights
+MOST_BYTES = 16 * 2**20  # of the weights of models that are kept alive, and as much of their first values
 
 
-@dataclass
 class TapePass:
     """What was called under one tape, and what its gradients led to.
 
-    Attributes:
+    It keeps nothing of the script alive, unless it is told to with `hold`.
+
+    Args:
         parts: models and layers, each fed with what the one before returned.
         loss: the only loss object that was called, on what the last part returned; None if there is none.
+
+    Attributes:
         batch: copied rows; None where they are not known.
         norms: L2 norm of the gradient by path, of the variables that the script asked for and that have one; None
             within a graph.
         unreached: sizes, in scalars, of those that have none.
         asked: scalars in all variables that the script asked for.
-        starts: variables with their values before the first step; empty if not known.
+        starts: variables with their values before the first step, while they are held; empty if not known.
     """
 
-    parts: tuple[Any, ...]
-    loss: Any
-    batch: KeptBatch | None
-    norms: dict[str, float] | None = None
-    unreached: dict[str, int] = field(default_factory=dict)
-    asked: int = 0
-    starts: tuple[tuple[Any, Any], ...] = ()
+    def __init__(self, parts: tuple[Any, ...], loss: Any) -> None:
+        self._parts = tuple(weakref.ref(part) for part in parts)
+        self._loss = None if loss is None else weakref.ref(loss)
+        self._held: tuple[Any, ...] = ()
+        self._optimizer: Callable[[], Any] = lambda: None
+        self.batch: KeptBatch | None = None
+        self.norms: dict[str, float] | None = None
+        self.unreached: dict[str, int] = {}
+        self.asked = 0
+        self.starts: tuple[tuple[Any, Any], ...] = ()
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The models and layers; empty if the script has freed one of them."""
+        parts = tuple(part() for part in self._parts)
+        return () if any(part is None for part in parts) else parts
+
+    @property
+    def loss(self) -> Any:
+        """The loss object; None if there is none."""
+        return None if self._loss is None else self._loss()
+
+    @property
+    def optimizer(self) -> Any:
+        """The one whose first step this led to; None if there is none, or the script has freed it."""
+        return self._optimizer()
+
+    def leads_to(self, optimizer: Any) -> None:
+        """Note whose first step this led to."""
+        self._optimizer = weakref.ref(optimizer)
+
+    def hold(self) -> None:
+        """Keep models, loss and optimizer alive until `release`."""
+        self._held = (*self.parts, self.loss, self.optimizer)
+
+    def release(self) -> None:
+        """Drop what is kept."""
+        self._held, self.batch, self.starts = (), None, ()
 
 
 class TapeRecorder:
@@ -84,16 +118,26 @@ class TapeRecorder:
         self._calls.clear()
         self._losses.clear()
 
-    def take(self, variables: list[Any]) -> TapePass | None:
-        """Return what led to the first step of an optimizer on these variables, once."""
+    def take(self, optimizer: Any, variables: list[Any]) -> TapePass | None:
+        """Return what led to the first step of an optimizer on these variables, and hold it if that is small."""
         seen, held = self._seen, set(map(id, variables))
         if seen is None or not any(id(v) in held for part in seen.parts for v in part.trainable_variables):
             return None
+        seen.leads_to(optimizer)
+        if any(isinstance(part, keras.Model) and part.compiled for part in seen.parts):  # examined as one of `fit`
+            return seen
         every = [variable for part in seen.parts for variable in part.variables]
-        size = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in every)
-        if tf.executing_eagerly() and size <= MOST_BYTES:
-            seen.starts = tuple((variable, array_of(variable)) for variable in every)
+        if sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in every) <= MOST_BYTES:
+            seen.hold()
+            if tf.executing_eagerly():
+                seen.starts = tuple((variable, array_of(variable)) for variable in every)
         return seen
+
+    def release(self) -> None:
+        """Drop what was seen: several optimizers step, and which models belong to which is not known."""
+        if self._seen is not None:
+            self._seen.release()
+        self._symbolic = None
 
     def called(self, arguments: Any, options: Any) -> None:
         """Take the arguments of the call in which a graph was traced, which its tensors stand for."""
@@ -117,7 +161,7 @@ class TapeRecorder:
     def _pass(self, parts: tuple[Any, ...], x: Any, sources: list[Any], gradients: list[Any]) -> TapePass:
         plain = len(self._losses) == 1 and self._losses[0][2] is self._calls_of(parts[-1])
         loss, y, _ = self._losses[0] if plain else (None, None, None)
-        seen = TapePass(parts, loss, None)
+        seen = TapePass(parts, loss)
         if len(sources) != len(gradients) or not all(isinstance(v, keras.Variable) for v in sources):
             sources, gradients = [], []
         pairs = list(zip(sources, gradients, strict=True))

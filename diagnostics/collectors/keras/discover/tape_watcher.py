@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,10 +32,10 @@ _HIDDEN = "the step is a single tf.function, which does not show them"
 class TapeLoopWatcher:
     """Records the steps of an optimizer on the variables of its first step; called by `TapeLoopFinder`.
 
+    It keeps neither alive.
+
     Attributes:
         name: what a report calls it.
-        optimizer: the one that is watched.
-        variables: of its first step.
         eager: whether each step is seen, or only that a `tf.function` has made some.
         steps: of the optimizer so far.
         faults: always empty: the finder takes the faults.
@@ -58,7 +59,7 @@ class TapeLoopWatcher:
         self.tapes = UnaskedCount()
         if not eager:
             self.uncovered["gradients"] = _HIDDEN
-        self.optimizer, self.variables, self._every = optimizer, variables, every
+        self._optimizer, self._every = weakref.ref(optimizer), every
         self.name = f"a loop with Keras' {type(optimizer).__name__}"
         if (why := why_rate_is_unknown(optimizer)) is not None:
             self.uncovered["learning rate"] = why
@@ -73,24 +74,27 @@ class TapeLoopWatcher:
     def before(self) -> None:
         """Copy the weights before a sampled step."""
         wanted = is_sampled_step(self.steps, self._every) and self._weights.small
-        self._values = self._weights.read() if wanted else None
+        self._values = self._weights.read() if wanted and self._weights.are_there else None
 
     def after(self, loss: Any, grads: list[Any]) -> None:
         """Record an eager step: its loss, a tensor () or None, and a gradient or None for each variable."""
         norms = self._weights.gradient_norms(grads)
-        self._step(math.nan if loss is None else float(loss), loss is not None, norms)
+        self._step(self._optimizer(), math.nan if loss is None else float(loss), loss is not None, norms)
 
     def called(self, result: Any, alone: bool) -> None:
         """Record the result of a `tf.function`, if it has stepped; its loss only if no other optimizer has."""
-        counted = _count(self.optimizer)
+        optimizer = self._optimizer()
+        if optimizer is None:
+            return
+        counted = _count(optimizer)
         stepped, self._counted = counted - self._counted, counted
         if stepped <= 0:
             return
         loss = _loss_in(result) if alone and stepped == 1 else None
         self.steps += stepped - 1
-        self._step(math.nan if loss is None else loss, loss is not None, None)
+        self._step(optimizer, math.nan if loss is None else loss, loss is not None, None)
 
-    def _step(self, loss: float, known: bool, norms: Any) -> None:
+    def _step(self, optimizer: Any, loss: float, known: bool, norms: Any) -> None:
         if self._values is not None:
             ratios, sizes = self._weights.measure(self._values)
             self._samples.append((self.steps, ratios, sizes, allocated_memory()))
@@ -103,7 +107,7 @@ class TapeLoopWatcher:
         by_layer = none if norms is None else norms
         with np.errstate(over="ignore", invalid="ignore"):
             total = float(np.sqrt(np.square(by_layer.astype(np.float64)).sum()))
-        rate = math.nan if "learning rate" in self.uncovered else number_of(self.optimizer.learning_rate)
+        rate = math.nan if "learning rate" in self.uncovered else number_of(optimizer.learning_rate)
         self._rows.append((self.steps, loss, known, [rate], total, by_layer, norms is not None))
         self.steps += 1
         self.forwards = self.steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.collectors.isolation.guard import FaultGuard
@@ -12,6 +13,19 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.facts.calls import UnreadLosses
 
 REGULARIZERS = ("L1", "L2", "L1L2", "OrthogonalRegularizer")
+
+
+@dataclass
+class Penalty:
+    """Of one variable.
+
+    Attributes:
+        owner: the name of its layer.
+        read: whether the script has asked for it.
+    """
+
+    owner: str
+    read: bool = False
 
 
 class LayerLosses:
@@ -28,7 +42,7 @@ class LayerLosses:
         self._added: IdentityMap[Any, None] = IdentityMap()  # layers that have called `add_loss`
         self._read: IdentityMap[Any, None] = IdentityMap()  # layers whose own losses were read
         self._asked: IdentityMap[Any, None] = IdentityMap()  # layers and models with all inside that were asked
-        self._penalized: IdentityMap[Any, None] = IdentityMap()  # variables whose penalty was read
+        self._penalties: IdentityMap[Any, Penalty] = IdentityMap()  # by variable
         self._by_hand = False  # a regularizer is called by the script
         self._testing = self._reading = 0
 
@@ -62,16 +76,24 @@ class LayerLosses:
         """Return what nobody has read of a model whose train_step is the user's own; None if nothing."""
         layers = model._flatten_layers()
         added = [layer.name for layer in layers if layer in self._added and layer not in self._read]
-        return self._facts("train_step", model.trainable_variables, added)
+        return self._facts("train_step", self.penalties(model.trainable_variables), added)
 
-    def of_loop(self, variables: Iterable[Any]) -> UnreadLosses | None:
+    def of_loop(self, penalties: Iterable[Penalty]) -> UnreadLosses | None:
         """Return what nobody has read of the variables of a loop; None if nothing."""
-        return self._facts("loop", variables, [])
+        return self._facts("loop", penalties, [])
 
-    def _facts(self, step: str, variables: Iterable[Any], added: list[str]) -> UnreadLosses | None:
+    def penalties(self, variables: Iterable[Any]) -> tuple[Penalty, ...]:
+        """Return those of variables, which know later whether they were read, and keep no variable alive."""
         kept = (variable for variable in variables if _has_strength(getattr(variable, "regularizer", None)))
-        penalized = [_owner(variable) for variable in kept if variable not in self._penalized]
-        penalized = [] if self._by_hand else penalized
+        return tuple(map(self._penalty, kept))
+
+    def _penalty(self, variable: Any) -> Penalty:
+        if variable not in self._penalties:
+            self._penalties[variable] = Penalty(_owner(variable))
+        return self._penalties[variable]
+
+    def _facts(self, step: str, penalties: Iterable[Penalty], added: list[str]) -> UnreadLosses | None:
+        penalized = [] if self._by_hand else [penalty.owner for penalty in penalties if not penalty.read]
         if not added and not penalized:
             return None
         return UnreadLosses(step, tuple(dict.fromkeys(penalized)), tuple(dict.fromkeys(added)))
@@ -111,7 +133,8 @@ class LayerLosses:
     def _asks(self, layer: Any) -> None:
         if layer not in self._asked:
             self._asked[layer] = None
-            self._penalized.update((variable, None) for variable in layer.trainable_weights)
+            for variable in layer.trainable_weights:
+                self._penalty(variable).read = True
 
 
 def _owner(variable: Any) -> str:

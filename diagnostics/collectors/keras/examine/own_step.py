@@ -7,8 +7,23 @@ from contextlib import contextmanager
 
 import keras
 
-from diagnostics.collectors.keras.model import has_own_train_step
+from diagnostics.collectors.keras.model import has_call, has_own_train_step, has_parts_weights, has_weights
 from diagnostics.collectors.shared.pipeline import CannotJudge, UsersCodeRaised
+
+
+def never_called(model: keras.Model) -> str | None:
+    """Say why the model as a whole is not run: its own step calls its parts; None if it may call the model.
+
+    That it may be called otherwise is no reason to: the call would mark it as built.
+    """
+    if not has_own_train_step(model):
+        return None
+    name = type(model).__name__
+    if not has_call(model):
+        return f"{name} has no call: its train_step calls its parts"
+    if has_parts_weights(model) and not has_weights(model):
+        return f"{name} was not called yet, and its train_step may call its parts alone, which have their weights"
+    return None
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from diagnostics.collectors.keras.model import (
     fixed_batch_size,
     has_own_loss,
     has_own_train_step,
+    has_parts_weights,
     has_weights,
     last_activation,
     with_weights,
@@ -67,7 +68,7 @@ from .final_answers import KeptOutputs, keep_outputs
 from .first_layers import first_layers
 from .gradients import gradient_facts
 from .output_parts import LayerCalls, several_outputs
-from .own_step import own_step_may_differ
+from .own_step import never_called, own_step_may_differ
 from .splits import compared_splits
 from .stateless_copy import KerasCopy
 from .subsets import KerasSubsets
@@ -132,7 +133,7 @@ class KerasPipeline(Pipeline):
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
-        if has_weights(self.model):
+        if has_parts_weights(self.model):
             yield describe_model(self.model)
         given = self._given
         if isinstance(given, keras.utils.PyDataset):  # all else runs no Python that could edit rows
@@ -166,6 +167,8 @@ class KerasPipeline(Pipeline):
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
+        if (why := never_called(self.model)) is not None:
+            raise CannotJudge(f"{why}, so loss, backward and overfit are left out")
         self._check(of_call(self.model), "the model")
         with own_step_may_differ(self.model):
             if not has_weights(self.model):

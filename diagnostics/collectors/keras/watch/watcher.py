@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.batch import fingerprint, inputs_of, take_rows
-from diagnostics.collectors.keras.model import computes_loss, has_own_train_step, has_weights
+from diagnostics.collectors.keras.model import computes_loss, has_own_train_step, has_parts_weights
 from diagnostics.collectors.keras.optimizer import inner_optimizer, why_rate_is_unknown
 from diagnostics.collectors.keras.values import current, number_of
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, not_finite
@@ -196,7 +196,7 @@ class KerasWatcher:
                 self._safely("rows", take_rows, self.rows, batch)
                 if self.drawn_rows is not None:
                     self._safely("drawn rows", self.drawn_rows.take, batch)
-        if self._weights is None and has_weights(self._model):
+        if self._weights is None and has_parts_weights(self._model):
             self._build()
             self._safely("equal units", self._compare_units)
         weights = self._weights

@@ -31,20 +31,20 @@ AVERAGES = ("sum_over_batch_size", "mean", "mean_with_sample_weight")  # reducti
 SECONDS = 3.0  # that a trial on one batch takes at least, with its tracing
 
 
-def tape_facts(
-    seen: TapePass, optimizer: Any, deadline: float, failed: Callable[[], bool]
-) -> tuple[Fact, ...] | str:
+def tape_facts(seen: TapePass, deadline: float, failed: Callable[[], bool]) -> tuple[Fact, ...] | str:
     """Examine what a loop began with; the model is compiled meanwhile, and left as it was.
 
     Args:
-        seen: of its first tape.
-        optimizer: the only one of the script.
+        seen: of its first tape, with the only optimizer of the script.
         deadline: of `time.monotonic`.
         failed: whether the run did not learn, so that a trial on one batch is worth its time.
 
     Returns:
         Facts, or why there are none.
     """
+    optimizer = seen.optimizer
+    if not seen.parts or optimizer is None:
+        return "the script has freed its model"
     if any(isinstance(part, keras.Model) and part.compiled for part in seen.parts):
         return "its model is also trained by fit"
     whole = len(seen.parts) == 1 and isinstance(seen.parts[0], keras.Model)

@@ -16,7 +16,7 @@ from diagnostics.collectors.keras.batch import as_array
 from diagnostics.collectors.keras.data import KerasData, rows_in
 from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.collectors.keras.loss_pairing import own_loss
-from diagnostics.collectors.keras.model import describe_model, has_weights
+from diagnostics.collectors.keras.model import describe_model, has_parts_weights
 from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, optimizer_facts
 from diagnostics.collectors.keras.replayable import runs_python, shuffles
 from diagnostics.collectors.keras.state import draws_numbers, global_states_kept
@@ -49,7 +49,7 @@ class TensorFlowBatches(FirstBatches):
 
     def look(self, batch: Any) -> None:
         """See `FirstBatches.look`."""
-        if has_weights(self.model):
+        if has_parts_weights(self.model):
             pipeline = _FitBatch(self.model, batch, self._class_weights, self._concurrent, self.taken > 1)
             self.walk(pipeline)
             self._trial = pipeline if pipeline.awaits_pool else None
@@ -169,7 +169,7 @@ class HandedBatch(_FitBatch):
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
-        if has_weights(self.model):
+        if has_parts_weights(self.model):
             yield describe_model(self.model)
         self._data = KerasData(self._given)
 
@@ -193,7 +193,7 @@ def handed_batch(
     arrays = [array for array in map(as_array, keras.tree.flatten(x)) if array is not None and array.size]
     if all((array == array.flat[0]).all() for array in arrays):
         return None
-    can_be_built = has_weights(model) or isinstance(model, keras.Sequential)
+    can_be_built = has_parts_weights(model) or isinstance(model, keras.Sequential)
     if not getattr(model, "compiled", False) or not can_be_built:
         return None
     batch = (x,) if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
