@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from diagnostics.collectors.notebook.file import LARGEST
 from diagnostics.errors import InvalidInput
 
 MOST_BYTES = 8 * 2**20  # from the end, which has the failure that ended the program
@@ -43,8 +44,9 @@ class Log:
         """A remark for the user if the log was not read completely, else None."""
         if not self.skipped:
             return None
+        read = self.size - self.skipped
         return (
-            f"{self.name} has {self.size / 2**20:.0f} MB; only the last {MOST_BYTES / 2**20:.0f} MB were read. "
+            f"{self.name} has {self.size / 2**20:.0f} MB; only the last {read / 2**20:.0f} MB were read. "
             "If the failure is before that, pass that part alone."
         )
 
@@ -63,7 +65,7 @@ def read_log(file: str) -> Log:
         return _log("standard input", *_end_of(raw))
     try:
         with Path(file).open("rb") as stream:
-            end = _end_of(stream)
+            end = _end_of(stream, LARGEST if file.endswith(".ipynb") else MOST_BYTES)
     except IsADirectoryError:
         raise InvalidInput(f"{file} is a directory; pass the file with the traceback.") from None
     except (OSError, ValueError) as error:
@@ -72,16 +74,16 @@ def read_log(file: str) -> Log:
     return _log(file, *end)
 
 
-def _end_of(stream: BinaryIO) -> tuple[bytes, bytes, int]:
-    """Return the first bytes, the last `MOST_BYTES`, and the total size."""
+def _end_of(stream: BinaryIO, most: int = MOST_BYTES) -> tuple[bytes, bytes, int]:
+    """Return the first bytes, the last `most`, and the total size."""
     head, kept, size = b"", bytearray(), 0
     while chunk := stream.read(_CHUNK):
         head = head or chunk[:4]
         size += len(chunk)
         kept += chunk
-        if len(kept) > 2 * MOST_BYTES:
-            del kept[: len(kept) - MOST_BYTES]
-    del kept[: max(0, len(kept) - MOST_BYTES)]
+        if len(kept) > 2 * most:
+            del kept[: len(kept) - most]
+    del kept[: max(0, len(kept) - most)]
     return head, bytes(kept), size
 
 
@@ -90,7 +92,7 @@ def _log(name: str, head: bytes, raw: bytes, size: int) -> Log:
     skipped = size - len(raw)
     if skipped:
         text = text.partition("\n")[2]  # the first line is incomplete
-    return Log(name, _of_notebook(text) if name.endswith(".ipynb") else text, size, skipped)
+    return Log(name, _of_notebook(text)[-MOST_BYTES:] if name.endswith(".ipynb") else text, size, skipped)
 
 
 def _decoded(raw: bytes, head: bytes, name: str) -> str:
@@ -124,7 +126,7 @@ def _decoded(raw: bytes, head: bytes, name: str) -> str:
 
 def _of_notebook(text: str) -> str:
     """Return the tracebacks of a notebook's cells, in order; or the text unchanged if it is not a notebook."""
-    with suppress(ValueError, TypeError, KeyError, AttributeError):
+    with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
         outputs = [output for cell in json.loads(text)["cells"] for output in cell.get("outputs", ())]
         return "\n".join("\n".join(o["traceback"]) for o in outputs if o["output_type"] == "error")
     return text

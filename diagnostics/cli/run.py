@@ -52,7 +52,13 @@ def add_to(commands: Any, summary: str) -> None:
     run.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` would")
     run.add_argument("script", metavar="SCRIPT", nargs="?", help="the script")
     run.add_argument("--format", choices=FORMATS, help="of the report (default: by the name of FILE, else text)")
-    run.add_argument("--output", metavar="FILE", type=Path, help="write the report there; - is standard output")
+    run.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="write the report there, during the run as well, so that it survives a kill (without FILE a killed "
+        "process leaves none); - is standard output",
+    )
     run.add_argument(
         "--no-redact", action="store_true", help="keep folders, host names, secrets and data in a Markdown report"
     )

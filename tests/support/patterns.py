@@ -1,16 +1,20 @@
-"""Collects the regular expressions of a package from its source, and writes texts that are slow for them.
+"""Collects the regular expressions of a package, and writes texts that are slow for them.
 
-Nothing of the package is imported: some of its modules need a framework.
+They are read from its source, without an import: some of its modules need a framework. `recorded` notes those that
+are put together while it runs.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import re._compiler as compiler
 import re._constants as of
 import re._parser as parser
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +24,9 @@ AT_START = {"match", "fullmatch"}
 RUNS = ["a", "0", " ", "A", "_", "-", '"', "'", "`", "(", ")", "[", "]", "{", "<", ".", "/", "\\", ":", ",", "\n",
         "*", "a ", "a.", "a/", "a, ", "0, ", "0.", "'a' ", "(a", "\na", " \n", "a:", "é"]  # fmt: skip
 """What every pattern is tried on, repeated; what a single pattern looks for comes from `runs_of`."""
+
+SLOW = 0.3
+"""Seconds for 16,000 characters that no pattern may take, however its time grows."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,40 @@ class Sources:
             for each in found.values()
         ]
 
+    def made_at_run_time(self) -> set[str]:
+        """Return the places, as `recorded` writes them, of functions whose patterns are no constants."""
+        return {
+            f"{file.relative_to(self._root)}:{node.lineno}"
+            for file in self.files
+            for function in ast.walk(ast.parse(file.read_text("utf-8")))
+            if isinstance(function, ast.FunctionDef)
+            for node in ast.walk(function)
+            if _calls_re(node) and _compiled(node, self.constants(file)) is None
+        }
+
+
+@contextmanager
+def recorded(package: Path) -> Iterator[list[Written]]:
+    """Note every pattern that functions of a package compile meanwhile, with the line that asks for it."""
+    found: list[Written] = []
+    compile_ = compiler.compile
+
+    def noting(pattern: Any, flags: int = 0) -> re.Pattern[str]:
+        caller = sys._getframe(1)
+        while caller.f_globals["__name__"] == "re":
+            caller = caller.f_back
+        file, made = Path(caller.f_code.co_filename), compile_(pattern, flags)
+        if package in file.parents:
+            found.append(Written(f"{file.relative_to(package.parent)}:{caller.f_lineno}", made, False))
+        return made
+
+    re.purge()
+    compiler.compile = noting
+    try:
+        yield found
+    finally:
+        compiler.compile = compile_
+
 
 def _calls_re(node: ast.AST) -> bool:
     return (
@@ -125,20 +166,27 @@ def _held(value: Any) -> Iterator[re.Pattern[str]]:
 def runs_of(pattern: re.Pattern[str]) -> list[tuple[str, str, str]]:
     """Return texts on which a pattern may be slow, each as a beginning, what is repeated, and an end.
 
-    For each repetition in the pattern: what leads there, and what is repeated, with an end that does not match.
+    Every pattern is tried on `RUNS`. For each repetition in it: what leads there, and what is repeated, with an
+    end that does not match. Of texts that a pattern cannot tell apart, the first is enough.
     """
-    found: dict[tuple[str, str, str], None] = {}
+    found: dict[Any, tuple[str, str, str]] = {}
+    parsed = parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
+    look_of = _Looks(parsed, pattern.flags)
+    ends = ["\0"] + ["\n"] * (look_of("\n") != look_of("\0"))
+
+    def add(before: str, unit: str, end: str) -> None:
+        looks = look_of(unit)
+        if any(any(look) for look in looks):
+            found.setdefault((before, looks, end), (before, unit, end))
 
     def walk(items: Any, before: str) -> str:
         for kind, argument in items:
             if kind in (of.MAX_REPEAT, of.MIN_REPEAT, of.POSSESSIVE_REPEAT):
                 least, most, inner = argument
-                for unit in _samples(inner):
-                    if most > 20:
-                        for end in ("", "\0", "\n"):
-                            found[(before, unit, end)] = None
-                        found[("", before + unit * max(1, least), "")] = None
-                        found[("", before + unit * max(1, least), "\0")] = None
+                for unit in _samples(inner) if most > 20 else ():
+                    for end in ends:
+                        add(before, unit, end)
+                    add("", before + unit * max(1, least), "\0")
                 walk(inner, before)
                 before += _sample(inner) * least
             elif kind is of.BRANCH:
@@ -155,8 +203,46 @@ def runs_of(pattern: re.Pattern[str]) -> list[tuple[str, str, str]]:
                 before += _sample([(kind, argument)])
         return before
 
-    walk(parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE), "")
-    return list(found)
+    for run in RUNS:
+        add("", run, "\0")
+    walk(parsed, "")
+    return list(found.values())
+
+
+class _Looks:
+    """What a pattern sees of a text: for each character, which of the pattern's characters and classes take it."""
+
+    def __init__(self, parsed: Any, flags: int) -> None:
+        self._flags, self._known = flags, dict[str, tuple[bool, ...]]()
+        self._takers, self._anchors = dict[str, Any](), set[Any]()
+        self._collect(parsed)
+
+    def _collect(self, items: Any) -> None:
+        for item in items:
+            kind, argument = item
+            if kind in (of.LITERAL, of.NOT_LITERAL, of.IN, of.ANY):
+                self._takers[repr(item)] = item
+            elif kind is of.AT:
+                self._anchors.add(argument)
+            elif isinstance(argument, list | tuple | parser.SubPattern):
+                for part in argument[1] if kind is of.BRANCH else argument:
+                    if isinstance(part, parser.SubPattern):
+                        self._collect(part)
+            if kind is of.ATOMIC_GROUP:
+                self._collect(argument)
+
+    def __call__(self, text: str) -> tuple[tuple[bool, ...], ...]:
+        return tuple(self._of(letter) for letter in text)
+
+    def _of(self, letter: str) -> tuple[bool, ...]:
+        if letter not in self._known:
+            looks = [_takes(item, letter, self._flags) for item in self._takers.values()]
+            if self._anchors & {of.AT_BOUNDARY, of.AT_NON_BOUNDARY}:
+                looks.append(re.match(r"\w", letter, self._flags & re.ASCII) is not None)
+            if self._anchors:
+                looks.append(letter == "\n")
+            self._known[letter] = tuple(looks)
+        return self._known[letter]
 
 
 def _samples(items: Any) -> list[str]:
@@ -167,7 +253,7 @@ def _samples(items: Any) -> list[str]:
         if kind is of.IN and argument[0][0] is not of.NEGATE:
             return [_sample([(of.IN, [member])]) for member in argument]
         if kind is of.IN or kind is of.ANY:
-            return [letter for letter in "a \"'(.0/" if re.match(r"[\s\S]", letter) and _takes(items[0], letter)]
+            return [letter for letter in "a \"'(.0/" if _takes(items[0], letter)]
         if kind is of.BRANCH:
             return [text for branch in argument[1] for text in _samples(branch)]
         if kind is of.SUBPATTERN:
@@ -209,17 +295,22 @@ def _member(members: Any) -> str:
     )()
 
 
-def _takes(item: Any, letter: str) -> bool:
+def _takes(item: Any, letter: str, flags: int = 0) -> bool:
     kind, members = item
     if kind is of.ANY:
-        return letter != "\n"
+        return letter != "\n" or bool(flags & re.DOTALL)
+    if kind is not of.IN:
+        members = [*[(of.NEGATE, None)] * (kind is of.NOT_LITERAL), (of.LITERAL, members)]
+    cases = {letter, letter.lower(), letter.upper()} if flags & re.IGNORECASE else {letter}
     for member, argument in members:
         if member is of.NEGATE:
             continue
-        same = (
-            (member is of.LITERAL and chr(argument) == letter)
-            or (member is of.RANGE and argument[0] <= ord(letter) <= argument[1])
-            or (member is of.CATEGORY and re.match(_CLASSES[argument], letter) is not None)
+        same = any(
+            (member is of.LITERAL and chr(argument) == case)
+            or (member is of.RANGE and argument[0] <= ord(case) <= argument[1])
+            or (member is of.CATEGORY and re.match(_CLASSES[argument], case, flags & re.ASCII) is not None)
+            for case in cases
+            if len(case) == 1
         )
         if same:
             return members[0][0] is not of.NEGATE
@@ -242,27 +333,41 @@ def seconds(pattern: re.Pattern[str], text: str, *, at_start: bool = False) -> f
 
 
 def growth(
-    pattern: re.Pattern[str], *, at_start: bool = False, floor: float = 0.01, most: float = 7
+    pattern: re.Pattern[str], *, at_start: bool = False, floor: float = 5e-4, most: float = 7
 ) -> str | None:
     """Return a text for which the time grows faster than its length, with the times; None if none is found.
+
+    A bound that is reached late helps nobody: a text on which 16,000 characters take `SLOW` seconds counts, too.
 
     Args:
         pattern: is tried on texts of more and more characters.
         at_start: whether it is only matched at the beginning of a text, and never searched for.
-        floor: seconds from which on a time is compared.
+        floor: seconds for 4,000 characters from which on longer texts are tried: where the time grows with the
+            square, it is 256 times as long for 64,000.
         most: times as long as for a quarter of a text that the whole text may take: it is 16 where the time grows
             with the square, and 4 where it grows with the length.
     """
-    for begin, run, end in [("", run, "\0") for run in RUNS] + runs_of(pattern):
-        quarter = 0.0
-        for length in (1_000, 4_000, 16_000, 64_000) if run else ():
-            text = begin + run * (length // len(run)) + end
-            whole = seconds(pattern, text, at_start=at_start)
-            if whole >= floor:  # a busy machine makes some times longer, and none shorter
-                whole = min(whole, *(seconds(pattern, text, at_start=at_start) for _ in range(2)))
-            if whole >= 10 * floor and whole > most * quarter:
-                return f"{begin[:40]!r} + {run[:40]!r} * n + {end!r}: {1e3 * quarter:.1f}, {1e3 * whole:.1f} ms"
-            if whole < floor and length == 16_000:
+
+    def timed(length: int) -> float:
+        return seconds(pattern, begin + run * (length // len(run)) + end, at_start=at_start)
+
+    for begin, run, end in runs_of(pattern):
+        for length in (20 * len(run), 400):  # what doubles with each repetition, or grows with the cube
+            if timed(length) >= 10 * floor and min(timed(length) for _ in range(3)) >= 10 * floor:
+                return f"{begin[:40]!r} + {run[:40]!r} * {length // len(run)} + {end!r}"
+        quarter = timed(4_000)
+        for length in (16_000, 64_000) if quarter >= floor else ():
+            whole = timed(length)
+            limit = SLOW if length == 16_000 else 200 * floor
+            if whole >= limit and (length == 16_000 or whole > most * quarter):
+                # A busy machine makes some times longer, and none shorter.
+                quarter = min(quarter, timed(length // 4), timed(length // 4))
+                whole = min(whole, timed(length), timed(length))
+                if whole >= limit and (length == 16_000 or whole > most * quarter):
+                    return (
+                        f"{begin[:40]!r} + {run[:40]!r} * n + {end!r}: {1e3 * quarter:.1f}, {1e3 * whole:.1f} ms"
+                    )
+            if whole <= most * quarter:
                 break
             quarter = whole
     return None

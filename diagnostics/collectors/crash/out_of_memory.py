@@ -19,7 +19,7 @@ from .frames import Crash
 from .messages.table import Family
 from .model_memory import model_memory
 
-_SIZE = r"(\d+(?:\.\d*)?) ?(bytes|[KMGT]?i?B)\b"
+_SIZE = r"(\d{1,20}(?:\.\d{0,20})?) ?(bytes|[KMGT]?i?B)\b"
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}  # powers of 1024; PyTorch on a Mac writes GB and means GiB
 # TensorFlow manages a GPU's memory by this allocator, and the CPU's likewise if TF_CPU_ALLOCATOR_USE_BFC says so.
 GPU_ALLOCATOR_ON_CPU = "bfc_cpu_allocator_for_gpu"

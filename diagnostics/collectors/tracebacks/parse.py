@@ -27,9 +27,10 @@ REWRITTEN = (
 """What brings a traceback of another form into Python's own, in this order."""
 
 _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica; and Ray's
-    rf"(?:Caught \w+ in [^\n]+\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)", re.DOTALL
+    rf"(?:Caught \w{1, 200} in [^\n]{1, 400}\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)",
+    re.DOTALL,
 )
-_FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, ?in ?(?P<function>.+?))?\s*$')
+_FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, ?in ?(?P<function>.+))?\s*$')
 _BARE_FRAME = re.compile(
     r"^\s*(?P<file>[^\s\"']+\.py), line (?P<line>\d+), in (?P<function>\S+)\s*$"
 )  # copied by hand
@@ -269,7 +270,7 @@ def _to_the_left(texts: list[str], margin: int) -> list[str]:
 
 def _read_frame(found: re.Match[str], texts: Sequence[str], following: int) -> FrameFacts:
     """Read a frame, and the line of source below it."""
-    file, function = found["file"], found["function"] or "<module>"
+    file, function = found["file"], (found["function"] or "").strip() or "<module>"
     code = next(iter(texts[following : following + 1]), "")
     flat = texts[following - 1].startswith("File ") and _may_be_source(code)
     if _FRAME.match(code) or code.startswith("  [Previous line ") or not (code.startswith("  ") or flat):

@@ -32,21 +32,18 @@ _DEFINED_AT = re.compile(
     rf"The op is created at): *\n(?:<stack traces unavailable>\n)?(?P<list>{_LISTED})"
 )
 _WRAPPED = re.compile(
-    r"^Exception encountered when calling (?P<layer>.+?)\.\n\n(?P<sentence>.*?)\n\n"
+    r"^Exception encountered when calling (?P<layer>[^\n]+)\.\n\n(?P<sentence>.*?)\n\n"
     r"(?P<arguments>(?:Call a|A)rguments received by .*)$",
     re.DOTALL,
 )
 _IN_USER_CODE = re.compile(
     rf"^{IN_USER_CODE}\n(?P<list>.*\n)\n? *(?P<name>[\w.]+(?:Error|Exception)): (?P<rest>.*)$", re.DOTALL
 )
-_IN_PYTHON = re.compile(  # raised by a Python function that a dataset or a graph calls
-    rf"(?:{PASSED_ON}[^\n]*?: )?\b(?P<name>\w+(?:Error|Exception)): (?P<sentence>[^\n]*)\n"
-    r"Traceback \(most recent call last\):\n(?P<list>.*)",
-    re.DOTALL,
-)
+_START = "\nTraceback (most recent call last):\n"
+_RAISED = re.compile(r"\b(?P<name>\w+(?:Error|Exception)): (?P<sentence>.*)")
 _SEVERAL = re.compile(r"^\d+ root error\(s\) found\.\n *\(0\) \w+(?: \w+){0,2}: *", re.MULTILINE)
-_OPERATION = re.compile(r"\{\{function_node [^}]*\}\} *|(?P<op>\[Op:\w+\])(?: name: *)?")
-_FOR_NODE = re.compile(r" for '(?P<node>\{\{node [^}]*\}\} = [^']*)' (?=with input shapes)")
+_OPERATION = re.compile(r"\{\{function_node [^{}]*\}\} *|(?P<op>\[Op:\w+\])(?: name: *)?")
+_FOR_NODE = re.compile(r" for '(?P<node>\{\{node [^{}]*\}\} = [^']*)' (?=with input shapes)")
 
 
 def unwrapped(crash: CrashFacts) -> CrashFacts:
@@ -71,11 +68,12 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
         hidden = not listed or any((node["node"] or "").startswith("gradient") for node in nodes)
         message = _DEFINED_AT.sub("", message)
     message = _SEVERAL.sub("", message.strip())
-    python = _IN_PYTHON.search(message) if PASSED_ON in message or "PyFunc" in message else None
+    python = _in_python(message) if PASSED_ON in message or "PyFunc" in message else None
     if python is not None:
         hidden = False
-        listed += _frames(python["list"])
-        name, message = python["name"], f"{python['sentence']}\n{_from_node_on(python['list'])}"
+        raised, rest = python
+        listed += _frames(rest)
+        name, message = raised["name"], f"{raised['sentence']}\n{_from_node_on(rest)}"
     message, decorations = _bare(message)
     if (name, message, listed) == (crash.exception, crash.message, []):
         return crash
@@ -87,6 +85,16 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
         frames=(*crash.frames, *new),
         unhide=_unhide(crash, in_data) if hidden and not any(frame.yours for frame in new) else None,
     )
+
+
+def _in_python(message: str) -> tuple[re.Match[str], str] | None:
+    """Find the error of a Python function that a dataset or a graph calls: its line, and its traceback."""
+    before, *after = message.split(_START)
+    for number, text in enumerate(after, 1):
+        if raised := _RAISED.search(before.rpartition("\n")[2]):
+            return raised, _START.join([text, *after[number:]])
+        before = text
+    return None
 
 
 def _unquoted(message: str) -> str:

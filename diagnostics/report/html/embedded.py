@@ -28,7 +28,7 @@ _RESET = """\
 {within} p, {within} dl, {within} pre, {within} code { color: inherit; }
 {within} pre { border: 0; line-height: 1.45; } {within} code { border: 0; background: none; padding: 0; }
 """
-_RULE = re.compile(r"([^{}]+)\{((?:[^{}]|\{[^{}]*\})*)\}")
+_RULE = re.compile(r"(?<![^{}])([^{}]+)\{((?:[^{}]|\{[^{}]*\})*)\}")
 _HEADING = re.compile(r"<(/?)h([123])>")
 
 

@@ -183,10 +183,11 @@ def _consequences(finding: Finding) -> str:
 def _why(name: str) -> str:
     """Quote from the rule's page why the pattern is bad; empty for a rule without such a page."""
     rule = next((rule for rule in all_rules() if rule.name == name), None)
-    section = re.search(r"## Why it is bad\n(.*?)(?=\n## )", inspect.getdoc(rule) or "", re.DOTALL)
-    if rule is None or section is None:
+    _, _, section = (inspect.getdoc(rule) or "").partition("## Why it is bad\n")
+    section, following, _ = section.partition("\n## ")
+    if rule is None or not following:
         return ""
-    paragraphs = escaped(section[1].strip()).split("\n\n")
+    paragraphs = escaped(section.strip()).split("\n\n")
     prose = "".join(f"<p>{re.sub('`([^`]+)`', CODE, paragraph)}</p>" for paragraph in paragraphs)
     return f"<details><summary>Why it is bad</summary>{prose}</details>"
 

@@ -342,7 +342,7 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
     (("TypeError",), re.compile(r"^'(?P<got>[\w.]+)' object is not callable"), _callable),
     (
         ("TypeError",),
-        re.compile(r"(?:(?P<call>[\w.]+)\(\) |^)[Gg]ot an unexpected keyword argument '(?P<name>\w+)'"),
+        re.compile(r"(?:(?P<call>[\w.]{1,200})\(\) |^)[Gg]ot an unexpected keyword argument '(?P<name>\w+)'"),
         _keyword,
     ),
     (("TypeError",), re.compile(r"missing \d+ required|takes (?:from )?\d+ (?:to \d+ )?positional"), _count),
