@@ -28,11 +28,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.errors import message_of
 
 GRACE_S = 1.0  # that the child has after its deadline, before it is killed
 CREATE_RULESET, RESTRICT_SELF = 444, 446  # system calls, the same on every architecture
 VERSION = 1  # flag of CREATE_RULESET: only ask for the version of Landlock
+MOST_RESIDENT = 16 * 2**30  # bytes: to fork copies the page tables, a second for some hundred GiB
 LEAST_VERSION = 3  # the first that forbids to truncate a file (Linux 6.2)
 WRITES = sum(1 << bit for bit in (0, 1, *range(4, 15)))  # execute; write, remove, make, rename, truncate
 TCP, SCOPES = 0b11, 0b11  # bind and connect since version 4; abstract sockets and signals since version 6
@@ -74,13 +76,19 @@ def is_sandboxed() -> bool:
 
 
 def can_sandbox() -> bool:
-    """Whether work can run in such a child: Linux with Landlock, and no accelerator in use."""
+    """Whether work can run in such a child: Linux with Landlock, and nothing in use that a fork could harm."""
     if sys.platform != "linux" or not hasattr(os, "fork"):
         return False
     torch: Any = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():  # a context of CUDA does not survive a fork
+    if torch is not None and (torch.cuda.is_initialized() or _has_ranks(torch)):
         return False
-    return _landlock_version() >= LEAST_VERSION
+    return _landlock_version() >= LEAST_VERSION and resident_memory() <= MOST_RESIDENT
+
+
+def _has_ranks(torch: Any) -> bool:
+    """Whether processes train together: memory registered with a network card may not survive a fork."""
+    distributed = torch.distributed
+    return bool(distributed.is_available() and distributed.is_initialized())
 
 
 def run_sandboxed(work: Callable[[], Any], deadline: float) -> Any:

@@ -229,6 +229,12 @@ def test_needs_a_kernel_that_can_forbid_writes(monkeypatch):
     assert not can_sandbox()
 
 
-def test_is_not_used_beside_a_gpu(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+@pytest.mark.parametrize("framework", [torch.cuda, torch.distributed])
+def test_is_not_used_beside_a_gpu_or_other_ranks(monkeypatch, framework):
+    monkeypatch.setattr(framework, "is_initialized", lambda: True)
+    assert not can_sandbox()
+
+
+def test_is_not_used_in_a_process_that_is_slow_to_fork(monkeypatch):
+    monkeypatch.setattr(sandbox, "resident_memory", lambda: sandbox.MOST_RESIDENT + 1)
     assert not can_sandbox()
