@@ -360,9 +360,9 @@ def growth(
             whole = timed(length)
             limit = SLOW if length == 16_000 else 200 * floor
             if whole >= limit and (length == 16_000 or whole > most * quarter):
-                # A busy machine makes some times longer, and none shorter.
-                quarter = min(quarter, timed(length // 4), timed(length // 4))
-                whole = min(whole, timed(length), timed(length))
+                if whole < 1:  # a busy machine makes some times longer, and none shorter
+                    quarter = min(quarter, timed(length // 4), timed(length // 4))
+                    whole = min(whole, timed(length), timed(length))
                 if whole >= limit and (length == 16_000 or whole > most * quarter):
                     return (
                         f"{begin[:40]!r} + {run[:40]!r} * n + {end!r}: {1e3 * quarter:.1f}, {1e3 * whole:.1f} ms"

@@ -27,7 +27,7 @@ REWRITTEN = (
 """What brings a traceback of another form into Python's own, in this order."""
 
 _FROM_WORKER = re.compile(  # torch._utils.ExceptionWrapper: of a data loader's worker, or of a replica; and Ray's
-    rf"(?:Caught \w{1, 200} in [^\n]{1, 400}\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)",
+    rf"(?:Caught \w{{1,200}} in [^\n]{{1,400}}\.\nOriginal {re.escape(START)}:|^ray::[^\n]*)\n(?P<original>.*)",
     re.DOTALL,
 )
 _FRAME = re.compile(r'^(?:> )?\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, ?in ?(?P<function>.+))?\s*$')

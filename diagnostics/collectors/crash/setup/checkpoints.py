@@ -32,7 +32,7 @@ def unreadable(crash: Crash) -> UnreadableCheckpoint | None:
 
 
 _PART = re.compile(r"'(?P<name>[A-Za-z]\w{1,40})'")
-_HOLDER = r"\w*(?:ckpt|checkpoint|chkpt|state_?dict|pretrain|snapshot|saved)\w*"
+_HOLDER = r"\w{0,60}(?:ckpt|checkpoint|chkpt|state_?dict|pretrain|snapshot|saved)\w{0,60}"
 
 
 def lacking_part(crash: Crash) -> KnownFailure | None:
@@ -46,7 +46,7 @@ def lacking_part(crash: Crash) -> KnownFailure | None:
     if part is None:
         return None
     asked = re.search(
-        rf"(?P<holder>(?:\w+\.)?{_HOLDER})\[\s*['\"]{part['name']}['\"]\s*\]",
+        rf"(?<!\w)(?P<holder>(?:\w{{1,60}}\.)?{_HOLDER})\[\s*['\"]{part['name']}['\"]\s*\]",
         (facts.frames[-1].code or "")[:MOST_READ],
         re.IGNORECASE,
     )

@@ -120,7 +120,7 @@ _SOURCES = (
         ),
     ),
     _Source(
-        r"(?<![\w.\"'])(?P<held>(?:self\.)?(?:\w+_)?(?:img|image|im|mask|frame|bgr|rgb|gray)\d?)(?=\[[^\]\"']*[:,])",
+        r"(?<![\w.\"'])(?P<held>(?:self\.)?(?:\w+_)?(?:img|image|im|mask|frame|bgr|rgb|gray)\d?)(?=\[[^\]\"']{0,100}[:,])",
         "{held} is None: the image was not read. cv2.imread returns None, without an error, for a path that is "
         "not there or a file that it cannot decode; a video gives None for a frame behind its end.",
         (

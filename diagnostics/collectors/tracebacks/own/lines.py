@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_EXPRESSION = r"(?P<held>[A-Za-z_]\w*(?:\.\w+|\[[^\[\]]{0,60}\]|\([^()]{0,60}\))*)"
+_EXPRESSION = r"(?<!\w)(?P<held>[A-Za-z_]\w{0,99}(?:\.\w{1,99}|\[[^\[\]]{0,60}\]|\([^()]{0,60}\)){0,20})"
 
 _NESTED = re.compile(r"(?<![\w.])(?P<held>[A-Za-z_][\w.]{0,60})\[[A-Za-z_][\w.]{0,60}\[[^\[\]]{1,40}\]\]")
 _BY_VARIABLE = re.compile(r"(?<![\w.])(?P<held>[A-Za-z_][\w.]{0,60})\[(?P<key>[A-Za-z_]\w{0,60})\]")

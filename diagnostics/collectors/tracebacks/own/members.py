@@ -12,7 +12,7 @@ def member_of(crash: CrashFacts, name: str) -> str | None:
     frames = crash.frames
     if len(frames) < 2 or not re.search(r"(?:^|[\\/])enum\.py$", frames[-1].file):
         return None
-    found = re.search(rf"(?P<owner>[A-Za-z_]\w*)\.{re.escape(name)}\b", frames[-2].code or "")
+    found = re.search(rf"(?<!\w)(?P<owner>[A-Za-z_]\w*)\.{re.escape(name)}\b", frames[-2].code or "")
     owner = "The enumeration that the line names" if found is None else found["owner"]
     return (
         f"{owner} has no member {name}: the package that defines it is of another release than this line was "

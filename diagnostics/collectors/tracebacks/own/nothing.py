@@ -44,7 +44,11 @@ def none_used(found: re.Match[str], line: str) -> str:
 def none_compared(found: re.Match[str], line: str) -> str:
     """Say what is None where it is compared."""
     first = found["first"] is not None
-    side = r"(?P<held>[A-Za-z_][\w.]*)\s*[<>]=?" if first else r"[<>]=?\s*(?P<held>[A-Za-z_][\w.]*)(?![\w.(\[])"
+    side = (
+        r"(?<!\w)(?P<held>[A-Za-z_][\w.]{0,200})\s*[<>]=?"
+        if first
+        else r"[<>]=?\s*(?P<held>[A-Za-z_][\w.]*)(?![\w.(\[])"
+    )
     held = re.search(side, line)
     return (
         f"{held['held'] if held else 'One of the two values'} is None, and None cannot be compared: a setting "
