@@ -99,11 +99,11 @@ class _Cutter(ast.NodeTransformer):
 
     def _keras(self, node: ast.Call) -> None:
         self.cuts += 1
-        if self._length == EPOCH:
+        if self._length == EPOCH and not _may_give_epochs_by_place(node):
             _set(node, "epochs", ast.Constant(1))
             return
         self.needs.add(STOP)
-        stop = ast.parse(f"{STOP}({self._length})", mode="eval").body
+        stop = ast.parse(f"{STOP}({'' if self._length == EPOCH else self._length})", mode="eval").body
         others = next((keyword.value for keyword in node.keywords if keyword.arg == "callbacks"), None)
         kept = others.elts if isinstance(others, ast.List) else [ast.Starred(others, ast.Load())] if others else []
         _set(node, "callbacks", ast.List([*kept, stop], ast.Load()))
@@ -187,16 +187,24 @@ def _set(node: ast.Call, name: str, value: ast.expr) -> None:
     node.keywords = [*(keyword for keyword in node.keywords if keyword.arg != name), ast.keyword(name, value)]
 
 
+def _may_give_epochs_by_place(call: ast.Call) -> bool:
+    """Whether a call of fit(x, y, batch_size, epochs) may do without the keyword."""
+    return len(call.args) > 3 or any(isinstance(given, ast.Starred) for given in call.args)
+
+
 def _insert(tree: ast.Module, needs: set[str]) -> None:
     """Define what the cuts use, after the imports at the top."""
     written = f"{COUNTER} = []\n" if COUNTER in needs else ""
     if STOP in needs:
         written += (
             f"import keras as _keras\n\nclass {STOP}(_keras.callbacks.Callback):\n"
-            "    def __init__(self, steps):\n        super().__init__()\n        self.steps = steps\n\n"
+            "    def __init__(self, steps=None):\n        super().__init__()\n        self.steps = steps\n\n"
+            "    def on_epoch_end(self, epoch, logs=None):\n"
+            "        if self.steps is None:\n            self.model.stop_training = True\n\n"
             "    def on_train_begin(self, logs=None):\n        self.seen = 0\n\n"
             "    def on_train_batch_end(self, batch, logs=None):\n        self.seen += 1\n"
-            "        if self.seen >= self.steps:\n            self.model.stop_training = True\n"
+            "        if self.steps is not None and self.seen >= self.steps:\n"
+            "            self.model.stop_training = True\n"
         )
     place = max((number for number, node in enumerate(tree.body) if _is_opening(node)), default=-1) + 1
     tree.body[place:place] = ast.parse(written).body

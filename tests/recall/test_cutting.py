@@ -94,6 +94,14 @@ def test_keras_fit_gets_a_callback_beside_its_own() -> None:
     assert cut("model.fit(x, y, epochs=9)", "epoch") == "model.fit(x, y, epochs=1)"
 
 
+@pytest.mark.parametrize("arguments", ["x, y, 32, 9, verbose=0", "*train, 32, 9, verbose=0"])
+def test_keras_fit_with_epochs_by_place_is_stopped_after_one(arguments: str) -> None:
+    written = cut(f"model.fit({arguments})", "epoch")
+    assert written is not None
+    assert f"model.fit({arguments}, callbacks=[StopEarly()])" in written
+    compile(written, "script", "exec")
+
+
 def test_trainer_gets_fewer_steps_or_one_epoch() -> None:
     script = "TrainingArguments('out', num_train_epochs=3, max_steps=500)"
     assert cut(script, "16") == "TrainingArguments('out', num_train_epochs=1000, max_steps=16)"
