@@ -33,12 +33,12 @@ class SimpleFit:
 
 @dataclass(frozen=True)
 class OrderFit:
-    """What fits to rows of tokens predict of other rows: from which tokens there are, and from where they stand.
+    """What fits to rows of tokens predict of other rows: from the counts of the tokens, and from their positions.
 
     Attributes:
         predicted: rows that the fits were not given.
         of_counts: error of the fit to how often each token is there.
-        of_places: the least error of the fits to where tokens stand: to the token of each place, to the first
+        of_places: the least error of the fits to positions: to the token of each place, to the first
             place of each token, and to pairs of neighbours.
         of_classes: whether errors are shares of wrong answers, and not mean squares.
     """

@@ -1,4 +1,4 @@
-"""Trains a small network while somebody else looks on; prints what that one recorded, and what was learned.
+"""Trains a small network beside another observer; prints what that one recorded, and what was learned.
 
 $ python tests/side_effects/onlookers.py dispatch_mode during
 """

@@ -34,7 +34,7 @@ class FaultGuard:
 
     `run` does the work of a named part, and switches the part off after its first fault. `attempt` belongs to no
     part: it hands each fault to `on_fault`, and nothing is switched off. Both set the user's modes of PyTorch
-    aside, and leave the work out while somebody records the operations of this thread; see `is_recorded`.
+    aside, and skip the work while a compiler or tracer records this thread; see `is_recorded`.
 
     Attributes:
         faults: by part, the fault of the library; empty where the script had broken what the part needs.

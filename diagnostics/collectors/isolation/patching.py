@@ -27,7 +27,7 @@ class Patches:
     def before(self, owner: Any, name: str, hook: Callable[..., object]) -> None:
         """Call a hook with the arguments of each call, before it. What the hook raises reaches the caller.
 
-        Not of calls that somebody else records; see `is_recorded`.
+        Calls that a compiler or tracer records are left out; see `is_recorded`.
         """
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +43,7 @@ class Patches:
     def after(self, owner: Any, name: str, hook: Callable[..., object]) -> None:
         """Call a hook with the arguments of each call and its ``result``. What it raises reaches the caller.
 
-        Not of calls that somebody else records; see `is_recorded`.
+        Calls that a compiler or tracer records are left out; see `is_recorded`.
         """
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Says whether somebody else records the operations of this thread: then this library makes none."""
+"""Detects compilers and tracers that record the operations of this thread: then this library computes nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_compiled() -> bool:
 
 
 def unless_recorded(work: Callable[..., object]) -> Callable[..., None]:
-    """Return a hook that does some work, but not at calls that somebody records."""
+    """Return a hook that does some work, but not at calls that a compiler or tracer records."""
 
     def hook(*arguments: Any, **options: Any) -> None:
         if not is_recorded():

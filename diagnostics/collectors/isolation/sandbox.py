@@ -104,7 +104,7 @@ def run_sandboxed(work: Callable[[], Any], deadline: float) -> Any:
         OSError: no process could be started.
     """
     reading, writing = os.pipe()
-    state = random.getstate()  # Python seeds a forked child anew
+    state = random.getstate()  # Python reseeds a forked child
     with _children_unheard(), warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"
@@ -158,7 +158,7 @@ def _children_unheard() -> Iterator[None]:
 
 
 def _be_child(work: Callable[[], Any], writing: int, state: Any) -> None:
-    """Do the work, send its result, and end the process without any of Python's or the script's last rites."""
+    """Do the work, send its result, and end the process without running exit handlers."""
     try:
         _shut_off(writing)
         random.setstate(state)

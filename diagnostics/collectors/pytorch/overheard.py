@@ -55,7 +55,7 @@ class _Function:
 
 
 class Overheard:
-    """Functions whose code is exchanged while somebody listens, or has asked for it by `hold`."""
+    """Functions whose code is exchanged while a listener has joined, or `hold` is in force."""
 
     def __init__(self) -> None:
         self._functions: dict[int, _Function] = {}

@@ -209,7 +209,7 @@ class RepeatedBatch(Rule):
 
     def _of_one_token(self, token: int, seen: str) -> Finding:
         return self.found(
-            f"In a batch every token is the id {token}, but for padding and for tokens that stand once in a row: "
+            f"In a batch every token is the id {token}, except for padding and tokens that occur once in a row: "
             f"{seen}. Texts that differ become this when none of their words is in the vocabulary, and each is "
             "read as the unknown token.",
             fix=(

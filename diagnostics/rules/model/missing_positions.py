@@ -57,8 +57,8 @@ class MissingPositions(Rule):
     enough. A note where that cost is not known, and where the last third of the losses is still more than 10%
     below the second: the words may yet be enough. A note, too, unless the order is shown to matter: where each
     token has a target, equal tokens of a row have different ones at least half as often as any two tokens; else a
-    fit to where the tokens of some rows stand predicts others with at most 80% of the error of a fit to which
-    tokens there are, by three standard errors. The numbers are ours.
+    fit to the positions of the tokens predicts other rows with at most 80% of the error of a fit to their counts,
+    by three standard errors. The numbers are ours.
 
     ## Known problems
     A causal mask tells a model the order of a text, so decoders without positions are not reported. Rows of floats
@@ -135,8 +135,9 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
         return None
     what = "wrong" if fit.of_classes else "left of the squares"
     return (
-        f"The targets depend on it: a fit to where the tokens stand is better than one to which tokens there are "
-        f"({_number(fit.of_places, fit)} {what} of {fit.predicted} other rows, and {_number(fit.of_counts, fit)})."
+        f"The targets depend on the order: a fit to the positions of the tokens beats a fit to their counts "
+        f"({_number(fit.of_places, fit)} against {_number(fit.of_counts, fit)} {what}, "
+        f"on {fit.predicted} other rows)."
     )
 
 

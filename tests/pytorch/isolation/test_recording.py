@@ -1,4 +1,4 @@
-"""`is_recorded` tells whether what a thread computes becomes somebody else's program, or has no numbers."""
+"""`is_recorded` tells whether what a thread computes becomes part of another program, or has no numbers."""
 
 import threading
 

@@ -390,7 +390,7 @@ class LoopFinder(Generic[W]):
                     self._watched.pop(module, None)
 
     def _end(self, watched: W) -> None:
-        """Stop watching a loop, and drop it; at the end, if somebody else records what it takes to close it."""
+        """Stop watching a loop, and drop it; at the end, if a compiler or tracer records meanwhile."""
         if watched not in self.watches or is_recorded():
             return
         self.watches.remove(watched)

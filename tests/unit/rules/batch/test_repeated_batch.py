@@ -183,7 +183,7 @@ class TestOneToken:
     def test_is_named_and_not_the_sampler(self):
         finding = RULE.from_dataset(rows(1, 512, 600), self.batch(np.ones((30, 10), int)), self.MODEL)
         assert finding.message == (
-            "In a batch every token is the id 1, but for padding and for tokens that stand once in a row: all "
+            "In a batch every token is the id 1, except for padding and tokens that occur once in a row: all "
             "512 training rows read have the same inputs. Texts that differ become this when none of their words "
             "is in the vocabulary, and each is read as the unknown token."
         )
