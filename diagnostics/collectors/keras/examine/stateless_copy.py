@@ -35,6 +35,7 @@ class KerasCopy:
     """
 
     def __init__(self, model: keras.Model, x: Any, y: Any, sample_weight: Any) -> None:
+        _free_unused()  # of the copy before this one
         self._model = model
         self._batch = (x, y, sample_weight)
         self.further: list[tuple[Any, Any, Any]] = []  # batches to take turns with this one, for a plan of several
@@ -241,7 +242,7 @@ class _Learner:
         self.step = compiled(self._one_step)
         # TensorFlow never frees the graph of such a step, which holds the variables: a copy of the model each.
         handles = [(v.value.handle, v.value.dtype) for v in (*self._own, *optimizer.variables)]
-        weakref.finalize(self, _emptied, handles).atexit = False
+        weakref.finalize(self, _unused.extend, handles).atexit = False
 
     def restart(self, values: Weights, learning_rate: float) -> None:
         """Begin again from these values, with an optimizer that remembers nothing."""
@@ -262,10 +263,21 @@ class _Learner:
         return loss, prediction, [tf.identity(v.value) for v in self._own], other
 
 
-def _emptied(handles: list[tuple[Any, Any]]) -> None:
-    """Free the memory of variables that are no longer used."""
-    with contextlib.suppress(Exception):  # of a context that is being closed
-        for handle, dtype in handles:
+_unused: list[tuple[Any, Any]] = []
+"""Handles of variables that nothing uses, each with its dtype."""
+
+
+def _free_unused() -> None:
+    """Free the memory of variables that nothing uses.
+
+    A finalizer must not do this: it may run while TensorFlow traces the script's function, where an operation
+    becomes part of the graph, or waits for ever for a lock.
+    """
+    if not tf.executing_eagerly():
+        return
+    while _unused:
+        handle, dtype = _unused.pop()
+        with contextlib.suppress(Exception):  # of a context that is being closed
             tf.raw_ops.AssignVariableOp(resource=handle, value=tf.zeros((0,), dtype))
 
 
