@@ -353,7 +353,7 @@ def growth(
 
     for begin, run, end in runs_of(pattern):
         for length in (20 * len(run), 400):  # what doubles with each repetition, or grows with the cube
-            if timed(length) >= 10 * floor and min(timed(length) for _ in range(3)) >= 10 * floor:
+            if timed(length) >= 10 * floor and min(timed(length) for _ in range(6)) >= 10 * floor:
                 return f"{begin[:40]!r} + {run[:40]!r} * {length // len(run)} + {end!r}"
         quarter = timed(4_000)
         for length in (16_000, 64_000) if quarter >= floor else ():
@@ -361,8 +361,8 @@ def growth(
             limit = SLOW if length == 16_000 else 200 * floor
             if whole >= limit and (length == 16_000 or whole > most * quarter):
                 if whole < 1:  # a busy machine makes some times longer, and none shorter
-                    quarter = min(quarter, timed(length // 4), timed(length // 4))
-                    whole = min(whole, timed(length), timed(length))
+                    quarter = min(quarter, *(timed(length // 4) for _ in range(5)))
+                    whole = min(whole, *(timed(length) for _ in range(5)))
                 if whole >= limit and (length == 16_000 or whole > most * quarter):
                     return (
                         f"{begin[:40]!r} + {run[:40]!r} * n + {end!r}: {1e3 * quarter:.1f}, {1e3 * whole:.1f} ms"
