@@ -60,7 +60,7 @@ def launched(words):
 
 def ours(words):
     assert words[0] == "diagnose"
-    return _parser(with_run=True, with_network=True).parse_args(split(words[1:])[0])
+    return _parser(words[1]).parse_args(split(words[1:])[0])
 
 
 def manifests():
