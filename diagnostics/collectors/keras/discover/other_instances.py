@@ -36,13 +36,24 @@ class _Trained:
 
     Attributes:
         training: what `facts` names it by.
-        optimizer: returns the one that trains; None if it is gone.
+        owner: of the optimizer, or the optimizer.
+        iterations: its counter of steps, which outlives it: the last step comes after the last pass.
         steps: that it had made when a pass was last seen.
     """
 
     training: Any
-    optimizer: Callable[[], Any]
-    steps: int
+    owner: weakref.ref[Any]
+    iterations: Any = None
+    steps: int = -1
+
+    def count(self) -> bool:
+        """Read the counter; return whether it has moved."""
+        owner, before = self.owner(), self.steps
+        if owner is not None:
+            self.iterations = getattr(getattr(owner, "optimizer", owner), "iterations", None)
+        steps = _steps(self.iterations)
+        self.steps = before if steps == -1 else steps
+        return self.steps != before
 
 
 class OtherInstances:
@@ -84,12 +95,8 @@ class OtherInstances:
             return
         if not self._trained:
             self._patches.around(keras.Model, "__call__", self._around_call)
-        held = weakref.ref(owner)
-
-        def optimizer() -> Any:
-            return getattr(held(), "optimizer", held())
-
-        self._trained[shapes] = _Trained(training, optimizer, _steps(optimizer()))
+        self._trained[shapes] = _Trained(training, weakref.ref(owner))
+        self._trained[shapes].count()
         for variable in variables:
             self._of[variable] = self._of.get(variable, frozenset()) | {shapes}
         self._models = IdentityMap()
@@ -152,13 +159,9 @@ class OtherInstances:
             self._used.add(shapes)
 
     def _look_for_steps(self) -> None:
-        """Begin anew where a training went on."""
-        went_on = False
-        for one in self._trained.values():
-            steps = _steps(one.optimizer())
-            went_on |= steps not in (one.steps, -1)
-            one.steps = one.steps if steps == -1 else steps
-        if went_on:
+        """Forget what was evaluated before a training went on."""
+        moved = [one.count() for one in self._trained.values()]
+        if any(moved):
             self._forget()
 
     def _forget(self) -> None:
@@ -170,11 +173,10 @@ def _shapes(variables: Sequence[Any]) -> Shapes:
     return tuple((variable.name, tuple(variable.shape)) for variable in variables)
 
 
-def _steps(optimizer: Any) -> int:
-    """Return how many steps an optimizer has made; -1 if that is not known."""
-    made = getattr(optimizer, "iterations", None)
+def _steps(iterations: Any) -> int:
+    """Return how many steps an optimizer has made, by its counter; -1 if that is not known."""
     try:
-        return -1 if made is None else int(number_of(made))
+        return -1 if iterations is None else int(number_of(iterations))
     except NotImplementedError:  # it is being made within a function that is traced: there is no value yet
         return -1
 
