@@ -317,12 +317,15 @@ class LoopFinder(Generic[W]):
         called = [root for root in roots if held.intersection(map(id, root.parameters()))]
         if not called:
             called = self._meant(optimizer)
-        if not called and not any(held.intersection(map(id, model.parameters())) for model in list(self._loops)):
+        if not called and not self._idle[optimizer] and not self._is_watched(held):
             called = self._optimizers.owners_of(optimizer)
         parts = {id(part) for root in called for part in root.modules() if part is not root}
         called = [root for root in called if id(root) not in parts]  # a layer may be tried before it is built in
         if called:
             self._begin(called[0] if len(called) == 1 else joined(called), [optimizer], called)
+
+    def _is_watched(self, held: set[int]) -> bool:
+        return any(held.intersection(map(id, model.parameters())) for model in list(self._loops))
 
     def _after_step(self, optimizer: Optimizer, *_: Any) -> None:
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
