@@ -74,7 +74,7 @@ def sample_rows(
     dataset: Any,
     limit: int = ROWS_READ,
     loader: DataLoader[Any] | None = None,
-    seconds: float = SECONDS_READING,
+    seconds: float | None = None,
 ) -> Sample:
     """Read at most `limit` rows: from all over a dataset with an index, the first ones of an iterable.
 
@@ -115,9 +115,9 @@ def _spread(length: int, limit: int) -> list[int]:
     return shuffled
 
 
-def _read(rows: Iterable[Any], limit: int, seconds: float) -> tuple[list[Any], bool]:
+def _read(rows: Iterable[Any], limit: int, seconds: float | None = None) -> tuple[list[Any], bool]:
     """Read up to `limit` rows, and say whether there was time for all of them."""
-    started = time.monotonic()
+    started, seconds = time.monotonic(), SECONDS_READING if seconds is None else seconds
     read: list[Any] = []
     with users_code():
         for row in islice(rows, limit):
@@ -290,7 +290,7 @@ def is_shuffled(loader: Any) -> bool | None:
     return bool(getattr(loader.sampler, "shuffle", type(loader.sampler) is not SequentialSampler))
 
 
-def first_labels(dataset: Any, batch_size: int | None, seconds: float = SECONDS_READING) -> tuple[Array, ...]:
+def first_labels(dataset: Any, batch_size: int | None, seconds: float | None = None) -> tuple[Array, ...]:
     """Return the class labels of the first batches of an unshuffled dataset, each (batch_size,)."""
     if batch_size is None or is_iterable_only(dataset):
         return ()

@@ -19,7 +19,6 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, W
 from diagnostics.collectors.isolation.harmless_code import Reading
 from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, is_sandboxed, run_sandboxed
 from diagnostics.collectors.pytorch.data import (
-    SECONDS_READING,
     dataset_facts,
     first_labels,
     is_shuffled,
@@ -118,7 +117,7 @@ def _read_rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
 
 
 def _rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
-    seconds = SECONDS_COMPARING if is_sandboxed() else SECONDS_READING
+    seconds = SECONDS_COMPARING if is_sandboxed() else None
     if shuffled is None:  # a sampler of the user's own: which rows it gives is not asked, only what there is
         there = dataset_facts(sample_rows(loader.dataset, seconds=seconds), weighted_sampling=None)
         return dataclasses.replace(there, labels=None, token_lengths=None)
