@@ -52,7 +52,7 @@ def is_written_here(instructions: Instructions, place: int, made: frozenset[str]
 def is_harmless_receiver(
     instructions: Instructions, place: int, made: frozenset[str], names: Mapping[str, Any]
 ) -> bool:
-    """Whether an attribute is taken from a container of `made`, or from a module, whose functions return anew.
+    """Whether an attribute belongs to a container of `made`, or to a module, whose functions return new values.
 
     Args:
         instructions: of a function.

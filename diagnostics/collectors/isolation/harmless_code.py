@@ -103,7 +103,7 @@ class Reading:
         hands_over: whether a method that is read may pass its object on; then all methods of its class are read.
 
     Attributes:
-        generators: of random numbers that the code uses, to be put back by whoever calls it.
+        generators: of random numbers that the code uses, for the caller to restore.
     """
 
     def __init__(

@@ -78,6 +78,6 @@ def _are_opposite(target: Array, answers: Array) -> bool:
 
 
 def is_own(model: keras.Model) -> bool:
-    """Whether a model's loss is code of the script's that nobody notices to be run."""
+    """Whether a model's loss is user code without side effects."""
     kind = model.loss if isinstance(model.loss, FunctionType) else getattr(type(model.loss), "call", None)
     return isinstance(kind, FunctionType) and not is_library(kind, TRUSTED) and of_loss(model).objection is None

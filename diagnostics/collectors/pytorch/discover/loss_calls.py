@@ -288,7 +288,7 @@ class EvaluationCalls:
                 self.close()
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """Stop observing."""
         self._listeners.clear()
         while self._open:
             self._open.pop()()
