@@ -201,7 +201,7 @@ Open it with the book that belongs to the \`diagnose\` which wrote it, or run yo
     if (report.not_applicable.length) {
       const rows = report.not_applicable.map(rule => [ruleLink(rule, rules), told(report.reasons?.[rule] ?? "")]);
       const summary = `${count(rows.length, "rule")} lacked evidence; this is not the same as clean`;
-      parts.push(folded(summary, table(["rule", "why"], rows, "rules that could not be judged")));
+      parts.push(folded(summary, table(["rule", "why"], rows, "rules that could not be checked")));
     }
     return parts;
   }

@@ -38,6 +38,7 @@ def chapter_notebook(
             if tag in cell.metadata.get("tags", []):
                 _fold(cell, hidden, prompt)
     _fold_long_outputs(page)
+    _name_setup(page)
     title, _, rest = page.cells[0].source.partition("\n")
     head = [
         _markdown("chapter-title", title),
@@ -74,6 +75,7 @@ def exhibit_notebook(
     """
     page = copy.deepcopy(notebook)
     _fold_long_outputs(page)
+    _name_setup(page)
     title, _, rest = page.cells[0].source.partition("\n")
     follows = f" Follows {_cage_link(before)}." if before else ""
     place = f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file}) · exhibit {exhibit.id}.{follows}"
@@ -106,6 +108,15 @@ def _fold_long_outputs(page: NotebookNode) -> None:
         lines = sum(len(text.splitlines()) for text in texts)
         if lines > LONG:
             _fold(cell, "hide-output", f"the output, {lines} lines")
+
+
+def _name_setup(page: NotebookNode) -> None:
+    """Label the first folded code of a page, which imports what the page needs."""
+    for cell in page.cells:
+        if "hide-input" in cell.metadata.get("tags", []):
+            prompts = {"code_prompt_show": "Setup code", "code_prompt_hide": "Hide setup code"}
+            cell.metadata["mystnb"] = {**prompts, **cell.metadata.get("mystnb", {})}
+            return
 
 
 def _fold(cell: NotebookNode, tag: str, what: str) -> None:
@@ -214,8 +225,8 @@ def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
     )
     return [
         ":::{div} facts",
-        f"**Afterwards** {chapter.purpose[:1].lower()}{chapter.purpose[1:]}. "
-        f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}. **Read before** {before or 'nothing'}.",
+        f"**You will learn to** {chapter.purpose[:1].lower()}{chapter.purpose[1:]}. "
+        f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}. **Prerequisites** {before or 'none'}.",
         ":::",
     ]
 

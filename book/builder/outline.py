@@ -37,7 +37,7 @@ class Chapter:
         name: its file, without the suffix: "02_the_walk".
         number: its place in the order.
         title: without the number.
-        purpose: what the reader can do afterwards; one sentence without a full stop.
+        purpose: what the reader learns to do: an infinitive without "to", and without a full stop.
         stations: the stations of the pipeline that it is about, of `STATIONS`.
         cages: ids of the exhibits that belong to it, in the order in which they are read.
         also: ids of exhibits of other chapters that it uses.

@@ -57,7 +57,7 @@ class Evaluator:
         return frozenset(self._judged)
 
     def not_applicable(self, *kinds: type) -> dict[str, str]:
-        """Return the reason, by name, for each rule that could not be judged.
+        """Return the reason, by name, for each rule that could not be checked.
 
         Args:
             kinds: the facts that this entry point can give; rules that need others are omitted.

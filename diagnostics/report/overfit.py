@@ -48,7 +48,7 @@ class OverfitReport:
     def stops_at(self) -> int | None:
         """The first number of examples that was not learned; None if there is none.
 
-        A count that could not be judged, or was learned only in part, does not stop it.
+        A count that could not be checked, or was learned only in part, does not stop it.
         """
         return next((trial.examples for trial in self.trials if trial.outcome == "not learned"), None)
 
@@ -123,7 +123,7 @@ class OverfitReport:
         elif all(trial.outcome == "learned" for trial in self.trials):
             said = "Every count was memorised."
         elif any(trial.outcome == "learned" for trial in self.trials):
-            said = "Nothing stopped it; ~ and - mark what was not learned to the end, or could not be judged."
+            said = "Nothing stopped it; ~ and - mark what was not learned to the end, or could not be checked."
         else:
             said = "No count could be judged."
         return [said, *self.points_to]

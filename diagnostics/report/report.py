@@ -1,4 +1,4 @@
-"""The report: findings, stages, and the rules that could not be judged."""
+"""The report: findings, stages, and the rules that could not be checked."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Report:
         failed: the batch in which NaN or inf first appeared; see `batch`.
         fixed_batch: the looks at a batch, if `watch` was given one.
         histograms: of weights and gradients, by step, if `watch` was asked for them.
-        verbose: whether a terminal shows every stage, and each rule that could not be judged.
+        verbose: whether a terminal shows every stage, and each rule that could not be checked.
         facts: for the rules that judge examination and run together; see `judged_as_a_whole`.
     """
 

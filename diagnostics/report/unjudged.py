@@ -1,4 +1,4 @@
-"""Says which rules could not be judged, and what would let those be judged that matter."""
+"""Says which rules could not be checked, and what would let those be judged that matter."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _STEPS = re.compile(r"\b(\d[\d,]{0,40}) (?:steps|losses)\b")
 
 
 def not_judged(report: Report) -> str:
-    """Say in a sentence or two which rules could not be judged, and what would let them; empty if all were.
+    """Say in a sentence or two which rules could not be checked, and what would let them; empty if all were.
 
     Of a script's run only what its author can change is asked for, and only where the run left it open: not while
     errors or warnings wait to be mended, no evaluation before the loss has fallen. All reasons are in
@@ -77,15 +77,15 @@ def not_judged(report: Report) -> str:
     if not reasons:
         return ""
     if report.verbose:
-        return "\n".join(["Not judged:", *(f"  {name}: {why}" for name, why in sorted(reasons.items()))])
+        return "\n".join(["Not checked:", *(f"  {name}: {why}" for name, why in sorted(reasons.items()))])
     if len(reasons) <= FEW:
-        return f"Not judged: {', '.join(sorted(reasons))}."
-    where = "report.not_applicable tells why" if report.script is None else "--verbose tells why"
+        return f"Not checked: {', '.join(sorted(reasons))}."
+    where = "report.not_applicable explains why" if report.script is None else "--verbose explains why"
     cures = _of_library(report) if report.script is None else _of_run(report)
     before = " before the failure" if report.crash is not None else ""
     wanted = [f"{cure} ({listed(rules, most=NAMED)})" for cure, rules in cures]
-    more = f" To judge more, {'; '.join(wanted)}." if wanted else ""
-    return f"{count_of(len(reasons), 'rule')} could not be judged{before}; {where}.{more}"
+    more = f" To check more, {'; '.join(wanted)}." if wanted else ""
+    return f"{count_of(len(reasons), 'rule')} could not be checked{before}; {where}.{more}"
 
 
 def _of_library(report: Report) -> Iterator[tuple[str, list[str]]]:

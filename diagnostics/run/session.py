@@ -69,7 +69,7 @@ class RunOptions:
         replay_on_cpu: whether to run it once more on the CPU if a GPU fails.
         first_batches: a file with the first batches for its first loader; None for the loader's own.
         quiet: whether to print no report unless the run fails.
-        verbose: whether the text shows every stage, and each rule that could not be judged.
+        verbose: whether the text shows every stage, and each rule that could not be checked.
         second_look: seconds for the second look at most; 0 for none, None for a share of the run.
         redact: whether Markdown leaves out private parts; see `Report.to_markdown`.
         rank: of this process under a launcher, where the exit code is the script's; None without a launcher.

@@ -361,7 +361,7 @@ def _about_memory(report: Report) -> bool:
 
 
 def _unjudged(reasons: Mapping[str, str]) -> str:
-    table = table_of(("rule", "why"), sorted(reasons.items()), "rules that could not be judged", wide=1)
+    table = table_of(("rule", "why"), sorted(reasons.items()), "rules that could not be checked", wide=1)
     count = len(reasons)
     return (
         f"<details><summary>{count_of(count, 'rule')} lacked evidence; this is not the same as clean</summary>"

@@ -29,7 +29,7 @@ and its exception are those that it has without this line.
 NAME       keep the report under this name
 --ignore   rules to ignore, in this cell
 --output   write the report to a file, too: .html, .md, .json or .txt
---verbose  show every stage and every rule that could not be judged
+--verbose  show every stage and every rule that could not be checked
 """
 
 

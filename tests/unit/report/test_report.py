@@ -203,7 +203,7 @@ TEXT = (
     "labels-out-of-range\n\nwarning: unreached-parameters                                                      "
     "           step 7\n  3 of the 40 trainable parameters get no gradient.\n  fix: use their result in the "
     "loss\n  read: diagnose rules unreached-parameters\n\nnote: mostly-padding\n  61% is padding.\n  fix: pad "
-    "less\n  read: diagnose rules mostly-padding\n\n1 error, 1 warning, 1 note.\nNot judged: class-imbalance, "
+    "less\n  read: diagnose rules mostly-padding\n\n1 error, 1 warning, 1 note.\nNot checked: class-imbalance, "
     "ragged-batch.\nError in diagnostics itself, not in your program: the rule ignores-input failed: "
     "ZeroDivisionError:\ndivision by zero"
 )

@@ -24,21 +24,21 @@ class TestAlways:
         assert not_judged(Report("ran")) == ""
 
     def test_few_are_named(self):
-        assert not_judged(Report("ran", not_applicable={"b": "…", "a": "…"})) == "Not judged: a, b."
+        assert not_judged(Report("ran", not_applicable={"b": "…", "a": "…"})) == "Not checked: a, b."
 
     def test_all_are_named_with_their_reasons_where_that_is_asked_for(self):
         report = Report("ran", not_applicable={"b": "needs a metric", "a": "needs 4 steps"}, verbose=True)
-        assert not_judged(report) == "Not judged:\n  a: needs 4 steps\n  b: needs a metric"
+        assert not_judged(report) == "Not checked:\n  a: needs 4 steps\n  b: needs a metric"
 
     def test_after_a_failure_it_only_counts(self):
         crashed = Report("ran", not_applicable=MANY, crash=CRASH, script="train.py")
-        assert not_judged(crashed) == "7 rules could not be judged before the failure; --verbose tells why."
+        assert not_judged(crashed) == "7 rules could not be checked before the failure; --verbose explains why."
 
 
 class TestOfTheLibrary:
     def test_a_watched_run_is_told_what_to_pass(self):
         assert not_judged(Report("watched", not_applicable=MANY, history=FALLING)) == (
-            "7 rules could not be judged; report.not_applicable tells why. To judge more, give "
+            "7 rules could not be checked; report.not_applicable explains why. To check more, give "
             "diagnostics.examine(...) before the training (a-a, a-b, a-c and 1 more); the losses of evaluations: "
             "watch.evaluated(loss) (overfitting); a longer run (y)."
         )
@@ -46,8 +46,8 @@ class TestOfTheLibrary:
     def test_an_examination_is_not_told_to_examine(self):
         lacking = {**MANY, "leaked-evaluation-rows": "needs training and evaluation data"}
         assert not_judged(Report("examined", not_applicable=lacking)) == (
-            "8 rules could not be judged; report.not_applicable tells why. To judge more, give evaluation data "
-            "that can be read (leaked-evaluation-rows)."
+            "8 rules could not be checked; report.not_applicable explains why. To check more, give "
+            "evaluation data that can be read (leaked-evaluation-rows)."
         )
 
 
@@ -55,11 +55,12 @@ class TestOfAScript:
     def said(self, course=FLAT, *, findings=(), stages=(DATASET,), judged=frozenset(), **reasons):
         lacking = {**MANY, **{name.replace("_", "-"): why for name, why in reasons.items()}}
         report = Report("ran", findings, stages, lacking, judged, history=course, script="train.py")
-        return not_judged(report).removeprefix(f"{len(lacking)} rules could not be judged; --verbose tells why.")
+        opening = f"{len(lacking)} rules could not be checked; --verbose explains why."
+        return not_judged(report).removeprefix(opening)
 
     def test_one_that_did_not_learn_in_few_steps_is_to_run_longer(self):
         said = self.said(loss_plateau="needs 400 steps", not_learning="needs 100 steps", judged={"overfitting"})
-        assert said == " To judge more, train for 400 steps or more, not 100 (loss-plateau)."
+        assert said == " To check more, train for 400 steps or more, not 100 (loss-plateau)."
 
     @pytest.mark.parametrize("steps", [12, 100])
     def test_one_that_learned_is_not(self, steps):
@@ -71,7 +72,7 @@ class TestOfAScript:
         [
             (
                 FALLING,
-                " To judge more, evaluate the model on rows that it is not trained on (leaked-evaluation-rows).",
+                " To check more, evaluate the model on rows that it is not trained on (leaked-evaluation-rows).",
             ),
             (FLAT, ""),
             (history(np.linspace(2, 0.1, 100), no_grad_passes=8), ""),
@@ -88,12 +89,12 @@ class TestOfAScript:
     def test_an_evaluation_without_a_loss_is_to_compute_one(self):
         evaluated = history(np.linspace(2, 0.1, 100), no_grad_passes=8)
         said = self.said(evaluated, evaluation_at_chance="needs an evaluation that computes its loss")
-        assert said == " To judge more, compute the loss in the evaluation, too (evaluation-at-chance)."
+        assert said == " To check more, compute the loss in the evaluation, too (evaluation-at-chance)."
 
     @pytest.mark.parametrize(
         ("detail", "told"),
         [
-            ("stopped after 1 s", " To judge more, pass --second-look 60 (examples-mixed)."),
+            ("stopped after 1 s", " To check more, pass --second-look 60 (examples-mixed)."),
             ("interrupted", ""),
             ("its model cannot be copied (Net)", ""),
         ],

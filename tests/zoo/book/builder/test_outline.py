@@ -17,7 +17,7 @@ CHAPTERS = load(ROOT / "book" / "chapters")
 WRITTEN = """\
 ---
 chapter:
-  purpose: You can read it
+  purpose: Read it
   stations: [{station}]
   minutes: {minutes}
   level: first steps
