@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
+
+from diagnostics.facts.frozen import frozen
 
 from .array import Array
 from .where import Where
@@ -16,7 +18,7 @@ def _no_norms() -> Array:
     return np.zeros(0)
 
 
-@dataclass(frozen=True)
+@frozen
 class ClipFacts:
     """The calls that clip the gradients of the model, with a finite limit.
 
@@ -49,7 +51,7 @@ class ClipFacts:
     cut_from: Array = field(default_factory=_no_norms)
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaledClipFacts:
     """The steps of a loss scaler whose gradients were clipped between the backward pass and the step.
 
@@ -74,7 +76,7 @@ class ScaledClipFacts:
     where: Where | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class UnaskedTapes:
     """Tapes of TensorFlow that recorded a pass, and were asked for no gradient before the optimizer's next step.
 
@@ -91,7 +93,7 @@ class UnaskedTapes:
     fewest: int
 
 
-@dataclass(frozen=True)
+@frozen
 class UnreadLosses:
     """Losses of the layers of a Keras model that no step of the user's own has read.
 
@@ -108,7 +110,7 @@ class UnreadLosses:
     added: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class EmptyFit:
     """A `fit` of Keras that makes no step, as its first epoch is beyond its last.
 
@@ -125,7 +127,7 @@ class EmptyFit:
     fitted: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class FrozenCalls:
     """Calls of `train_on_batch` of a Keras model none of whose weights is trainable in any of them.
 
@@ -142,7 +144,7 @@ class FrozenCalls:
     weights: int
 
 
-@dataclass(frozen=True)
+@frozen
 class StepOrderFacts:
     """Whether the steps of the loop's optimizers came after a backward pass, with its gradients.
 
@@ -175,7 +177,7 @@ class StepOrderFacts:
     unscaled: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class RemadeOptimizer:
     """An optimizer that is re-created for each step of one model, and keeps a state.
 
@@ -190,7 +192,7 @@ class RemadeOptimizer:
     times: int
 
 
-@dataclass(frozen=True)
+@frozen
 class UntrainedEvaluation:
     """A model that was evaluated after the training of another instance of its class, and was never trained.
 
@@ -208,7 +210,7 @@ class UntrainedEvaluation:
     load: str = "model.load_state_dict(torch.load(path))"
 
 
-@dataclass(frozen=True)
+@frozen
 class IdleLoads:
     """Loads of a module's own weights into itself, where another instance of its class is trained.
 
@@ -225,7 +227,7 @@ class IdleLoads:
     where: Where | None
 
 
-@dataclass(frozen=True)
+@frozen
 class LeftStatistics:
     """An instance with the weights of the trained one, or their average, and without its running statistics.
 
@@ -246,7 +248,7 @@ OfOtherInstance = UntrainedEvaluation | LeftStatistics | IdleLoads
 """What is known of modules that have the class of a trained one, and are not trained."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RestoredWeights:
     """Weights that were taken from the trained model by reference, changed with it, and were used later.
 
@@ -268,7 +270,7 @@ class RestoredWeights:
     where: Where | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class RestoreFacts:
     """The calls of ``load_state_dict`` that are about weights of the trained model.
 
@@ -286,7 +288,7 @@ class RestoreFacts:
     num_stale: int
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadedKeys:
     """A load into the trained model with ``strict=False``, of whose keys some did not fit.
 
@@ -309,7 +311,7 @@ class LoadedKeys:
     where: Where | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Monitor:
     """A callback that looks for progress in a metric, and what came of it.
 
@@ -336,7 +338,7 @@ class Monitor:
     least_gain: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class MonitorFacts:
     """The callbacks of one training that look for progress."""
 
@@ -345,7 +347,7 @@ class MonitorFacts:
     monitors: tuple[Monitor, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class MeasuredNumbers:
     """Numbers that a metric of regression compared with answers.
 
@@ -370,7 +372,7 @@ class MeasuredNumbers:
     correlation: float
 
 
-@dataclass(frozen=True)
+@frozen
 class MeasuredScores:
     """Scores by which rows of two classes were ranked.
 

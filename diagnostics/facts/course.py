@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from diagnostics.facts.frozen import frozen
 
 from .array import Array
 from .pipeline import LossKind
 
 
-@dataclass(frozen=True)
+@frozen
 class SimpleFit:
     """What a fit of linear or radial functions to some rows predicts of rows that it was not given.
 
@@ -31,7 +32,7 @@ class SimpleFit:
     of_classes: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class OrderFit:
     """What fits to rows of tokens predict of other rows: from the counts of the tokens, and from their positions.
 
@@ -49,7 +50,7 @@ class OrderFit:
     of_classes: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class BlankRows:
     """Rows of the training inputs that hold one value throughout, where others do not hold it.
 
@@ -68,7 +69,7 @@ class BlankRows:
     different_targets: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CopiedTarget:
     """The only number of a row of inputs that tells its target, each value of it another one, without exception.
 
@@ -87,7 +88,7 @@ class CopiedTarget:
     equal: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Sentinel:
     """A number that stands for a missing one in a column of inputs, far from all others.
 
@@ -104,7 +105,7 @@ class Sentinel:
     apart: float
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetHistory:
     """The targets of m sampled steps, and what one constant prediction would have cost on them.
 
@@ -145,7 +146,7 @@ class TargetHistory:
     order: OrderFit | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class NegatedLoss:
     """A training that makes the loss of a known formula large: it minimises its negative, or maximises it.
 
@@ -170,7 +171,7 @@ class NegatedLoss:
     maximized: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class OpposedGradients:
     """In how many sampled steps the training moves the model's output away from the batch's targets.
 
@@ -190,7 +191,7 @@ class OpposedGradients:
     maximized: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class AccuracyHistory:
     """The share of right answers in e epochs, as the framework counts them, and in the evaluation after each.
 
@@ -211,7 +212,7 @@ class AccuracyHistory:
     labels: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class OutputScore:
     """How far the trained model's answers of one output are from the targets of some training rows.
 
@@ -238,7 +239,7 @@ class OutputScore:
     fit: SimpleFit | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class FinalAnswers:
     """What the model of a script answers to training rows after its training, where the loss does not tell it.
 
@@ -255,7 +256,7 @@ class FinalAnswers:
     keeps_statistics: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class DrawnRows:
     """Rows of the batches that the model was called with in sampled steps; only rows that do not repeat by nature.
 
@@ -272,7 +273,7 @@ class DrawnRows:
     steps: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RepeatedRows:
     """What targets the same row of inputs had each time that it came; only rows that do not repeat by nature.
 
@@ -299,7 +300,7 @@ class RepeatedRows:
     nearby: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdicts:
     """What the other rules said of this training.
 

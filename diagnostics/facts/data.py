@@ -6,15 +6,17 @@ As in `facts.pipeline`, None always means "not known".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
+
+from diagnostics.facts.frozen import frozen
 
 from .array import Array
 
 Task = Literal["classification", "regression"]
 
 
-@dataclass(frozen=True)
+@frozen
 class DatasetFacts:
     """The training rows, before they are collated into batches. At most a few hundred are read.
 
@@ -52,7 +54,7 @@ class DatasetFacts:
     distinct_rows: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class DatasetLength:
     """How long a dataset is whose rows were not read: its code could be noticed.
 
@@ -67,7 +69,7 @@ class DatasetLength:
     batch_size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SplitFacts:
     """Training and evaluation rows, compared with each other.
 
@@ -100,7 +102,7 @@ class SplitFacts:
     overlapping: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class RereadFacts:
     """The same rows made into a batch twice: by an untouched copy of the data pipeline, and by one used before.
 
@@ -129,7 +131,7 @@ class RereadFacts:
     unjudged: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldGenerator:
     """A generator of random numbers that the code of a dataset or collator draws from.
 
@@ -146,7 +148,7 @@ class HeldGenerator:
     drawn_in: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkerFacts:
     """The worker processes of the training loader, and the generators that are copied into each of them.
 
@@ -168,7 +170,7 @@ class WorkerFacts:
     same_seed: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class RowOrder:
     """The labels of all rows given to a training, in their order.
 
@@ -187,7 +189,7 @@ class RowOrder:
     batch_size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ShuffledSplit:
     """Training and validation are cut from one `tf.data` shuffle, which draws another order for each iteration.
 
@@ -202,7 +204,7 @@ class ShuffledSplit:
     validation: str
 
 
-@dataclass(frozen=True)
+@frozen
 class HeldOutBefore:
     """Evaluations of a model on rows that its latest training leaves out, and that earlier ones had.
 
@@ -223,7 +225,7 @@ class HeldOutBefore:
     seen: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SameData:
     """One object that is both trained and validated on.
 
@@ -236,7 +238,7 @@ class SameData:
     kind: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ShuffledPredictions:
     """Predictions of a dataset that is reshuffled for each iteration, of which the script also made one itself.
 
@@ -252,7 +254,7 @@ class ShuffledPredictions:
     sequence: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class SampleWeights:
     """What examples weigh in the loss, in batches from all over a run.
 
@@ -273,7 +275,7 @@ class SampleWeights:
     by_label: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Baseline:
     """One simple answer.
 
@@ -290,7 +292,7 @@ class Baseline:
     margin: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class BaselineFacts:
     """All baselines of one data set.
 
@@ -317,7 +319,7 @@ class BaselineFacts:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class UnpairedRows:
     """A batch whose inputs were put into another order, and whose targets were not, or into a third one.
 

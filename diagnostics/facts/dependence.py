@@ -6,8 +6,10 @@ As in `facts.pipeline`, None always means "not known".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
+
+from diagnostics.facts.frozen import frozen
 
 from .where import Where
 
@@ -19,7 +21,7 @@ Told = Literal["nothing", "something", "always", "unknown"]
 """What a call of dropout is told of the model's mode: it leaves the argument out, gives it, or gives True."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ActiveDropout:
     """A call of dropout that drops in evaluation mode.
 
@@ -36,7 +38,7 @@ class ActiveDropout:
     where: Where | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class RandomStateFacts:
     """A recurrent layer whose first state is drawn at random in evaluation mode.
 
@@ -55,7 +57,7 @@ class RandomStateFacts:
     has_target: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class MixingFacts:
     """One operation that combines the examples of a batch.
 
@@ -76,7 +78,7 @@ class MixingFacts:
     where: Where | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class FutureFacts:
     """A language model, given another token at one position, asked about the position before.
 
@@ -98,7 +100,7 @@ class FutureFacts:
     past: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class PaddingFacts:
     """What the words of padded rows do to the answers, with the padding and without it.
 
@@ -122,7 +124,7 @@ class PaddingFacts:
     hides_words: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class SamenessFacts:
     """Answers that are to be the inputs, beside these; all as shares of how much the inputs differ.
 
@@ -141,7 +143,7 @@ class SamenessFacts:
     numbers: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CopyFacts:
     """A model whose targets are the tokens of one of its inputs, given random tokens in their place.
 
@@ -161,7 +163,7 @@ class CopyFacts:
     masked: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class OrderFacts:
     """A model with attention over the tokens of a row, given the same tokens in another order.
 
@@ -185,7 +187,7 @@ class OrderFacts:
     by_chance: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class LinearFacts:
     """A model whose answers are a linear function of its input, up to a sigmoid or a softmax at the end.
 
@@ -203,7 +205,7 @@ class LinearFacts:
     outputs: int
 
 
-@dataclass(frozen=True)
+@frozen
 class AnswerLosses:
     """What a loss of the script's own makes of answers to rows of a batch.
 
@@ -226,7 +228,7 @@ class AnswerLosses:
     scale_free: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class TurnedArguments:
     """A loss whose first argument is named for the model's answers, and its second for the targets.
 
@@ -247,7 +249,7 @@ class TurnedArguments:
     turned: float
 
 
-@dataclass(frozen=True)
+@frozen
 class StatisticsFacts:
     """A classifier with batch norm, asked for the classes of training rows in evaluation mode.
 
@@ -264,7 +266,7 @@ class StatisticsFacts:
     most_frequent: int
 
 
-@dataclass(frozen=True)
+@frozen
 class DependenceFacts:
     """What the answers of a model depend on: other examples, later tokens, each of its inputs.
 

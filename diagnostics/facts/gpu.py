@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from diagnostics.facts.frozen import frozen
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-@dataclass(frozen=True)
+@frozen
 class Holder:
     """A process that holds memory of a GPU. None in a field means "not known".
 
@@ -32,7 +33,7 @@ class Holder:
         return f"process {self.pid}{f' ({known})' if known else ''}{held}"
 
 
-@dataclass(frozen=True)
+@frozen
 class CardFacts:
     """One GPU, as its driver describes it. Sizes in bytes.
 

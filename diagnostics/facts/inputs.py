@@ -6,13 +6,14 @@ As in `facts.pipeline`, None always means "not known".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+from diagnostics.facts.frozen import frozen
 
 from .array import Array
 
 
-@dataclass(frozen=True)
+@frozen
 class InputSample:
     """Some numbers of one input, from several batches.
 
@@ -43,7 +44,7 @@ class InputSample:
         return np.concatenate(by_channel, axis=1).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@frozen
 class EndToken:
     """The token that ends a text, or any of them, by the configuration of a model of transformers."""
 
@@ -52,7 +53,7 @@ class EndToken:
     tokens: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class AddedTokens:
     """Tokens for which the script added rows to the embedding of a model of transformers, and wrote none of them.
 
@@ -71,7 +72,7 @@ class AddedTokens:
     trained: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class DrawnInputs:
     """The inputs of some batches of training, by name, as in `InputFacts`; also of a run without evaluations."""
 
@@ -80,7 +81,7 @@ class DrawnInputs:
     inputs: Mapping[str, InputSample]
 
 
-@dataclass(frozen=True)
+@frozen
 class InputFacts:
     """The inputs of training and of evaluation, by name; positional ones count from "0".
 
@@ -97,7 +98,7 @@ class InputFacts:
     rounds: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class EvaluationDraws:
     """The first rows of a dataset, as several evaluations got them, in the same order and with the same labels.
 
@@ -124,7 +125,7 @@ class EvaluationDraws:
     shared: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetSides:
     """The numbers that a regression is to predict, in training and in evaluation.
 
@@ -143,7 +144,7 @@ class TargetSides:
     inputs: InputFacts | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class SwappedChannels:
     """A batch of images (n, channels, height, width) that a convolution reads as (n, height, width, channels).
 
@@ -158,7 +159,7 @@ class SwappedChannels:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaledTwice:
     """Inputs that are scaled already, before a first layer that scales bytes.
 
@@ -177,7 +178,7 @@ class ScaledTwice:
     high: float
 
 
-@dataclass(frozen=True)
+@frozen
 class AdaptedElsewhere:
     """A first layer that standardises, by the mean and variance of other numbers than the model gets.
 

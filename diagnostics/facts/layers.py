@@ -5,13 +5,14 @@ As in `facts.training`, what is not known of a single step is NaN in an array, u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from diagnostics.facts.frozen import frozen
 
 from .array import Array
 
 
-@dataclass(frozen=True)
+@frozen
 class ActivationFacts:
     """One layer's output on the batch, seen at the layer of its activation function.
 
@@ -31,7 +32,7 @@ class ActivationFacts:
     saturated: int
 
 
-@dataclass(frozen=True)
+@frozen
 class LayerFacts:
     """The activations of all layers that could be seen, in order of execution."""
 
@@ -43,7 +44,7 @@ class LayerFacts:
 INPUT_OF = "input of "
 
 
-@dataclass(frozen=True)
+@frozen
 class LayerActivity:
     """One activation layer in the forward passes of the steps looked at more closely; the k latest ones.
 
@@ -69,7 +70,7 @@ class LayerActivity:
     saturated: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class ActivityFacts:
     """The activation layers that could be seen, in the order in which the model defines them."""
 
@@ -78,7 +79,7 @@ class ActivityFacts:
     layers: tuple[LayerActivity, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class RangeFacts:
     """How large the activations became, by module, in the forward passes of the steps looked at more closely.
 
@@ -112,7 +113,7 @@ class RangeFacts:
     finite_steps: Array | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class TrainModeFacts:
     """The mode of the layers that behave differently in training, at the backward passes of k steps looked at.
 
@@ -134,7 +135,7 @@ class TrainModeFacts:
     sources: Array | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class BlindToRows:
     """A model that in training mode gives any single row the same answer, and is trained on single rows.
 
@@ -147,7 +148,7 @@ class BlindToRows:
     layers: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class NeverInTraining:
     """Layers that behave differently in training, and that no call in training mode has ever reached.
 
@@ -162,7 +163,7 @@ class NeverInTraining:
     steps: int
 
 
-@dataclass(frozen=True)
+@frozen
 class EqualUnitsFacts:
     """Which weights started with equal units, changed in training, and have equal units still.
 
@@ -175,7 +176,7 @@ class EqualUnitsFacts:
     weights: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class UnderflowFacts:
     """How the gradients of a model that computes in float16 are rounded; the k latest steps looked at.
 
@@ -201,7 +202,7 @@ PARTS = 16
 """Parts that a sequence is divided into, to say how far back in it the gradient reaches."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RecurrentLayer:
     """How the gradient of the loss is spread over the positions of a recurrent layer's input.
 
@@ -221,7 +222,7 @@ class RecurrentLayer:
     profiles: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class RecurrenceFacts:
     """The recurrent layers of the model that were given sequences of at least `PARTS` positions."""
 
@@ -230,7 +231,7 @@ class RecurrenceFacts:
     layers: tuple[RecurrentLayer, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ForgottenLayer:
     """A layer that was called on what a model computes, and whose result nobody uses.
 
@@ -250,7 +251,7 @@ class ForgottenLayer:
     like_an_output: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class ForgottenLayers:
     """Layers with weights that are part of no model."""
 
@@ -259,7 +260,7 @@ class ForgottenLayers:
     layers: tuple[ForgottenLayer, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class StillStatistics:
     """Layers of Keras' batch norm that were trained, and by their momentum of 1 keep their first statistics.
 
@@ -274,7 +275,7 @@ class StillStatistics:
     steps: int
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchNormFacts:
     """The layers of batch norm that have counted batches in training mode, and keep running statistics.
 
@@ -292,7 +293,7 @@ class BatchNormFacts:
     untouched: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class RoundingFacts:
     """A sample of the weights in half precision that an optimizer of the framework's own steps on.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
 
+from diagnostics.facts.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class LeafFacts:
     """Parameters that the first loss depends on, that require a gradient, and that no optimizer holds.
 
@@ -36,7 +38,7 @@ class LeafFacts:
     untracked: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class SignedTargets:
     """The targets of one batch under a loss that reads 1 and -1.
 
@@ -55,7 +57,7 @@ class SignedTargets:
     zeros: int
 
 
-@dataclass(frozen=True)
+@frozen
 class AlignedTargets:
     """The targets of one batch under connectionist temporal classification (CTC).
 
@@ -78,7 +80,7 @@ class AlignedTargets:
     labels: int
 
 
-@dataclass(frozen=True)
+@frozen
 class AlignedScores:
     """What connectionist temporal classification (CTC) takes for log-probabilities.
 
@@ -96,7 +98,7 @@ class AlignedScores:
     made: Literal["log_probabilities", "probabilities", "scores"]
 
 
-@dataclass(frozen=True)
+@frozen
 class LogRates:
     """The input of a Poisson loss that takes it for the logarithm of the rate.
 
@@ -111,7 +113,7 @@ class LogRates:
     mean_target: float
 
 
-@dataclass(frozen=True)
+@frozen
 class TripletMargin:
     """The margin of a loss of triplets, by which a negative is to be further away than a positive.
 
@@ -126,7 +128,7 @@ class TripletMargin:
     margin: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ShareTargets:
     """Targets of cross entropy that are shares of the classes, shaped as the scores: (n, classes, ...).
 
@@ -148,7 +150,7 @@ class ShareTargets:
     symmetric: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class FlattenedPair:
     """Scores and labels of sequences, each flattened to one axis before the loss.
 
@@ -163,7 +165,7 @@ class FlattenedPair:
     labels: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class BootstrappedTarget:
     """A squared error of chosen answers, whose target is computed by the same weights and differentiated, too.
 
@@ -178,7 +180,7 @@ class BootstrappedTarget:
     weights: int
 
 
-@dataclass(frozen=True)
+@frozen
 class SelfPairs:
     """Scores (n, n) of a cross entropy, of each row of a batch with every row, itself among them.
 
@@ -195,7 +197,7 @@ class SelfPairs:
     others: float
 
 
-@dataclass(frozen=True)
+@frozen
 class CosineScores:
     """Scores of a cross entropy that are cosines, of vectors of length 1, times a constant.
 
@@ -225,7 +227,7 @@ LossArguments = (
 """What a call of a loss shows."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ScrambledView:
     """A view that gives numbers other places along the axes, where the order of the axes was to change.
 
@@ -240,7 +242,7 @@ class ScrambledView:
     made: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class RawOverlap:
     """A loss that divides a sum of outputs by another, as an overlap does, with outputs that may be negative.
 
@@ -253,7 +255,7 @@ class RawOverlap:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class TracedDifference:
     """A difference within a loss, between an answer of the model and its target.
 
@@ -272,7 +274,7 @@ class TracedDifference:
     traced: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class StretchedProduct:
     """A product within a loss, of a value for each example and a number for each example, that makes a square.
 
@@ -289,7 +291,7 @@ class StretchedProduct:
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class IgnoredGradient:
     """An operation of the script's own whose backward never reads the gradient that it is given.
 

@@ -5,15 +5,16 @@ As in `facts.training`, None always means "not known", and a step is one step of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from diagnostics.facts.frozen import frozen
 
 OriginKind = Literal["input", "forward", "loss", "gradient", "optimizer step", "weights"]
 """Where the first NaN or inf came from: the batch, a module, the loss, the backward pass, the update, or, with
 what made them so unknown, the weights."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ValueRange:
     """The numbers of one or several tensors.
 
@@ -42,7 +43,7 @@ class ValueRange:
         return bool(self.nan or self.inf)
 
 
-@dataclass(frozen=True)
+@frozen
 class FrameFacts:
     """One module's call in a replayed forward pass.
 
@@ -63,7 +64,7 @@ class FrameFacts:
     outputs: ValueRange | None
 
 
-@dataclass(frozen=True)
+@frozen
 class OverflowFacts:
     """A number that was infinite in half precision, and what it is in float32.
 
@@ -82,7 +83,7 @@ class OverflowFacts:
     highest: float
 
 
-@dataclass(frozen=True)
+@frozen
 class OriginFacts:
     """Where the first NaN or inf of the run came from.
 

@@ -7,8 +7,9 @@ A probe knows PyTorch or Keras and writes these; a rule knows only these. `None`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from diagnostics.facts.frozen import frozen
 
 from .array import Array
 from .calls import MonitorFacts
@@ -45,7 +46,7 @@ LossKind = Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error"
 OUTPUTS_SETTING = "give the last layer {} outputs"
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelFacts:
     """The model as it was handed over, before anything ran.
 
@@ -90,7 +91,7 @@ class ModelFacts:
     is_own: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchFacts:
     """One batch as it enters the model.
 
@@ -133,7 +134,7 @@ class BatchFacts:
         return self.inputs.get("attention_mask", self.inputs.get("padding_mask"))
 
 
-@dataclass(frozen=True)
+@frozen
 class OutputFacts:
     """What the model made of the batch, before the loss.
 
@@ -169,7 +170,7 @@ class OutputFacts:
         return bool(self.shape) and (len(self.shape) == 1 or self.shape[1:] == (1,))
 
 
-@dataclass(frozen=True)
+@frozen
 class LossFacts:
     """The loss of the batch, and which loss it is.
 
@@ -206,7 +207,7 @@ class LossFacts:
     weights: tuple[float, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class OutputPart:
     """One of several outputs of a model, with its target and its own loss.
 
@@ -223,7 +224,7 @@ class OutputPart:
     loss: LossFacts
 
 
-@dataclass(frozen=True)
+@frozen
 class SeveralOutputs:
     """The outputs of a model that has several, one by one; those without a target or a loss are left out."""
 
@@ -232,7 +233,7 @@ class SeveralOutputs:
     parts: tuple[OutputPart, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class LossInputFacts:
     """What a loss of a library was given; only where it is all of the loss that is differentiated.
 
@@ -263,7 +264,7 @@ class LossInputFacts:
     weighted: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class DivergenceTerm:
     """A KL divergence that is one of several terms of the loss.
 
@@ -276,7 +277,7 @@ class DivergenceTerm:
     given: LossInputFacts
 
 
-@dataclass(frozen=True)
+@frozen
 class GradientFacts:
     """The gradient of the loss on one batch.
 
@@ -295,7 +296,7 @@ class GradientFacts:
     num_trainable: int
 
 
-@dataclass(frozen=True)
+@frozen
 class OptimizerFacts:
     """What the optimizer holds.
 

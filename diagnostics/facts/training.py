@@ -8,8 +8,9 @@ optimizer, counted from 0; a sampled step is one of those that are measured more
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
+
+from diagnostics.facts.frozen import frozen
 
 from .array import Array
 from .calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
@@ -31,7 +32,7 @@ OF_RECURRENT = " layer "
 """In the name of a layer: between a recurrent module and the number of its layer. No path has a space."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StepHistory:
     """What the loop did in each step: n steps that were kept.
 
@@ -68,7 +69,7 @@ class StepHistory:
     skipped_steps: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class LossHistory:
     """The training losses: of the k kept steps whose loss the loop handed over.
 
@@ -84,7 +85,7 @@ class LossHistory:
     values: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class GradientHistory:
     """The gradients that the optimizer stepped on: of the k kept steps in which they could be measured.
 
@@ -113,7 +114,7 @@ class GradientHistory:
     reached: Array | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class UpdateHistory:
     """How far a step moves the weights: of the m sampled steps, before and after which they were compared.
 
@@ -134,7 +135,7 @@ class UpdateHistory:
     weight_norms: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryHistory:
     """The memory in use at the m sampled steps.
 
@@ -151,7 +152,7 @@ class MemoryHistory:
     holder: Literal["accelerator", "process"]
 
 
-@dataclass(frozen=True)
+@frozen
 class EvaluationHistory:
     """The evaluation losses that the loop handed over.
 
@@ -166,7 +167,7 @@ class EvaluationHistory:
     losses: Array
 
 
-@dataclass(frozen=True)
+@frozen
 class NoGradHistory:
     """The forward passes with gradients off, as an evaluation makes them.
 
@@ -197,7 +198,7 @@ class NoGradHistory:
     repeated_in_evaluation: bool | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class TrainingHistory:
     """A watched run so far, in parts; a part of which nothing is known is None.
 
@@ -217,7 +218,7 @@ class TrainingHistory:
         return tuple(part for part in vars(self).values() if part is not None)
 
 
-@dataclass(frozen=True)
+@frozen
 class TraceFacts:
     """Every module's call in the first forward pass of one step, as the run made it.
 
@@ -230,7 +231,7 @@ class TraceFacts:
     frames: tuple[FrameFacts, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class PredictionFacts:
     """What a classifier answered, and what was right: in m of the steps looked at, and in e evaluations.
 
@@ -277,7 +278,7 @@ class PredictionFacts:
     last_confusion: Array | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class GraphFacts:
     """Whether the graphs of k forward passes are still held by somebody.
 

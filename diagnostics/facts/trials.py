@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
+
+from diagnostics.facts.frozen import frozen
 
 from .array import Array
 
@@ -16,7 +18,7 @@ Outcome = Literal["learned", "partly", "not learned", "not judged"]
 """partly: clearly better than a constant prediction when the steps were used up, and not yet right everywhere."""
 
 
-@dataclass(frozen=True)
+@frozen
 class OverfitFacts:
     """A copy of the model, trained on one batch over and over, with dropout off.
 
@@ -42,7 +44,7 @@ class OverfitFacts:
     rescaled: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class TrialFacts:
     """The same batch over and over, or a few in turn, trained on a copy with the user's optimizer, dropout off.
 
@@ -71,7 +73,7 @@ class TrialFacts:
     constant_baseline_loss: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class MetricFacts:
     """The user's metric function, asked twice about predictions that are all correct.
 
@@ -94,7 +96,7 @@ class MetricFacts:
     on_wrong: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReproductionFacts:
     """One training step made twice on copies, from the same weights, rows and seeds.
 
@@ -118,7 +120,7 @@ class ReproductionFacts:
     unseeded: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class SubsetRun:
     """One copy, trained from where the user's model stands, with dropout off.
 
@@ -153,7 +155,7 @@ class SubsetRun:
         return min((loss for loss in self.losses if math.isfinite(loss)), default=math.inf)
 
 
-@dataclass(frozen=True)
+@frozen
 class SubsetTrial:
     """All runs on the same few examples.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from diagnostics.facts.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Where:
     """A line in the user's own code."""
 

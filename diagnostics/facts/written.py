@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from diagnostics.facts.frozen import frozen
 
 from .where import Where
 
 Holder = Literal["module", "parameter", "optimizer", "subset", "loader"]
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptModel:
     """A loop that trains a model and keeps the best one under a second name, for use after the loop.
 
@@ -25,7 +26,7 @@ class KeptModel:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class UnreadSplit:
     """Data that is held out and never used, while the evaluation reads what the model is trained on.
 
@@ -45,7 +46,7 @@ class UnreadSplit:
     how: Literal["made", "computed", "iterated"] = "made"
 
 
-@dataclass(frozen=True)
+@frozen
 class ConstantArgmax:
     """An argmax over the last axis of a model's answers, of which there is one for each example: always 0.
 
@@ -60,7 +61,7 @@ class ConstantArgmax:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class TruncatedAnswers:
     """Probabilities of a model that are cast to integers: each below 1 becomes 0.
 
@@ -75,7 +76,7 @@ class TruncatedAnswers:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class RemadeModel:
     """A loop over epochs that makes its model in each of them, and trains it.
 
@@ -92,7 +93,7 @@ class RemadeModel:
     weights: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ConstantSeed:
     """A data set that seeds a global generator with one number for every row, and then draws from it.
 
@@ -109,7 +110,7 @@ class ConstantSeed:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class SharedSetting:
     """A setting given to the data set beneath one part of it, and then, with another value, beneath another part.
 
@@ -130,7 +131,7 @@ class SharedSetting:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class ShuffledApart:
     """Two lists that are shuffled one after the other, so in two orders, and are then inputs and targets.
 
@@ -145,7 +146,7 @@ class ShuffledApart:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class RefittedScaler:
     """A scaler or an encoder of scikit-learn that is fitted again on the rows of the evaluation.
 
@@ -162,7 +163,7 @@ class RefittedScaler:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class BackwardBest:
     """A comparison that keeps the highest loss, or the lowest score, as the best so far.
 
@@ -179,7 +180,7 @@ class BackwardBest:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class MonitoredMode:
     """A callback of Lightning that looks for progress in a metric.
 
@@ -196,7 +197,7 @@ class MonitoredMode:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class LostResult:
     """A statement that computes something and keeps it nowhere.
 
@@ -213,7 +214,7 @@ class LostResult:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class CutTargets:
     """Inputs that were filtered, and their targets, that were not: they are paired by their places.
 
@@ -230,7 +231,7 @@ class CutTargets:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class HalvedLogits:
     """Logits that are taken for probabilities.
 
@@ -245,7 +246,7 @@ class HalvedLogits:
     where: Where
 
 
-@dataclass(frozen=True)
+@frozen
 class WrittenFacts:
     """What stands in the script and the modules beside it that it has imported.
 
@@ -284,7 +285,7 @@ class WrittenFacts:
     modes: tuple[MonitoredMode, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class IdleSetting:
     """One such attribute, where what it was to change is known to have stayed.
 
@@ -307,7 +308,7 @@ class IdleSetting:
     steps_on: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class SettingFacts:
     """The attributes without effect that were found on a model, its optimizers, or its training data.
 

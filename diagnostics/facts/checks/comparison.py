@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from diagnostics.facts.frozen import frozen
 
 PatternKind = Literal[
     "scaled", "swapped axes", "flipped", "shifted", "refilled", "broadcast", "constant", "other normalised axis"
@@ -14,7 +16,7 @@ DifferenceKind = Literal[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class Pattern:
     """How one array follows from the other.
 
@@ -29,7 +31,7 @@ class Pattern:
     number: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Difference:
     """Where two results first differ.
 
@@ -66,7 +68,7 @@ class Difference:
     operation: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparedCase:
     """One call of both functions.
 
@@ -85,7 +87,7 @@ class ComparedCase:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Mismatch:
     """Where two items, or an item and its row of a batch, first differ.
 
@@ -108,7 +110,7 @@ class Mismatch:
     largest: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkerGenerator:
     """A random generator as one worker of a loader has it.
 

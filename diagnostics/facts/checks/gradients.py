@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from diagnostics.facts.array import Array
+from diagnostics.facts.frozen import frozen
 
 FADED = 2.0**-23
 """Of the largest gradient: what is smaller is lost where float32 adds up the parts of all positions."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ParameterGradient:
     """The gradient of one trainable parameter.
 
@@ -38,7 +39,7 @@ class ParameterGradient:
         return bool(self.norm) or self.later > 0
 
 
-@dataclass(frozen=True)
+@frozen
 class AccumulationFacts:
     """The gradient of a batch, and that of its micro-batches added up.
 
@@ -69,7 +70,7 @@ class AccumulationFacts:
     rounding: float = FADED
 
 
-@dataclass(frozen=True)
+@frozen
 class PositionGradients:
     """The gradient by the input at each position of sequences of growing length.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from diagnostics.facts.crash.bounded import bounded
+from diagnostics.facts.frozen import frozen
 from diagnostics.facts.where import Where
 
 from .data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding, TokensMissing
@@ -35,7 +36,7 @@ _OF_KERAS = re.compile(
 """Words that only Keras or TensorFlow writes."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FrameFacts:
     """One line of a traceback.
 
@@ -54,7 +55,7 @@ class FrameFacts:
             object.__setattr__(self, "code", bounded(self.code))
 
 
-@dataclass(frozen=True)
+@frozen
 class CrashFacts:
     """An exception, or the text of one.
 
@@ -102,7 +103,7 @@ class CrashFacts:
         return None
 
 
-@dataclass(frozen=True)
+@frozen
 class DevicesDiffer:
     """One operation was given tensors on several devices.
 
@@ -117,7 +118,7 @@ class DevicesDiffer:
     to_numpy: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class AsynchronousErrorCrash:
     """A device failed at some work, and the host learned of it later.
 

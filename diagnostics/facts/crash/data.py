@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from diagnostics.facts.array import Array
+from diagnostics.facts.frozen import frozen
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelBeyondOutputs:
     """The loss was asked for the output of a class that has none.
 
@@ -30,7 +31,7 @@ class LabelBeyondOutputs:
     labels_from: str = "this batch"
 
 
-@dataclass(frozen=True)
+@frozen
 class RaggedColumns:
     """Examples of different shapes could not be stacked.
 
@@ -49,7 +50,7 @@ class RaggedColumns:
     is_open: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class TokenBeyondEmbedding:
     """An embedding was asked for a row that it does not have.
 
@@ -64,7 +65,7 @@ class TokenBeyondEmbedding:
     offending: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class TokensMissing:
     """A model or a collator of tokens was given no tokens.
 
@@ -77,7 +78,7 @@ class TokensMissing:
     text_columns: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class TextInInputs:
     """A model that computes with numbers was given strings, under whatever name.
 

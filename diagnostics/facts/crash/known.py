@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from diagnostics.facts.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class KnownFailure:
     """A message whose cause is the same wherever it is raised.
 

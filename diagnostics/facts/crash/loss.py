@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from diagnostics.facts.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class LossMissing:
     """The model returned no loss.
 
@@ -18,7 +18,7 @@ class LossMissing:
     received: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class NoPathToParameters:
     """`backward` found nothing to differentiate.
 
@@ -31,7 +31,7 @@ class NoPathToParameters:
     checkpointed: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class MetricGotLogits:
     """A metric of class labels was given continuous scores.
 
@@ -42,7 +42,7 @@ class MetricGotLogits:
     shape: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelsInInputsCrash:
     """A loss was given, and no target apart from the inputs.
 
@@ -55,7 +55,7 @@ class LabelsInInputsCrash:
     labels: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetMissing:
     """A loss was given, and no target, neither apart from the inputs nor among them.
 
@@ -66,7 +66,7 @@ class TargetMissing:
     inputs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class ShapesDiffer:
     """Prediction and target have shapes that the loss cannot bring together.
 
@@ -85,7 +85,7 @@ class ShapesDiffer:
     asked: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class NotProbabilities:
     """A loss that takes the prediction for probabilities was given numbers that are none.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from diagnostics.facts.frozen import frozen
 from diagnostics.facts.gpu import Holder
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelMemory:
     """What training a model holds in memory before any batch, in bytes, and the batch that came.
 
@@ -40,7 +40,7 @@ class ModelMemory:
         return self.weights + self.gradients + (self.optimizer_state or 0)
 
 
-@dataclass(frozen=True)
+@frozen
 class OutOfMemoryCrash:
     """Memory was asked for that was not to be had. Sizes in bytes; None is "not known".
 
@@ -84,7 +84,7 @@ class OutOfMemoryCrash:
         return self.device.startswith("GPU")
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptGraphs:
     """A variable of the user's holds the graphs of many batches, with their activations.
 
@@ -104,7 +104,7 @@ class KeptGraphs:
         return self.count * self.each
 
 
-@dataclass(frozen=True)
+@frozen
 class KeptModels:
     """A variable of the user's holds the models of several earlier trainings.
 

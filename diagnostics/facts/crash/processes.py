@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from diagnostics.facts.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class InstallationCrash:
     """Installed packages, driver and GPU do not fit together.
 
@@ -35,7 +36,7 @@ class InstallationCrash:
     said: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkerCrash:
     """A process of a data loader, or one that the script started, failed.
 
@@ -50,7 +51,7 @@ class WorkerCrash:
     what: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class LauncherTail:
     """A launcher reports that a process failed, and not why.
 
@@ -65,7 +66,7 @@ class LauncherTail:
     exit_code: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class WaitingRank:
     """A rank that says in a log which collective it gave up.
 
@@ -81,7 +82,7 @@ class WaitingRank:
     elements: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class CollectiveTimeoutCrash:
     """A collective or a rendezvous was given up after its time limit.
 
@@ -102,7 +103,7 @@ class CollectiveTimeoutCrash:
     waiting: tuple[WaitingRank, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class UnusedParametersCrash:
     """DistributedDataParallel waits for gradients that never come.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from diagnostics.facts.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class VersionsDiffer:
     """A library was asked for a name that its installed version does not have.
 
@@ -23,7 +24,7 @@ class VersionsDiffer:
     caller: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class UnreadableCheckpoint:
     """A saved model could not be read back.
 
@@ -40,7 +41,7 @@ class UnreadableCheckpoint:
     what: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class UnusableSetting:
     """A setting names what does not exist or is taken, or contradicts another.
 
@@ -58,7 +59,7 @@ class UnusableSetting:
     offered: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class UnbatchableExample:
     """An example, or a function over many, gave what no batch can be made of.
 
@@ -74,7 +75,7 @@ class UnbatchableExample:
     rows: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class StateOfOtherBatch:
     """A recurrent layer was given a hidden state of another size than its input asks for.
 
@@ -87,7 +88,7 @@ class StateOfOtherBatch:
     got: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class PositionsDiffer:
     """A table of positions was added to an input of another length.
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from diagnostics.facts.frozen import frozen
 
 Shape = tuple[int | None, ...]
 """None in it: a size that is open, as the batch's is in a graph."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LayerMisfit:
     """A layer was given a tensor of another size than it was built for.
 
@@ -39,7 +41,7 @@ class LayerMisfit:
     library: Literal["torch", "keras"] = "torch"
 
 
-@dataclass(frozen=True)
+@frozen
 class AxesMisfit:
     """A layer was given a tensor with more or fewer axes than it takes.
 
@@ -62,7 +64,7 @@ class AxesMisfit:
     library: Literal["torch", "keras"] = "torch"
 
 
-@dataclass(frozen=True)
+@frozen
 class OperandsMisfit:
     """An operation on several tensors was given sizes that do not go together.
 
@@ -85,7 +87,7 @@ class OperandsMisfit:
     library: Literal["torch", "keras", "numpy"] = "torch"
 
 
-@dataclass(frozen=True)
+@frozen
 class ReshapeMisfit:
     """A tensor was to take a shape that holds another number of values.
 
@@ -104,7 +106,7 @@ class ReshapeMisfit:
     library: Literal["torch", "keras", "numpy"] = "torch"
 
 
-@dataclass(frozen=True)
+@frozen
 class WeightsMisfit:
     """Saved weights were to be loaded into a model that was built with other sizes.
 
@@ -119,7 +121,7 @@ class WeightsMisfit:
     pretrained: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class WindowMisfit:
     """A convolution or a pooling was given an input that is smaller than its window.
 
@@ -132,7 +134,7 @@ class WindowMisfit:
     window: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class RowsMisfit:
     """Arrays that belong together have different numbers of rows.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from diagnostics.facts.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class DtypesDiffer:
     """An operation got tensors of different dtypes, or of a dtype that it does not take.
 
@@ -35,7 +37,7 @@ class DtypesDiffer:
     library: str = "torch"
 
 
-@dataclass(frozen=True)
+@frozen
 class GraphMisused:
     """Autograd refused a graph.
 
@@ -62,7 +64,7 @@ class GraphMisused:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckpointKeysDiffer:
     """A state dict and a model have different keys.
 
@@ -81,7 +83,7 @@ class CheckpointKeysDiffer:
     first_only: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchOfOneCrash:
     """A normalization layer in training mode got one value per channel.
 
@@ -92,7 +94,7 @@ class BatchOfOneCrash:
     shape: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class MixedPrecisionMisused:
     """The gradient scaler or autocast was used wrongly.
 
@@ -105,7 +107,7 @@ class MixedPrecisionMisused:
     kind: Literal["half parameters", "nothing scaled", "twice", "unsafe loss"]
 
 
-@dataclass(frozen=True)
+@frozen
 class EmptyDatasetCrash:
     """A dataset has no rows left.
 
@@ -118,7 +120,7 @@ class EmptyDatasetCrash:
     by_trainer: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class PadTokenMissing:
     """Rows were to be padded, and the tokenizer or the model's config has no padding token.
 

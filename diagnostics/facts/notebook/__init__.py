@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from diagnostics.facts.frozen import frozen
 
 ValueKind = Literal["import", "function", "class", "loop variable", "literal", "constant", "other"]
 """What a name is bound to, as far as its source tells.
@@ -13,7 +14,7 @@ is made by a call, such as a device or a path.
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class CellPlace:
     """A line of a code cell.
 
@@ -32,7 +33,7 @@ class CellPlace:
         return f"cell {self.cell}" if self.count is None else f"cell {self.cell} (In[{self.count}])"
 
 
-@dataclass(frozen=True)
+@frozen
 class MissingName:
     """A name that is read, when the notebook is run from the top, before anything has defined it.
 
@@ -55,7 +56,7 @@ class MissingName:
     ran: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class CalledValue:
     """A name that is called as a function and holds, when the notebook is run from the top, a plain value.
 
@@ -76,7 +77,7 @@ class CalledValue:
     function: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class GlobalRead:
     """A function that reads a variable of the notebook.
 
@@ -103,7 +104,7 @@ class GlobalRead:
     leftover: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Reordered:
     """A name that a cell read from another place, when it was run, than it will from the top.
 
@@ -120,7 +121,7 @@ class Reordered:
     from_top: CellPlace
 
 
-@dataclass(frozen=True)
+@frozen
 class NotebookFacts:
     """A notebook, read and not run.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from diagnostics.facts.array import Array
+from diagnostics.facts.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Look:
     """The fixed batch at one step.
 
@@ -25,7 +25,7 @@ class Look:
     right: tuple[bool | None, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class FixedBatchFacts:
     """A fixed batch over time.
 
@@ -42,7 +42,7 @@ class FixedBatchFacts:
     looks: tuple[Look, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Histogram:
     """The values of one layer, NaN and inf left out.
 
@@ -68,7 +68,7 @@ class Histogram:
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-@dataclass(frozen=True)
+@frozen
 class LayerHistograms:
     """Weights and gradients at one step, by layer; one without finite values, or a gradient, is absent.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.frozen import frozen
 
 STEPS: Final = (
     "device",
@@ -38,7 +39,7 @@ Kind = Literal[
 ]
 
 
-@dataclass(frozen=True)
+@frozen
 class NetworkFailure:
     """What failed on one rank.
 
@@ -64,7 +65,7 @@ class NetworkFailure:
     known: KnownFailure | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class RankFacts:
     """One rank that came, as it described itself.
 
@@ -104,7 +105,7 @@ class RankFacts:
         return f"rank {self.number} ({self.host}, process {self.pid})"
 
 
-@dataclass(frozen=True)
+@frozen
 class Bandwidth:
     """An all-reduce that was timed.
 
@@ -119,7 +120,7 @@ class Bandwidth:
     link: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class NetworkFacts:
     """A job's ranks, and how far each came with `STEPS`.
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, ClassVar
+
+from diagnostics.facts.frozen import frozen
 
 from .replicas import Sample
 from .stall import StalledRank
 
 
-@dataclass(frozen=True)
+@frozen
 class Iteration:
     """One iteration over a DataLoader, in which the rank trained.
 
@@ -35,7 +37,7 @@ class Iteration:
     part: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class ClippedNorm:
     """A call of `clip_grad_norm_` on parameters that FSDP has sharded.
 
@@ -48,7 +50,7 @@ class ClippedNorm:
     limit: float
 
 
-@dataclass(frozen=True)
+@frozen
 class RankNotes:
     """What one rank noted; plain values, so that JSON can hold it.
 
@@ -133,7 +135,7 @@ class RankNotes:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class JoinedNotes:
     """The notes of several ranks of one job.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
+from diagnostics.facts.frozen import frozen
 from diagnostics.facts.where import Where
 
 
-@dataclass(frozen=True)
+@frozen
 class WrapperFacts:
     """A model in DistributedDataParallel, as one rank calls it.
 
@@ -40,7 +41,7 @@ class WrapperFacts:
     local_norms: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Sample:
     """What one rank had at the start of a forward pass through the wrapper.
 
@@ -57,7 +58,7 @@ class Sample:
     drawn: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReplicaFacts:
     """What the ranks of one host had after the same optimizer steps.
 

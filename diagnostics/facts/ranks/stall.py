@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from diagnostics.facts.frozen import frozen
 from diagnostics.facts.where import Where
 
 
-@dataclass(frozen=True)
+@frozen
 class StalledRank:
     """Where one rank has stood for a while.
 
@@ -61,7 +61,7 @@ class StalledRank:
         return cls(**{**written, **listed, "where": None if where is None else Where(**where)})
 
 
-@dataclass(frozen=True)
+@frozen
 class StallFacts:
     """Ranks that stand still at the same time.
 
