@@ -15,9 +15,7 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import CutTargets, WrittenFacts
 
 ROWS = 32  # different rows that recurred
-DEVIATIONS = (
-    2.0  # above the share that a random reassignment leaves unchanged; noisy labels keep more
-)
+DEVIATIONS = 2.0  # above the share that a random reassignment leaves unchanged; noisy labels keep more
 APART = 0.8  # of the squared change under a random reassignment; several annotators' labels are closer
 NEARBY = 0.9  # of the difference between any two targets; neighbours are closer in each task of meta-learning
 OF_OTHERS = 0.25  # of the changed targets; others are computed anew, as by a teacher or in Q-learning
