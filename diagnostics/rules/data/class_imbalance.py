@@ -27,10 +27,10 @@ class ClassImbalance(Rule):
     """One class is so common that predicting it always looks like success.
 
     ## What it does
-    Counts the labels of rows drawn from the whole dataset. Reports a class that has at least nine tenths of them
-    when nothing compensates: neither class weights in the loss nor a sampler that draws rare rows more often. It
-    also compares class weights with label counts, because weights that grow with the count make the common class
-    count for even more.
+    Counts the labels of rows drawn from the whole dataset. Reports a class with at least nine tenths of the labels
+    if nothing compensates for it, neither class weights in the loss nor a sampler that draws rare rows more often.
+    It also compares class weights with label counts, because weights that grow with the count make the common
+    class count for even more.
 
     ## Why it is bad
     Cross entropy weights all rows equally, so the fastest way to lower it is to predict the common class. From the

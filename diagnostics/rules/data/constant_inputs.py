@@ -73,7 +73,7 @@ class ConstantInputs(Rule):
     at the smallest value of the table, are not reported, because rare categories and image borders look the same.
     Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant, so they
     are judged only together with all other inputs. If all inputs are integers, they are reported only when they
-    are images with a single number each. A batch that is repeated on purpose is reported.
+    are images and every pixel of the batch has the same value. A batch that is repeated on purpose is reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's

@@ -60,9 +60,9 @@ class LeakedEvaluationRows(Rule):
     is the expected share of new rows in it. If all evaluation rows were found, that counts as expected only if the
     estimated share is at least 90% (our choice).
 
-    A model that is fitted again: 90% of the rows of two evaluations, made after different fits that share rows,
-    were in earlier fits and not in the latest one, and the weights at the start of a fit are those at the end of
-    the previous fit.
+    A model that is fitted several times is reported if 90% of the rows of two evaluations, made after different
+    fits that share rows, were in earlier fits but none were in the latest one, and if the weights at the start of
+    a fit are those at the end of the previous fit.
 
     Overlapping windows: at least half of the evaluation rows recur inside training windows, some steps earlier or
     later.

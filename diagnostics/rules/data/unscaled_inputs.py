@@ -64,7 +64,8 @@ class UnscaledInputs(Rule):
 
     Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the batch is
     already between -1 and 1. A first layer that standardises was adapted to different numbers if, for at least 80%
-    of the features, the standard deviation in the batch differs by a factor of 50, and so does the size.
+    of the features, both the standard deviation and the size of the values in the batch differ from the adapted
+    ones by a factor of 50 or more.
 
     Inputs are tiny if all of them together have a root mean square of at most 0.02, such as bytes divided by 255
     twice. In a watched run, harm is a run of at least 100 steps that ended no better than the best constant

@@ -25,8 +25,8 @@ class PaddingAttended(Rule):
     ## Why it is bad
     The last output of a recurrent network on a padded row comes after all of the padding, by which time the words
     are forgotten. A mask that is true for the words, where the layer expects it to be true for the padding, hides
-    exactly what should be read. If a row has no padding, such a mask leaves nothing: a softmax over nothing is
-    NaN.
+    exactly what should be read. If a row has no padding, such a mask hides everything, and a softmax over nothing
+    is NaN.
 
     ## Example
     ```python
