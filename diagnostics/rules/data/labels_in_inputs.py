@@ -76,8 +76,8 @@ class LabelsInInputs(Rule):
     has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    None for a batch without a target. Among the inputs: one number in the row equals the target of a regression
-    with at least 20 different values, or has exactly one value per class, in at least 100 rows without exception.
+    None for a batch without a target. Otherwise, one number in the row must equal the target of a regression with
+    at least 20 different values, or must have exactly one value per class, in at least 100 rows without exception.
     It must be the only such number, and at least two others must vary: rows that contain nothing but a code of
     their class are synthetic data.
 

@@ -44,9 +44,9 @@ class MissingActivation(Rule):
 
     ## Thresholds
     At five points of the line, predictions deviate by less than 1/1000 of the distance between the two examples.
-    There are at least two layers, none of them narrower than both ends, because a bottleneck is a factorisation
-    and serves a purpose. The finding is a warning if a radial fit to some training rows proves that there is more
-    to learn: it predicts other rows, and under a squared error, the run ends at twice the fit's error or more.
+    There are at least two layers, none of them narrower than both ends, because a bottleneck is a deliberate
+    factorisation. The finding is a warning if a radial fit to some training rows proves that there is more to
+    learn: it predicts other rows, and under a squared error, the run ends at twice the fit's error or more.
     Otherwise it is a note. The numbers are our choice.
 
     ## Known problems

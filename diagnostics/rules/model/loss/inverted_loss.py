@@ -46,7 +46,7 @@ class InvertedLoss(Rule):
     ## Thresholds
     Keras: the loss of right predictions is higher than that of a constant prediction by 10% of the larger of the
     two, and higher than the loss that the model reached. A prediction has at least 8 numbers: a single one may be
-    a distance, which should be low for pairs with the label 1. It counts if most targets differ and its
+    a distance, which should be low for pairs with the label 1. It counts only if most targets differ and its
     correlation with them is -0.5 or less. The targets are masks or images from 0 to 1, or the loss ignores the
     scale of the predictions, as a cosine does. Other targets may be costs or advantages.
 

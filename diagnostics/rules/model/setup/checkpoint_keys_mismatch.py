@@ -54,9 +54,9 @@ class CheckpointKeysMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None if loading failed. With `strict=False`, less than a tenth of the model's keys were found and at least as
-    many keys of the checkpoint were left over, or a prefix makes most of them fit. Loading a new head, or a part
-    of a larger checkpoint, that way is intended.
+    None if loading failed. With `strict=False`, fewer than a tenth of the model's keys must be found, with at
+    least as many checkpoint keys left over, or a prefix must make most of them fit. Otherwise the load may be
+    intended, for a new head or a part of a larger checkpoint.
 
     ## Known problems
     The message of an old version stops at the first key, so only that key is known.
