@@ -68,7 +68,7 @@ class LabelsInInputs(Rule):
     ```
 
     Then check what the loss reads. These models return logits, but the string
-    `loss="sparse_categorical_crossentropy"` stands for a loss that reads probabilities: that is the next bug,
+    `loss="sparse_categorical_crossentropy"` selects a loss that reads probabilities: that is the next bug,
     `logits-as-probabilities`.
 
     The TensorFlow classes of transformers 4 have another fix: keep the labels among the inputs and call `compile`

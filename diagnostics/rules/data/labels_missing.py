@@ -30,7 +30,7 @@ class LabelsMissing(MessageRule):
     A Hugging Face model computes its loss only if its inputs contain `labels`. Without them it returns logits and
     no loss, so there is nothing to differentiate. The column often exists under another name: `Trainer` keeps
     `label` and `labels`, and silently drops every other column that the model does not accept. Keras computes the
-    loss outside the model, and with a target of None that fails: `None values not supported`.
+    loss outside the model, where a target of None raises `None values not supported`.
 
     ## Example
     ```python

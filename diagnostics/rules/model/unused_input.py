@@ -13,9 +13,9 @@ class UnusedInput(Rule):
     """An input of the model has no effect on any prediction.
 
     ## What it does
-    Runs a copy of the model on a few examples of one batch, and replaces one input at a time by that of other
-    examples. An input that changes no bit of any prediction is tried again in training mode, and with different
-    weights.
+    Runs a copy of the model on a few examples of one batch, and replaces one input at a time with the same input
+    of other examples. An input that changes no bit of any prediction is tried again in training mode, and with
+    different weights.
 
     ## Why it is bad
     The model is given information that it cannot use: the same variable twice in a `concat`, a mask that never

@@ -20,7 +20,8 @@ def other_order(training: InputSample, evaluation: InputSample) -> list[int] | N
 
     Means and spreads must agree within their standard errors in every channel, and two channels must differ
     clearly from those at the same index: rows from another source differ, but are not swapped. Rows count, not
-    positions, which are correlated. In images, each channel is compared with the mean of all, since brightness varies more.
+    positions, which are correlated. In images, each channel is compared with the mean of all, since brightness
+    varies more.
 
     Returns:
         None if the order is the same, or the channels do not agree in any order.

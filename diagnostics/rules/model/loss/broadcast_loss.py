@@ -60,7 +60,7 @@ class BroadcastLoss(MessageRule):
     ```
 
     ## Thresholds
-    None: the loss has the value of the broadcast shapes and not that of matching shapes.
+    None: the value of the loss is that of broadcast shapes, not of matching ones.
 
     ## Known problems
     Only losses that can be recognised by recomputing them are found, and differences in the graph between a column
