@@ -9,12 +9,12 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 
-# Our choice: from here on a constant prediction has what is often reported as a good accuracy.
+# Our choice: above it, a constant prediction reaches what is often reported as a good accuracy.
 MAJORITY_SHARE = 0.9
-# Our choice: if a class has 75% of the rows, 50 random rows show 90% of it about once in 100 times.
+# Our choice: a class with 75% of the rows makes up 90% of 50 random ones about once in 100 times.
 MIN_ROWS = 50
-UNEVEN = 2.0  # times the labels of the rarest class, and its weight: below, the weights change little
-LIKE = 0.15  # of a logarithm: how far weights may be from the shares of the classes, beside what chance does
+UNEVEN = 2.0  # times the labels of the rarest class, and times its weight; a smaller ratio changes little
+LIKE = 0.15  # in log units: how far weights may be from the class shares, in addition to chance
 CHANCE = 3.0  # standard errors
 FEWEST = 10  # labels of each class
 FIX = {
@@ -27,14 +27,14 @@ class ClassImbalance(Rule):
     """One class is so common that predicting it always looks like success.
 
     ## What it does
-    Counts the labels of rows from the whole dataset, and reports when one class has nine tenths of them and
-    nothing compensates for it: neither class weights in the loss nor a sampler that draws rare rows more often. It
-    compares class weights with the labels, too: weights that grow with the number of labels make the common class
-    more important still.
+    Counts the labels of rows drawn from the whole dataset. Reports a class with at least nine tenths of the labels
+    if nothing compensates for it, neither class weights in the loss nor a sampler that draws rare rows more often.
+    It also compares class weights with label counts, because weights that grow with the count make the common
+    class count for even more.
 
     ## Why it is bad
-    Cross entropy weights all rows equally, so the fastest way to lower it is to predict the common class.
-    Accuracy then equals that class's share from the first epoch on, which looks like a working model.
+    Cross entropy weights all rows equally, so the fastest way to lower it is to predict the common class. From the
+    first epoch, accuracy equals that class's share, which looks like a working model.
 
     ## Example
     ```python
@@ -48,22 +48,22 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    A share of 0.9 (our choice): from there on a constant prediction has what is often reported as a good
-    accuracy. At least 50 rows (our choice): a class with three quarters of the data shows 90% of them about once
-    in 100 times. Weights: every pair of classes differs in weight as it does in the number of labels, within 15%
-    and what chance does, and the most common has at least twice the labels and twice the weight of the rarest.
+    A share of 0.9 (our choice): above it, a constant prediction reaches what is often reported as a good accuracy.
+    At least 50 rows (our choice): a class with three quarters of the data makes up 90% of 50 random rows about
+    once in 100 times. For weights: every two classes must differ in weight as they do in label count, within 15%
+    plus chance, and the most common class must have at least twice the labels and twice the weight of the rarest.
 
     ## Known problems
-    The share may be the true one, and a model that ranks well needs no weights; then judge it by a metric that a
-    constant prediction cannot satisfy, and ignore this rule. It is a note where something unknown may compensate
-    for the imbalance: in Keras before `fit`, which gets the class weights (`diagnose run` sees them); with a
-    custom loss, and in PyTorch if the checked batch happens to hold only one class; with a `Trainer` that has its
-    own sampler; and with a single output, which is often made to rank the
-    rows and judged by that. Rows from the beginning alone are not judged: they may be sorted.
+    The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric
+    that a constant prediction cannot satisfy, and ignore this rule. The finding is only a note where something
+    unseen may compensate: in Keras before `fit`, which receives the class weights (`diagnose run` sees them); with
+    a custom loss; in PyTorch when the checked batch happens to hold only one class; with a `Trainer` that has its
+    own sampler; and with a single output, which is often trained to rank the rows and judged on the ranking. If
+    only the first rows are known, nothing is reported: they may be sorted.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline" (what would chance score);
-    scikit-learn's documentation of `sklearn.utils.class_weight.compute_class_weight` ("balanced") and of
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" (what would chance score); scikit-learn's
+    documentation of `sklearn.utils.class_weight.compute_class_weight` ("balanced") and of
     `sklearn.metrics.balanced_accuracy_score`.
     """
 
@@ -86,7 +86,7 @@ class ClassImbalance(Rule):
             return None
         classes, counts = np.unique(labels, return_counts=True)
         share = float(counts.max() / labels.size)
-        if len(classes) == 1 or share < MAJORITY_SHARE:  # one class alone is another rule's: single-class-labels
+        if len(classes) == 1 or share < MAJORITY_SHARE:  # single-class-labels reports one class alone
             return None
         majority = int(classes[counts.argmax()])
         names = dataset.label_names
@@ -110,7 +110,7 @@ class ClassImbalance(Rule):
 
     @check
     def from_weights(self, dataset: DatasetFacts, loss: LossFacts) -> Finding | None:
-        """Compare the weights of the classes with how often these occur."""
+        """Compare the class weights with the class counts."""
         labels = dataset.labels
         if loss.weights is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
             raise NotApplicable("needs class weights in the loss, and one class label per row")

@@ -16,18 +16,18 @@ from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.text.join import capitalized, listed
 
-MIN_EXAMPLES = 8  # fewer may be equal by chance
-MIN_EXAMPLES_COLUMN = 32  # a category of one row in ten is absent from as many with probability 0.03
+MIN_EXAMPLES = 8  # fewer examples may be equal by chance
+MIN_EXAMPLES_COLUMN = 32  # a category with a share of 10% is absent from 32 rows with probability 0.03
 MAX_FEATURES = 1000  # wider inputs are images or spectra, with dark borders
 COLUMNS_NAMED = 5
-BLANK = 0.02  # of the rows: their targets cannot be learned, and fewer do little harm
-MIN_BLANK = 8  # rows: some blank ones may be real
-UNUSUAL = 0.01  # of the numbers of other rows: a value that is common there is a background
+BLANK = 0.02  # share of the rows; their targets cannot be learned, but fewer do little harm
+MIN_BLANK = 8  # rows; a few blank ones may be real
+UNUSUAL = 0.01  # share of the numbers in other rows; a more common value is a background
 
-# Parts of names of inputs that are usually the same for all examples.
+# Name parts of inputs that are usually the same for all examples.
 CONSTANT_BY_NATURE = ("mask", "bias", "position", "type_id", "segment", "weight", "length")
 
-MANY = 1000  # examples of a batch: columns that are the same in so many are constant, or nearly
+MANY = 1000  # examples in a batch; a column that is the same in this many is constant, or nearly so
 ONLY = " No other rows were read than these {}: in more, they may differ."
 CHECK = "look at more rows first: table.std(axis=0) == 0 over the whole dataset; drop only what is constant there"
 DROP = "drop the columns that are constant over the whole dataset: table.std(axis=0) == 0"
@@ -37,15 +37,14 @@ class ConstantInputs(Rule):
     """An input, or a column of it, is the same for every example.
 
     ## What it does
-    Compares the examples of one batch with each other, and reports if all inputs are the same for all of them, if
-    one floating-point input is, or if a table has constant columns. In a watched run it looks for rows that hold
-    one value throughout, such as 0, and have different targets.
+    Compares the examples of one batch, and reports when all inputs are identical across examples, when one
+    floating-point input is, or when a table has constant columns. In a watched run it also looks for blank rows:
+    rows filled with a single value, such as 0, that have different targets.
 
     ## Why it is bad
-    A constant carries no information. If all inputs are constant, the model can only learn a constant prediction;
-    different labels for it contradict each other. A single constant column is harmless by itself, but often a
-    sign of a mistake: a file that was not read, a column filled with a default, a standard deviation of 0 as a
-    divisor.
+    A constant carries no information. If all inputs are constant, the model can only learn a constant prediction,
+    and different labels contradict each other. A single constant column is harmless in itself but often a sign of
+    a mistake: a file that was never read, a column filled with a default, a division by a standard deviation of 0.
 
     ## Example
     ```python
@@ -63,17 +62,18 @@ class ConstantInputs(Rule):
 
     ## Thresholds
     At least 8 examples, and at least 32 for single columns; tables of at most 1000 columns (our choice). If all
-    inputs are equal, it is an error if the labels differ; a warning if the labels are equal too or not known, or
-    if an unshuffled dataset has other rows later. One of several inputs, or some columns, is a note. Blank rows:
-    at least 8, and 2% of those sampled, of 16 numbers or more, with a value that makes up less than 1% of the
-    other rows, and with several targets.
+    inputs are equal, the finding is an error when the labels differ, and a warning when the labels are equal or
+    unknown, or when an unshuffled dataset has different rows later. One constant input among several, or some
+    constant columns, is a note. Blank rows: at least 8, and at least 2% of the sampled rows, each with 16 numbers
+    or more and several different targets among them; the value that fills them makes up less than 1% of the other
+    rows.
 
     ## Known problems
-    Only one batch is checked: a column that seldom changes looks constant in it. Columns constant at 0, or at the
-    smallest value of the table, are not reported, because rare categories and the borders of images look the
-    same. Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant
-    and are judged only together with all others. Where all inputs are integers, they are reported only if they
-    are images that hold a single number each. A batch repeated on purpose is reported.
+    Only one batch is checked, so a column that seldom changes looks constant. Columns that are constant at 0, or
+    at the smallest value of the table, are not reported, because rare categories and image borders look the same.
+    Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant, so they
+    are judged only together with all other inputs. If all inputs are integers, they are reported only when they
+    are images and every pixel of the batch has the same value. A batch that is repeated on purpose is reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's
@@ -106,7 +106,7 @@ class ConstantInputs(Rule):
 
     @check
     def from_rows(self, targets: TargetHistory) -> Finding | None:
-        """Look for blank rows among those that were trained on."""
+        """Look for blank rows among the training rows."""
         found = targets.blank
         if found is None or found.blank < max(MIN_BLANK, BLANK * found.rows):
             return None
@@ -192,7 +192,7 @@ class ConstantInputs(Rule):
 
 
 def _may_differ_later(dataset: DatasetFacts | None) -> bool:
-    """Whether later rows of the dataset differ from the equal ones at its beginning."""
+    """Return whether later rows of the dataset differ from the equal ones at its beginning."""
     return dataset is not None and (dataset.distinct_rows or 1) > 1 and not dataset.shuffled
 
 

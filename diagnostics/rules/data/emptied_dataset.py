@@ -10,15 +10,15 @@ from diagnostics.facts.crash.usage import EmptyDatasetCrash
 
 
 class EmptiedDataset(MessageRule):
-    """The dataset has no rows, or no columns, left.
+    """The dataset has no rows or no columns left.
 
     ## What it does
-    Recognises that a row was asked for in a dataset of size 0.
+    Recognises the error raised when a row is requested from a dataset of size 0.
 
     ## Why it is bad
-    There is nothing to train on. transformers' `Trainer` drops every column that the model's `forward` does not
-    name; if none is left, the dataset has size 0 and the sampler still draws row numbers. Otherwise a filter
-    matched nothing, a path matched no file, or a split is empty.
+    There is nothing to train on. transformers' `Trainer` drops every column that is not an argument of the model's
+    `forward`; if none is left, the dataset has size 0, but the sampler still draws row numbers. Other causes are a
+    filter that matched nothing, a path that matched no file, or an empty split.
 
     ## Example
     ```python
@@ -32,10 +32,10 @@ class EmptiedDataset(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after a row was asked for.
+    None: the rule fires only after a row was requested.
 
     ## Known problems
-    The message does not say what emptied the dataset.
+    The error message does not show what emptied the dataset.
 
     ## Sources
     The documentation of `transformers.TrainingArguments` (`remove_unused_columns`) and of
@@ -46,7 +46,7 @@ class EmptiedDataset(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: EmptyDatasetCrash) -> Finding | None:
-        """Say that nothing is left, and what may have removed it."""
+        """Report that nothing is left, and what may have removed it."""
         columns: Fix = (
             'print(trainer.train_dataset.column_names): tokenize, and call the target "labels"',
             "TrainingArguments(remove_unused_columns=False), if your collator makes the inputs",

@@ -13,10 +13,10 @@ from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed, not_known
 
-# Common names of targets: those of the course and of Trainer, scikit-learn's, and the plain word.
+# Common names of targets: from the course, Trainer and scikit-learn, and the plain word.
 NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
-COPIED = 0.9  # of random tokens, given back: a model that reads anything else cannot
+COPIED = 0.9  # share of random tokens reproduced; a model that reads anything else cannot do it
 NOTHING_TO_COPY = "When it is to write by itself there is nothing to copy."
 COPY_FIX = {
     "torch": (
@@ -35,21 +35,23 @@ SHOWN = 6  # columns written out in a fix; a table of features can have hundreds
 
 
 class LabelsInInputs(Rule):
-    """The labels are among the inputs, so the loss has no target, or the answer stands in the question.
+    """The labels are among the inputs, so the loss has no target, or the model can copy the answer.
 
     ## What it does
     If a batch has no target although the loss needs one, checks whether one of its inputs is named `labels`,
-    `label`, `label_ids`, `targets`, `target` or `y`. After a crash it reads the same from the traceback. In a
-    watched run it compares rows of the inputs with their targets, and looks for the number that is the target.
+    `label`, `label_ids`, `targets`, `target` or `y`. After a crash it gets the same information from the
+    traceback. In a watched run it compares input rows with their targets, and looks for an input number that
+    equals the target.
 
     ## Why it is bad
-    The loss compares the prediction with a target. Keras treats a batch that is one dict as inputs only, including
-    the labels, so the target is None: there is no loss, and nothing to compute a gradient from. The error does not
-    mention labels: `None values not supported` in Keras 3, `No gradients provided for any variable` before.
+    The loss compares the prediction with a target. Keras treats a batch that is a single dict as inputs only,
+    labels included, so the target is None: there is no loss, and nothing to compute a gradient from. The error
+    does not mention labels: `None values not supported` in Keras 3, `No gradients provided for any variable` in
+    earlier versions.
 
-    A target that is left among the features, or a window that ends with the value to be predicted, is copied to
-    the output. The scores look perfect, also in the evaluation, and the model is useless where the answer is not
-    known.
+    If the target stays among the features, or a window ends with the value to be predicted, the model copies it to
+    the output. The scores look perfect, even in the evaluation, and the model is useless wherever the answer is
+    unknown.
 
     ## Example
     ```python
@@ -65,27 +67,32 @@ class LabelsInInputs(Rule):
     )
     ```
 
-    Then check what the loss reads. These models return logits, and the string
-    `loss="sparse_categorical_crossentropy"` reads probabilities: that is the next bug, `logits-as-probabilities`.
+    Then check what the loss reads. These models return logits, but the string
+    `loss="sparse_categorical_crossentropy"` selects a loss that reads probabilities: that is the next bug,
+    `logits-as-probabilities`.
 
     The TensorFlow classes of transformers 4 have another fix: keep the labels among the inputs and call `compile`
     without a loss, and the model uses its own. This works for these classes only. A plain Keras or KerasHub model
-    has no loss of its own, and fails with `No loss to compute`.
+    has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    None for a batch without a target. Among the inputs: one number in the row that equals the target of a
-    regression with at least 20 different values, or has one value for each class, in at least 100 rows without
-    exception. It is the only one, and at least two others vary: rows that are nothing but a code of their class
-    are made-up data. In sequences of measurements it must be in the last step, where a window may end too late: an
-    earlier one is to be remembered, as in tests of a recurrent network's memory, unless at least 10 rows overlap,
-    as windows of one series do, and neighbours in it have a correlation of 0.5 or more. A model of tokens, whose
-    targets are one of its inputs, must give back nine of ten random tokens after its training: without an
-    encoder it must not look ahead, as an autoencoder does, or be a `ForMaskedLM` of transformers.
+    None for a batch without a target. Otherwise, one number in the row must equal the target of a regression with
+    at least 20 different values, or must have exactly one value per class, in at least 100 rows without exception.
+    It must be the only such number, and at least two others must vary: rows that contain nothing but a code of
+    their class are synthetic data.
+
+    In sequences of measurements, the number must be in the last step, where a window may end too late. An earlier
+    step is usually meant to be remembered, as in memory tests of recurrent networks, so it counts only if at least
+    10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
+
+    A token model whose targets are one of its inputs must reproduce nine of ten random tokens after training. If
+    it has no encoder, it must not look ahead, as an autoencoder does, unless it is a `ForMaskedLM` of
+    transformers.
 
     ## Known problems
-    A target with a name that is not in the list is not recognised. A model that computes its loss itself
-    (`add_loss`, a custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs and is
-    not reported, if this can be detected.
+    Targets under a name that is not in the list are not recognised. A model that computes its own loss
+    (`add_loss`, a custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is
+    not reported if this can be detected.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation of
@@ -114,7 +121,7 @@ class LabelsInInputs(Rule):
 
     @check
     def from_targets(self, targets: TargetHistory) -> Finding | None:
-        """Look for a number in the inputs that is the target."""
+        """Look for a number in the inputs that equals the target."""
         copied = targets.copied
         if copied is None:
             return None
@@ -166,7 +173,7 @@ class LabelsInInputs(Rule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: LabelsInInputsCrash) -> Finding | None:
-        """Explain the framework's error: the loss got no target."""
+        """Explain the framework's error as a loss without a target."""
         inputs = symptom.inputs or ()
         name = symptom.labels or _target_among(inputs)
         if name is not None:
@@ -192,7 +199,7 @@ class LabelsInInputs(Rule):
 
 
 def _target_among(inputs: Iterable[str]) -> str | None:
-    """Return the input with the name of a target, the most common name first."""
+    """Return the input that is named like a target; the most common name wins."""
     by_name = {name.lower(): name for name in inputs}
     return next((by_name[name] for name in NAMES if name in by_name), None)
 

@@ -24,13 +24,13 @@ class LabelsMissing(MessageRule):
 
     ## What it does
     Looks for labels in a batch when the training loop uses the loss that the model returns, as `Trainer` does by
-    default. After a crash it reads the inputs and outputs of the model, or the arguments of `fit`.
+    default. After a crash it examines the inputs and outputs of the model, or the arguments of `fit`.
 
     ## Why it is bad
     A Hugging Face model computes its loss only if its inputs contain `labels`. Without them it returns logits and
-    no loss, and there is nothing to differentiate. The column often exists under another name: `Trainer` keeps
-    `label` and `labels` and drops, without an error, every other column that the model does not accept. Keras
-    computes the loss outside the model and passes it None as target: `None values not supported`.
+    no loss, so there is nothing to differentiate. The column often exists under another name: `Trainer` keeps
+    `label` and `labels`, and silently drops every other column that the model does not accept. Keras computes the
+    loss outside the model, where a target of None raises `None values not supported`.
 
     ## Example
     ```python
@@ -48,9 +48,9 @@ class LabelsMissing(MessageRule):
     None: the labels are either there or not.
 
     ## Known problems
-    Before training, a batch without labels is reported only where it is known that the model computes the loss:
-    a custom loop may compute the loss outside, or create the labels from the inputs. A model that got labels and
-    still returned no loss, because it has no head that computes one, is a different problem and not reported.
+    Before training, a batch without labels is reported only where the model is known to compute the loss: a custom
+    loop may compute it outside the model, or create the labels from the inputs. A model that got labels and still
+    returned no loss, because it has no head that computes one, has a different problem and is not reported.
 
     ## Sources
     The documentation of `transformers.Trainer` ("your model can compute the loss if a labels argument is
@@ -61,12 +61,12 @@ class LabelsMissing(MessageRule):
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
-        """Look for labels in a batch whose loss the model is to compute."""
+        """Look for labels in a batch whose loss the model should compute."""
         if model.library != "transformers" or "labels" not in model.input_names:
             raise NotApplicable("needs a transformers model that takes labels")
         if not model.computes_loss:
             raise NotApplicable("needs to know that the model computes its own loss")
-        # The name can be known where the labels are not a single array, as the boxes of an object detector.
+        # The name may be known even if the labels are not a single array (boxes of an object detector).
         if batch.labels is not None or batch.labels_name is not None or "labels" in batch.inputs:
             return None
         return self.found(

@@ -14,37 +14,38 @@ from diagnostics.facts.data import UnpairedRows
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import CutTargets, WrittenFacts
 
-ROWS = 32  # different ones that came again
-DEVIATIONS = (
-    2.0  # above the share of targets that stay where all are dealt out again: noisy labels stay more often
-)
-APART = 0.8  # of the changes that dealing out again would bring, squared: several people's labels are closer
-NEARBY = 0.9  # of the difference between any two targets: neighbours are closer in each task of meta-learning
-OF_OTHERS = 0.25  # of the changed targets: others are re-created, as a teacher's or those of Q-learning
+ROWS = 32  # different rows that recurred
+DEVIATIONS = 2.0  # above the share that a random reassignment leaves unchanged; noisy labels keep more
+APART = 0.8  # of the squared change under a random reassignment; several annotators' labels are closer
+NEARBY = 0.9  # of the difference between any two targets; neighbours are closer in each task of meta-learning
+OF_OTHERS = 0.25  # of the changed targets; others are computed anew, as by a teacher or in Q-learning
 LEARNED = 0.95  # of a constant prediction's loss
-TAGGED, TAGS = 8, 4  # rows with a tag for each token, and tags of a row
-DIFFERENT = 0.1  # of the rows, whose first token has another tag than most: a start token says nothing of its own
-TAIL = 4  # one in so many tokens of a row, at its end
+TAGGED, TAGS = 8, 4  # rows with a tag for each token, and tags in a row
+DIFFERENT = 0.1  # of the rows: their start token, which has no meaning of its own, has an unusual tag
+TAIL = 4  # one in this many tokens of a row, at its end
 
 
 class LabelsUnrelated(Rule):
-    """Inputs and targets are brought together in different orders.
+    """Inputs are paired with the targets of other rows.
 
     ## What it does
-    Follows some rows of the training inputs through the run, recognised by what they hold, and compares the
-    target that each has when it comes again with that of its first time. Rows that repeat by nature, such as
-    those of a few categories, are left out. If the targets change about as often as if they were dealt out
-    again, and are those of other rows, then inputs and targets are brought together wrongly. Under `diagnose
-    run` it also reads the script for inputs and targets that are shuffled one after the other, each in place,
-    with one generator that is not seeded again in between; and for inputs that are filtered by what they hold
-    while their targets are cut to the same length. Of a model that tags tokens it looks at a batch: whether
-    the start token has several tags, and the ends of the rows one at most. Of the first batch it compares the
-    rows that the model got with the examples that the collator got, or with the batch of the loader: whether the
-    inputs were put into another order, and the targets not.
+    Tracks some training rows through the run by their content, and compares each row's target with the one it had
+    when it first appeared. Rows that repeat by nature, such as those made of a few categories, are left out. If
+    the targets change about as often as a random reassignment would change them, and belong to other rows, inputs
+    and targets are paired wrongly.
+
+    `diagnose run` also reads the script. It looks for inputs and targets that are shuffled one after the other,
+    each in place, with one generator that is not reseeded in between, and for inputs that are filtered by content
+    while their targets are only cut to the same length.
+
+    For a model that tags tokens, it checks in one batch whether the start token has several tags while the ends of
+    the rows have at most one. For the first batch of a run, it compares the rows that reached the model with the
+    examples that the collator received, or with the loader's batch, to see whether the inputs were reordered
+    without the targets.
 
     ## Why it is bad
-    Targets that have nothing to do with their rows cannot be learned: the loss ends where a constant prediction
-    is. Usually one of the two is shuffled and the other is not, or each has an order of its own.
+    Targets that are unrelated to their rows cannot be learned: the loss ends where a constant prediction would.
+    Usually one of the two is shuffled and the other is not, or each is shuffled in its own order.
 
     ## Example
     ```python
@@ -62,23 +63,26 @@ class LabelsUnrelated(Rule):
     ```
 
     ## Thresholds
-    At least 32 rows that came again, and hardly one of them twice within an epoch; no more of the targets stay
-    than two standard deviations above what dealing out again leaves, and the changes have 80% of the mean
-    square that it would bring: noisy labels, or those of several people, stay below. A quarter of the changed
-    targets must be known from other rows. Within a batch, neighbouring rows must have targets that differ 90%
-    as much as those of any two: in few-shot training each episode has targets of its own, which go with its
-    rows. In PyTorch also a loss of at least 95% of a constant prediction's. Tags: in a batch of 8 rows or
-    more, 10% or more of the start tokens have another tag than most of them, while all tokens in the last
-    quarter of every row have the same tag, or one that is ignored. The numbers are ours. In the first batch: 8
-    rows or more, of which each can be told from all others, and the loss gets the same targets as the examples
-    have, of which two or more stand at rows that have another one.
+    These numbers are our choice. At least 32 rows must recur, hardly any of them twice within an epoch. The share
+    of unchanged targets is at most two standard deviations above what a random reassignment would leave, and the
+    mean squared change is at least 80% of what it would cause: noisy labels, or labels by several annotators, stay
+    below that. A quarter of the changed targets must be known from other rows. Within a batch, the targets of
+    neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot training, each episode
+    has its own targets, and they do belong to its rows. In PyTorch, the loss must also be at least 95% of a
+    constant prediction's.
+
+    Tags: in a batch of 8 rows or more, at least 10% of the start tokens have a different tag from the majority,
+    while all tokens in the last quarter of every row share one tag or are ignored.
+
+    First batch: 8 rows or more, all of them different; the loss gets the same targets as the examples have, and at
+    least two of these are at rows whose own target differs.
 
     ## Known problems
-    Rows that are augmented differ each time and cannot be followed, and pictures drawn with replacement are taken
-    for rows that repeat by nature; measurements, of which each row has values of its own, are not. A Keras model
-    with a train_step of its own is not judged: it may want two unpaired data sets, as CycleGAN does. Lists that
-    were put into other orders once, before the training, and not by two shuffles in the script, look like labels
-    of noise: see not-learning.
+    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are taken for rows that
+    repeat by nature; measurements, where every row has its own values, are not. A Keras model with a custom
+    train_step is not judged: it may need two unpaired datasets, as CycleGAN does. Lists that were put into
+    different orders once, before training and not by two shuffles in the script, look like noisy labels: see
+    not-learning.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose parts were shuffled
@@ -90,7 +94,7 @@ class LabelsUnrelated(Rule):
 
     @check
     def from_rows(self, rows: RepeatedRows, targets: TargetHistory | None = None) -> Finding | None:
-        """Compare the targets of rows that came again."""
+        """Compare the targets of rows that recurred."""
         if rows.rows < ROWS:
             raise NotApplicable(f"needs {ROWS} rows that came again")
         by_chance = 1 - rows.chance
@@ -129,7 +133,7 @@ class LabelsUnrelated(Rule):
 
     @check
     def from_order(self, order: UnpairedRows) -> Finding:
-        """Report inputs that were put into another order than their targets."""
+        """Report inputs that were reordered without their targets."""
         by = "the collator puts them" if order.collated else "the script puts them, between loader and model,"
         return self.found(
             f"In the first batch, {order.moved} of {order.rows} rows of the inputs are not where their examples "
@@ -146,7 +150,7 @@ class LabelsUnrelated(Rule):
 
     @check
     def from_tags(self, batch: BatchFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
-        """Look for the tags of words at the places of word pieces: they begin too early and are too few."""
+        """Look for word tags at the positions of word pieces: they begin too early and are too few."""
         ids, tags, mask = batch.token_ids, batch.labels, batch.attention_mask
         if (
             ids is None
@@ -188,7 +192,7 @@ class LabelsUnrelated(Rule):
 
     @check
     def from_source(self, written: WrittenFacts, targets: TargetHistory | None = None) -> Finding | None:
-        """Look for two shuffles in a row, of the inputs and of their targets, or for a filter of one alone."""
+        """Look for separate shuffles of inputs and targets, or for a filter applied to the inputs alone."""
         if written.cut:
             return self._of_filter(written.cut[0])
         if not written.apart or (targets is not None and _has_learned(targets)):

@@ -10,12 +10,12 @@ from diagnostics.facts.data import DatasetFacts, HeldOutBefore, SameData, Shuffl
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import capitalized, listed
 
-SHARE = 0.01  # our choice: from here on a reported score can be off by a percentage point
+SHARE = 0.01  # our choice: with this many, a reported score can be off by a percentage point
 MIN_SHARED = 5  # our choice: fewer equal rows may be chance
-ALL = 0.9  # our choice: if a new row is a duplicate with this probability, all of them may well be
-OVERLAPPING = 0.5  # our choice: of the evaluation rows; after a split in time none ends within a training window
-COPIED = 0.1  # our choice: of the evaluation rows, where measurements repeat that never do by nature
-NATURAL = 2.0  # times what the duplicates within the training set explain; they are counted on a few hundred rows
+ALL = 0.9  # our choice: if a new row is a duplicate with this probability, all new rows may well be
+OVERLAPPING = 0.5  # our choice: of the evaluation rows; after a split in time, none ends in a training window
+COPIED = 0.1  # our choice: of the evaluation rows, for measurements, which never repeat by nature
+NATURAL = 2.0  # times the share explained by duplicates in the training set, counted on a few hundred rows
 
 
 class LeakedEvaluationRows(Rule):
@@ -23,17 +23,18 @@ class LeakedEvaluationRows(Rule):
 
     ## What it does
     Compares the content of evaluation rows, without labels, with that of training rows, and counts the evaluation
-    rows that are also in the training set. Under `diagnose run` it also reads the script for data that is named
-    for evaluation and never used, while what is named for evaluation reads the training data: a loader beside that
-    for training, a result such as `val_accuracy = evaluate(model, train_loader)`, or a function that goes through
-    the training data and not through what it is given. Of `tf.data` it looks whether both sides are cut, by `take`
-    and `skip`, from one shuffle that draws another order for each iteration. Of a Keras model that is fitted
-    several times it looks whether the rows of an evaluation were those of an earlier fit, as where all folds of a
-    cross-validation train the same model.
+    rows that are also in the training set.
+
+    `diagnose run` also reads the script for held-out data that is never used, while something named for evaluation
+    reads the training data: a loader built next to the training loader, a result such as `val_accuracy =
+    evaluate(model, train_loader)`, or a function that iterates over the training data instead of its argument.
+    With `tf.data`, it checks whether `take` and `skip` cut both sides from one shuffle that is redrawn in each
+    iteration. For a Keras model that is fitted several times, it checks whether the rows of an evaluation were in
+    an earlier fit, as when all folds of a cross-validation train the same model.
 
     ## Why it is bad
-    The evaluation measures how the model performs on unseen data. It may have memorised rows that it was trained
-    on, so the score is too high, and the more so the longer it trains: overfitting looks like progress.
+    An evaluation measures how the model performs on unseen data. The model may have memorised rows that it was
+    trained on, so the score is too high, and the gap grows with training time: overfitting looks like progress.
 
     ## Example
     ```python
@@ -48,40 +49,41 @@ class LeakedEvaluationRows(Rule):
     ```
 
     ## Thresholds
-    At least 1% of the compared evaluation rows, and at least 5 of them (our choice): from there on the leak can
-    change a score by a percentage point, and it is not chance in one or two rows.
+    At least 1% of the compared evaluation rows, and at least 5 of them (our choice): a leak of that size can
+    change a score by a percentage point, and it is more than one or two rows that match by chance.
 
-    Rows with duplicates within the training set also occur outside it. If there are k rows, all equally common,
-    m of them read from the whole set hold k (1 - exp(-m/k)) different ones, which gives k; and a new row is among
-    N training rows with probability 1 - exp(-N/k). Up to twice that share (our choice, because few duplicates
-    occur in a few hundred rows) the finding is only a note. It is also a note where the inputs can form few
-    different rows, as 9 bits form 512, and the training set holds most of them: its share of them is the expected
-    share of new rows in it. If all
-    evaluation rows were found, that is expected only if the estimated share is 90% (our choice).
+    Rows that repeat within the training set also occur outside it. If there are k possible rows, all equally
+    common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones, which gives k; a new row is
+    then among N training rows with probability 1 - exp(-N/k). Up to twice that share (our choice, because few
+    duplicates occur in a few hundred rows) the finding is only a note. It is also a note where the inputs can form
+    only a few different rows, as 9 bits form 512, and the training set holds most of them: the share that it holds
+    is the expected share of new rows in it. If all evaluation rows were found, that counts as expected only if the
+    estimated share is at least 90% (our choice).
 
-    A model that is fitted again: 90% of the rows of two evaluations, after different fits that share rows, were in
-    earlier fits, and none in the latest; and its weights at the beginning of a fit are those at the end of the
-    last.
+    A model that is fitted several times is reported if 90% of the rows of two evaluations, made after different
+    fits that share rows, were in earlier fits but none were in the latest one, and if the weights at the start of
+    a fit are those at the end of the previous fit.
 
-    Windows that overlap: at least half of the evaluation rows, which lie at other places of training windows.
+    Overlapping windows: at least half of the evaluation rows recur inside training windows, some steps earlier or
+    later.
 
     ## Known problems
-    Duplicates occur naturally: short texts ("thank you"), tables with few columns, blank images. The same
-    sentence written by two people may be in both sets without a mistake; whether it should count is your
-    decision. Rows copied before the split, to balance classes, look the same and are a mistake: read the note.
-    Rows that are nearly equal (another crop, a changed blank) are not found. Of a large training set only a part
-    is compared, and then the true number is higher.
+    Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Two people may
+    have written the same sentence, one on each side of the split; whether it should count is your decision. Rows
+    that were copied before the split to balance classes look the same but are a mistake, so read the note.
+    Near-duplicates (another crop, an extra space) are not found. Only part of a large training set is compared,
+    and then the true number is higher.
 
     ## Sources
-    Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test
-    overlap in common datasets; scikit-learn's documentation, "Common pitfalls", on data leakage.
+    Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap
+    in common datasets; scikit-learn's documentation, "Common pitfalls", on data leakage.
     """
 
     severity = "warning"
 
     @check
     def from_splits(self, splits: SplitFacts, dataset: DatasetFacts | None = None) -> Finding | None:
-        """Compare the number of shared rows with what chance explains."""
+        """Compare the number of shared rows with the number that chance explains."""
         compared = splits.evaluation_rows
         if not compared or not splits.training_rows:
             raise NotApplicable("needs rows of both the training and the evaluation set")
@@ -163,7 +165,7 @@ class LeakedEvaluationRows(Rule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Look for an evaluation of the training data, while what is held out is never used."""
+        """Look for an evaluation on the training data while the held-out data is never used."""
         if not written.unread:
             return None
         first = written.unread[0]
@@ -191,7 +193,7 @@ class LeakedEvaluationRows(Rule):
 
     @check
     def from_pipeline(self, split: ShuffledSplit) -> Finding | None:
-        """Report two cuts of a shuffle that is redrawn for each of them, and for each epoch."""
+        """Report a split of a shuffle that is redrawn for each side and each epoch."""
         return self.found(
             f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), "
             "which draws another order for each iteration: the rows that validation reads are others than those "
@@ -206,7 +208,7 @@ class LeakedEvaluationRows(Rule):
 
     @check
     def from_same(self, data: SameData) -> Finding:
-        """Report one object that is given as training data and as validation data."""
+        """Report an object that serves as both training and validation data."""
         return self.found(
             f"fit() got the same {data.kind} as its data and as its validation_data: all evaluation rows are also "
             "in the training set, and the validation score says nothing about new data.",
@@ -216,7 +218,7 @@ class LeakedEvaluationRows(Rule):
 
     @check
     def from_folds(self, held: HeldOutBefore) -> Finding:
-        """Report folds whose rows an earlier training of the same model had."""
+        """Report folds whose rows were in an earlier training of the same model."""
         return self.found(
             f"The {held.rows:,} rows of an evaluation are held out of the latest training of this model, and "
             f"{held.seen:,} of them were in one of the {held.trainings - 1} trainings before, from whose weights "
@@ -253,9 +255,9 @@ def _natural_share(training_rows: int, dataset: DatasetFacts | None) -> float:
 
 
 def _draws_of_each(distinct: float) -> float:
-    """Return how often each of k equally common rows is drawn in n draws, n / k, if so many are distinct.
+    """Return n / k, how often each of k equally common rows is drawn in n draws, from the distinct share.
 
-    Of k rows n draws find k (1 - exp(-n / k)), of which `distinct` is the share of n.
+    n draws find k (1 - exp(-n / k)) of the k rows; `distinct` is that number divided by n.
     """
     low, high = 0.0, 1 / distinct
     for _ in range(50):

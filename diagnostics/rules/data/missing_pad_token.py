@@ -10,14 +10,14 @@ from diagnostics.facts.crash.usage import PadTokenMissing
 
 
 class MissingPadToken(MessageRule):
-    """Rows are to be padded, and the tokenizer or the model has no padding token.
+    """Rows have to be padded, but the tokenizer or the model has no padding token.
 
     ## What it does
-    Recognises the errors of transformers' tokenizers and of its sequence classifiers.
+    Recognises the corresponding errors of transformers' tokenizers and sequence classifiers.
 
     ## Why it is bad
     Models such as GPT-2 and Llama were trained on packed text and never needed padding. A batch of rows of
-    different lengths does, and a classifier looks for the last token that is not padding.
+    different lengths does need it, and so does a classifier, which looks for the last token that is not padding.
 
     ## Example
     ```python
@@ -33,11 +33,12 @@ class MissingPadToken(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after padding has failed.
+    None: the rule fires only after padding has failed.
 
     ## Known problems
-    With the end token as padding, a collator that ignores padding in the loss ignores the end token too, and a
-    language model never learns to stop: add a token of its own there, and resize the embeddings.
+    If the end token doubles as padding, a collator that ignores padding in the loss ignores the end token as well,
+    and a language model never learns to stop. In that case, add a separate padding token and resize the
+    embeddings.
 
     ## Sources
     The documentation of `transformers.PreTrainedTokenizerBase.pad` and of `GPT2ForSequenceClassification`.
@@ -47,7 +48,7 @@ class MissingPadToken(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: PadTokenMissing) -> Finding | None:
-        """Say which of the two lacks it."""
+        """Report whether the tokenizer or the model lacks the token."""
         if symptom.of_model:
             message = (
                 "The model's config has no pad_token_id, so the classifier cannot find the last token of each row "

@@ -8,19 +8,19 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts
 
-MOST = 0.5  # our choice: above one half, more is computed on padding than on text
+MOST = 0.5  # our choice: above one half, the model computes more padding than text
 
 
 class MostlyPadding(Rule):
     """More than half of a batch is padding.
 
     ## What it does
-    Reads from the attention mask how much of a batch is padding, and how long its examples really are.
+    Uses the attention mask to compute how much of a batch is padding, and how long its examples really are.
 
     ## Why it is bad
-    The result is correct: masked positions do not count. But the model still computes on them, which costs time
-    and memory. Batches padded to their own longest example, or made of examples of similar length, train the
-    same model in a fraction of the time.
+    The result is correct, because masked positions do not count. But the model still computes them, which costs
+    time and memory. Batches that are padded only to their own longest example, or made of examples of similar
+    length, train the same model in a fraction of the time.
 
     ## Example
     ```python
@@ -34,11 +34,11 @@ class MostlyPadding(Rule):
     ```
 
     ## Thresholds
-    More than half of all positions (our choice): above it, more is computed on padding than on text.
+    More than half of all positions (our choice): above that, the model computes more padding than text.
 
     ## Known problems
     Only one batch is checked. A fixed length may be intended: TPUs and compiled models need the same shape for
-    every batch. Therefore it is a note.
+    every batch. This is why the finding is a note.
 
     ## Sources
     The Hugging Face course, chapter 3, "Processing the data" (dynamic padding); the documentation of

@@ -19,18 +19,18 @@ FIX = (
 
 
 class NonFiniteInputs(MessageRule):
-    """Inputs or targets hold NaN or infinity, and the loss or a gradient is not finite.
+    """Inputs or targets contain NaN or infinity, and the loss or a gradient is not finite.
 
     ## What it does
-    When the loss of a batch, or the gradient of a weight, is NaN or infinite, searches that batch's inputs and
-    floating-point targets for such values, and names the rows. Infinities in an input whose name contains mask or
-    bias are ignored: attention masks use them.
+    When the loss of a batch, or the gradient of a weight, is NaN or infinite, searches the inputs and
+    floating-point targets of that batch for such values and names the rows. Infinities in an input whose name
+    contains mask or bias are ignored, because attention masks use them.
 
     ## Why it is bad
     NaN propagates: one bad row makes the batch's loss NaN, the loss makes every gradient NaN, and the first
     optimizer step makes every weight NaN. After that, valid data cannot help.
 
-    The loss does not always show it. On a CPU, TensorFlow may compute a dense layer and its ReLU in one operation
+    The loss does not always show it. On a CPU, TensorFlow may fuse a dense layer and its ReLU into one operation
     that turns NaN into 0: `fit` then reports a finite loss that stays at chance, while the first layer is NaN.
 
     ## Example
@@ -50,9 +50,9 @@ class NonFiniteInputs(MessageRule):
     None: one such value is enough.
 
     ## Known problems
-    A NaN may be intended: an unknown target that the loss masks, a gap in a time series that the model fills. If
-    loss and gradients are finite, the NaN was handled, and nothing is reported. Before training only one batch is
-    checked, so a bad row elsewhere is found only when its batch comes.
+    A NaN may be intended: an unknown target that the loss masks, or a gap in a time series that the model fills.
+    If loss and gradients are finite, the NaN was handled, and nothing is reported. Before training, only one batch
+    is checked, so a bad row elsewhere is found only when its batch is trained on.
 
     ## Sources
     IEEE 754: an operation on a NaN gives a NaN. The Hugging Face course, chapter 8, "Debugging the training
@@ -64,7 +64,7 @@ class NonFiniteInputs(MessageRule):
 
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:
-        """Look for the rows that made the loss of a batch NaN or infinite."""
+        """Look for rows that made the loss of a batch NaN or infinite."""
         import numpy as np
 
         rows = _rows(batch)
@@ -80,7 +80,7 @@ class NonFiniteInputs(MessageRule):
 
     @check
     def from_gradients(self, batch: BatchFacts, loss: LossFacts, gradients: GradientFacts) -> Finding | None:
-        """Look for such rows if a gradient is not finite but the loss is: a ReLU may have turned NaN into 0."""
+        """Look for bad rows if the loss is finite but a gradient is not: a ReLU may turn NaN into 0."""
         import numpy as np
 
         rows = _rows(batch)
@@ -134,7 +134,7 @@ class NonFiniteInputs(MessageRule):
 
 
 def _rows(batch: BatchFacts) -> dict[str, list[int]]:
-    """Return the bad rows of each input or target that has any."""
+    """Return the bad rows of each input and target that has any."""
     import numpy as np
 
     arrays = dict(batch.inputs)
@@ -160,5 +160,5 @@ def _bad_rows(name: str, array: Array) -> list[int]:
 
 
 def _explain(culprits: list[int], loss: LossFacts) -> bool:
-    """Whether these rows can be the cause: one of them has a non-finite loss, if that is known by row."""
+    """Return whether these rows can be the cause: one has a non-finite loss, if that is known per row."""
     return loss.non_finite_rows is None or bool(set(culprits) & set(loss.non_finite_rows))

@@ -9,19 +9,19 @@ from diagnostics.facts.written import WrittenFacts
 
 
 class RepeatedWorkerRandomness(Rule):
-    """The loader's workers draw the same random numbers, from copies of one generator.
+    """All workers of a data loader draw the same random numbers from copies of one generator.
 
     ## What it does
-    Looks for random generators of NumPy, Python or PyTorch that the dataset, a transform or the collator draws
-    from, and that a loader with worker processes copies into each of them. Also for a `worker_init_fn` that seeds
-    all workers alike, and for a `__getitem__` that seeds a global generator with one number for every row. The
-    code is read, and nothing is drawn.
+    Looks for NumPy, Python or PyTorch random generators that the dataset, a transform or the collator draws from,
+    and that a loader copies into each of its worker processes. Also looks for a `worker_init_fn` that seeds all
+    workers alike, and for a `__getitem__` that seeds a global generator with the same number for every row. It
+    only reads the code; nothing is drawn.
 
     ## Why it is bad
-    Each worker gets a copy of the dataset, and with it of the generator in its present state. So all workers draw
-    the same series: with 4 of them there is a quarter of the augmentations. Unless the workers are persistent, the
-    next epoch begins with new copies in the same state, and repeats them all. PyTorch gives each worker seeds of
-    its own only for the global generators: `torch`, `random` and `numpy.random`.
+    Each worker gets a copy of the dataset, including the generator in its current state. All workers therefore
+    draw the same sequence: with 4 of them, you get a quarter of the augmentations. Unless the workers are
+    persistent, the next epoch starts from new copies in the same state and repeats everything. PyTorch seeds each
+    worker differently only for the global generators: `torch`, `random` and `numpy.random`.
 
     ## Example
     ```python
@@ -43,14 +43,14 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None. With a single worker it is a note, and only if it is not persistent: then the epochs repeat each other. A
-    `__getitem__` counts if it seeds with a constant, an attribute that only `__init__` sets, or a constant of the
-    module, under no condition, and then calls a function that draws noise; not if it permutes or projects by what
-    it draws, nor in a class that is named for evaluation.
+    None. With a single worker the finding is a note, and only if the worker is not persistent: then the epochs
+    repeat each other. A `__getitem__` counts if it unconditionally seeds with a constant, a module constant, or an
+    attribute that only `__init__` sets, and then calls a function that draws noise. It does not count if it
+    permutes or projects with the numbers it draws, or belongs to a class that is named for evaluation.
 
     ## Known problems
-    A generator is taken for copied unless its class, or `worker_init_fn`, is seen to seed it: by
-    `get_worker_info`, by a new assignment, or by a call of `seed`. Generators in compiled code are not found.
+    A generator counts as copied unless its class or `worker_init_fn` visibly reseeds it: with `get_worker_info`, a
+    new assignment, or a call of `seed`. Generators in compiled code are not found.
 
     ## Sources
     The documentation of `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using
@@ -69,7 +69,7 @@ class RepeatedWorkerRandomness(Rule):
 
     @check
     def from_workers(self, workers: WorkerFacts) -> Finding | None:
-        """Look for a generator that is copied, or seeded alike."""
+        """Look for a generator that is copied into all workers or seeded alike in them."""
         if workers.workers == 1 and workers.persistent:
             return None
         if not workers.generators:

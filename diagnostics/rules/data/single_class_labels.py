@@ -11,33 +11,34 @@ from diagnostics.facts.data import DatasetFacts, SampleWeights
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.text.join import listed
 
-# With two equally common classes, 20 random rows all have the same label once in 500,000 times; if one class has
+# With two equally common classes, 20 random rows all have the same label once in 500,000 times; with a class of
 # 80%, once in 90.
 MIN_ROWS = 20
-# Of the range of targets under binary cross entropy. Targets of 0 and 1 that were divided by 255, as pixels are,
+# Largest target under binary cross entropy. Targets of 0 and 1 that were divided by 255, as pixels are,
 # end at 0.004; by 100, as percentages are, at 0.01.
 NEXT_TO_NOTHING = 0.02
-# Integers of a regression. A minimum and a maximum scaled to 0 and 1 leave one 1 when the fractions are cut off.
+# Integers of a regression. After min-max scaling, cutting off the fractions leaves a single 1.
 ROUNDED_ROWS = 100
-# Mean squared deviation of targets that are equal, for what float32 rounds where they come out of a gradient.
+# Mean squared deviation up to which targets are equal: float32 rounds values derived from a gradient.
 SAME = 1e-12
 
 
 class SingleClassLabels(MessageRule):
-    """All labels that count are the same class, although the model has several.
+    """All labels that count in the loss are the same class, although the model has several.
 
     ## What it does
-    Compares the labels of the rows that were read with each other. It is an error if the whole dataset was read,
-    and a warning if only some rows were: a sample of the whole dataset, or the first ones. Labels of a binary
-    cross entropy, or of a squared error with one output, are read off the gradients of the steps sampled in a
-    watched run, whatever their type. Under a squared or absolute error it looks for integers that are all 0, but
-    for one 1: what a cast leaves of numbers from 0 to 1. In Keras it counts the rows
-    of each class that weigh nothing in the loss.
+    Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
+    warning if only a sample of it or its first rows were. In a watched run, the labels of a binary cross entropy,
+    or of a squared error with one output, are derived from the gradients of the sampled steps, whatever their
+    type. Under a squared or absolute error, it looks for integer targets that are all 0, except for at most a
+    single 1: the result of casting numbers between 0 and 1 to integers. Under a binary cross entropy, it looks for
+    targets that were divided by something and are all close to 0. In Keras, it counts the rows of each class whose
+    weight in the loss is 0.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
-    accuracy rises to 1, so nothing looks wrong. The usual causes: a filter that kept one class, a label column
-    filled with a constant, or only the beginning of a file that is sorted by class.
+    accuracy rises to 1, so nothing looks wrong. The usual causes are a filter that kept one class, a label column
+    filled with a constant, or reading only the beginning of a file that is sorted by class.
 
     ## Example
     ```python
@@ -50,21 +51,22 @@ class SingleClassLabels(MessageRule):
     ```
 
     ## Thresholds
-    At least 20 rows (our choice): with two equally common classes, that many rows have the same label by chance
-    once in 500,000 times. Of targets under a squared error at least 100 rows; they are equal if they deviate from
-    their mean by a millionth, or by a millionth of it: float32 rounds what is read off a gradient.
+    At least 20 rows (our choice): with two equally common classes, 20 random rows all have the same label once in
+    500,000 times. For targets under a squared error, at least 100 rows. They count as equal if they deviate from
+    their mean by less than a millionth, absolute or relative, because float32 rounds the values derived from a
+    gradient.
 
     ## Known problems
-    With a single output, a sigmoid, the first rows are a note: adversarial training fits a model to one label at a
-    time. In a watched run, all labels 1 are a note, too: a model that is given pairs may be trained to rank the
-    first higher, and then has no other label.
-    A class rarer than about one row in a hundred is easily missed in a few hundred rows; therefore it is only a
-    warning unless every row was read. Where a sampler balances the classes, only a whole dataset is judged.
-    Events as rare as one in 500 rows, under a squared error, look like targets that were cast to integers.
+    With a single sigmoid output, a finding about the first rows is only a note: adversarial training fits a model
+    to one label at a time. In a watched run, labels that are all 1 are also a note: a model trained on pairs may
+    learn to rank the first one higher, and then there is no other label. A class rarer than about one row in a
+    hundred is easily missed in a few hundred rows, so the finding is only a warning unless every row was read.
+    Where a sampler balances the classes, only a whole dataset is judged. Events as rare as one in 500 rows look
+    like targets that were cast to integers if they are trained with a squared error.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one
-    label more common than the others).
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" ("check your data again": is one label
+    more common than the others).
     """
 
     severity = "error"
@@ -72,7 +74,7 @@ class SingleClassLabels(MessageRule):
 
     @check
     def from_dataset(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
-        """Compare the labels of the rows that were read with each other."""
+        """Compare the labels of the rows that were read."""
         import numpy as np
 
         labels = dataset.labels
@@ -107,7 +109,7 @@ class SingleClassLabels(MessageRule):
 
     @check
     def from_targets(self, targets: TargetHistory, verdicts: Verdicts) -> Finding | None:
-        """Look at the labels that a binary cross entropy was given in the steps sampled."""
+        """Check the labels that the loss received in the sampled steps."""
         if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
             raise NotApplicable("needs a binary cross entropy, or a squared error, with one output")
         if not verdicts.alone:
@@ -134,7 +136,7 @@ class SingleClassLabels(MessageRule):
         if value is None or targets.examples < ROUNDED_ROWS:
             return None
         if targets.constant_losses.max() > SAME * max(1.0, value**2):
-            return None  # small numbers that differ, such as returns by the minute
+            return None  # small numbers that differ, such as returns per minute
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
             f"{value:.4g}. From one number the model can only learn a constant prediction, and its loss "
@@ -173,7 +175,7 @@ class SingleClassLabels(MessageRule):
 
     @check
     def from_rounded_targets(self, dataset: DatasetFacts, loss: LossFacts) -> Finding | None:
-        """Look for targets of a regression whose fractions were cut off, so that all are 0."""
+        """Look for regression targets whose fractions were cut off, so that all are 0."""
         import numpy as np
 
         targets = dataset.labels
@@ -199,7 +201,7 @@ class SingleClassLabels(MessageRule):
 
     @check
     def from_scaled_targets(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:
-        """Look for labels of 0 and 1 that were divided by something, so that all are next to 0."""
+        """Look for labels of 0 and 1 that were divided by something, so that all are close to 0."""
         import numpy as np
 
         labels = batch.labels

@@ -14,26 +14,27 @@ from diagnostics.facts.pipeline import ModelFacts, OutputFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 
 MIN_BATCHES = 3
-MIN_LABELS = 8  # in a batch: eight labels of two equal classes agree by chance once in 128 times
+MIN_LABELS = 8  # in a batch; eight labels of two equally common classes agree by chance once in 128 times
 SHOWN = 8  # labels, in the message
 LOOKS = 6  # sampled batches of a watched run
-EACH = 20  # rows of one label after the other, on average, of rows that are sorted
-HELD_OUT = 8  # rows for validation, least
-CHANCE = 1e-3  # probability in random order, above which batches of one class are no evidence
+EACH = 20  # consecutive rows with the same label, on average, in sorted data
+HELD_OUT = 8  # validation rows, at least
+CHANCE = 1e-3  # probability in random order above which batches of one class are not evidence
 
 
 class SortedByLabel(Rule):
-    """The rows are sorted by label and not shuffled, so each batch holds one class only.
+    """The rows are sorted by label and not shuffled, so each batch contains a single class.
 
     ## What it does
-    Reads the labels of the first batches in training order. Reports if several of them hold a single class
+    Reads the labels of the first batches in training order. Reports if several of them contain a single class
     although the data has more, and nothing is known to shuffle the rows. In a watched run it checks the labels of
     the training batches.
 
     ## Why it is bad
-    A step sees only its own batch. If that holds one class, the gradient pushes the model to predict that class
-    for every input, and the next class reverses it. The loss looks very good and jumps at each class boundary;
-    batch norm normalises each class by its own statistics. The final model is biased towards the last class.
+    A step sees only its own batch. If the batch contains one class, the gradient pushes the model to predict that
+    class for every input, and the next class reverses it. The loss looks very good and jumps at each class
+    boundary; batch norm normalises each class by its own statistics. The final model is biased towards the last
+    class.
 
     ## Example
     ```python
@@ -51,22 +52,25 @@ class SortedByLabel(Rule):
     `dataset.shuffle(number_of_rows).batch(32)`, in this order.
 
     ## Thresholds
-    At least 3 of the first batches, of at least 8 labels each, hold one class. In random order that must be less
-    likely than 1 in 1000, given the class frequencies among the labels read, so that rare classes alone raise no
-    alarm. If only the first labels were read and all are the same, the model must have at least three outputs. In
-    rows given to Keras as arrays, of which all labels are read, there must be 20 rows of one label after the other
-    on average: then the rows that `validation_split` holds out are compared with the others. In
-    a watched run: at least 6 batches were sampled, most of them hold one class, not all the same one, with the
-    same limit of 1 in 1000; and each step uses one batch. All limits are ours.
+    All limits are our choice. At least 3 of the first batches, with at least 8 labels each, contain one class. In
+    random order the probability of that must be below 1 in 1000, given the class frequencies among the labels
+    read, so rare classes alone raise no alarm. If only the first labels were read and all are equal, the model
+    must have at least three outputs.
+
+    For arrays given to Keras, all labels are read, and there must be on average at least 20 consecutive rows with
+    the same label. The rows that `validation_split` holds out are then compared with the others.
+
+    In a watched run, at least 6 batches must be sampled, most of them with a single class but not all with the
+    same one, under the same limit of 1 in 1000, and each step must use one batch.
 
     ## Known problems
     Batches of one class may be intended: some pair or prototype losses need them, and a time series may have to
-    keep its order. A dataset that is shuffled counts as such, unless its buffer is known to hold less than a
-    tenth of the rows. Only the first batches are read.
+    keep its order. A shuffled dataset counts as shuffled unless its buffer is known to hold less than a tenth of
+    the rows. Only the first batches are read.
 
     ## Sources
-    The documentation of `torch.utils.data.DataLoader` (`shuffle`), of `tf.data.Dataset.shuffle`
-    (`buffer_size`) and of `keras.Model.fit` (`shuffle`).
+    The documentation of `torch.utils.data.DataLoader` (`shuffle`), of `tf.data.Dataset.shuffle` (`buffer_size`)
+    and of `keras.Model.fit` (`shuffle`).
     """
 
     severity = "warning"
@@ -74,7 +78,7 @@ class SortedByLabel(Rule):
 
     @check
     def from_dataset(self, dataset: DatasetFacts, model: ModelFacts) -> Finding | None:
-        """Compare the first batches with the labels that the rows read carry."""
+        """Compare the first batches with the labels of all rows read."""
         pure = _batches_of_one_class(dataset)
         if pure is None:
             return None
@@ -91,7 +95,7 @@ class SortedByLabel(Rule):
 
     @check
     def from_outputs(self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
-        """Compare the first batches with the model's outputs, where only the first labels are known, all alike."""
+        """Compare the first batches with the model's outputs if all known labels are equal."""
         pure = _batches_of_one_class(dataset)
         if pure is None or (
             dataset.labels is not None and (dataset.spread_out or np.unique(dataset.labels).size > 1)
@@ -106,9 +110,9 @@ class SortedByLabel(Rule):
 
     @check
     def from_answers(self, answers: PredictionFacts, steps: StepHistory, model: ModelFacts) -> Finding | None:
-        """Compare the training batches with the labels of all of them together."""
+        """Compare each training batch with the labels of all of them together."""
         if (steps.passes > 1).any():
-            # Adversarial training alternates a batch of real examples and one of generated ones.
+            # Adversarial training alternates batches of real and of generated examples.
             raise NotApplicable("needs steps of one pass each: of several only the first is sampled")
         sizes = answers.labels.sum(axis=1)
         counts = answers.labels[sizes >= MIN_LABELS]
@@ -139,7 +143,7 @@ class SortedByLabel(Rule):
 
     @check
     def from_order(self, order: RowOrder, model: ModelFacts) -> Finding | None:
-        """Compare the rows held out with the others, or find batches of one class where nothing is shuffled."""
+        """Compare the held-out rows with the others, or find batches of one class in unshuffled rows."""
         labels = order.labels
         classes = np.unique(labels)
         runs = 1 + int(np.count_nonzero(labels[1:] != labels[:-1]))
@@ -210,7 +214,7 @@ class SortedByLabel(Rule):
 
 
 def _batches_of_one_class(dataset: DatasetFacts) -> list[Array] | None:
-    """Return the batches that hold one class, or None if they are too few, or the rows are shuffled."""
+    """Return the batches of one class; None if there are too few, or the rows are shuffled."""
     if dataset.shuffled:
         return None
     judged = _judged(dataset)
@@ -227,13 +231,13 @@ def _judged(dataset: DatasetFacts) -> list[Array]:
 
 
 def _by_luck(dataset: DatasetFacts, pure: int, shares: Array) -> float:
-    """Return how likely at least that many batches hold one class if the rows come in random order."""
+    """Return the probability that at least this many batches have one class in random order."""
     judged = _judged(dataset)
     return _at_least(pure, len(judged), float((shares ** min(batch.size for batch in judged)).sum()))
 
 
 def _at_least(successes: int, trials: int, chance: float) -> float:
-    """Return how likely so many successes or more are."""
+    """Return the probability of at least this many successes."""
     return sum(
         math.comb(trials, count) * chance**count * (1 - chance) ** (trials - count)
         for count in range(successes, trials + 1)

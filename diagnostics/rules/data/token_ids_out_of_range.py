@@ -13,7 +13,7 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.where import Where
 from diagnostics.text.join import not_known
 
-MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa from one past its pad token's id, 1
+MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa starts one past its pad token's id, 1
 
 FIX = {
     "torch": (
@@ -41,18 +41,18 @@ WHY = "the tokenizer has a larger vocabulary than the model"
 
 
 class TokenIdsOutOfRange(MessageRule):
-    """A token id is larger than the embedding.
+    """A token id is outside the range of the embedding.
 
     ## What it does
-    Compares the token ids of a batch with the number of rows of the model's token embedding. Ids must be between
-    0 and one less than the number of rows. After a crash the failing embedding is read from the frames; if its
-    ids are consecutive positions, the finding says that the sequence is too long.
+    Compares the token ids of a batch with the number of rows of the model's token embedding. Ids must be between 0
+    and the number of rows minus 1. After a crash, it reads the failing embedding from the stack frames; if its ids
+    are consecutive positions, it reports a sequence that is too long.
 
     ## Why it is bad
-    An embedding is a table, and an id is the index of a row. PyTorch on a CPU raises `IndexError: index out of
-    range in self`, which names neither the id nor the table; a GPU raises a device-side assert at some later
-    line; TensorFlow raises `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and returns zeros on a GPU.
-    Usually the tokenizer belongs to another checkpoint, or tokens were added without resizing the embedding.
+    An embedding is a table, and an id is a row number. PyTorch on a CPU raises `IndexError: index out of range in
+    self`, which mentions neither the id nor the table; a GPU raises a device-side assert at some later line;
+    TensorFlow raises `indices[0,7] = 30522 is not in [0, 30522)` on a CPU and returns zeros on a GPU. Usually the
+    tokenizer belongs to another checkpoint, or tokens were added without resizing the embedding.
 
     ## Example
     ```python
@@ -70,18 +70,17 @@ class TokenIdsOutOfRange(MessageRule):
     ```
 
     ## Thresholds
-    None for the range: one id outside is enough. Ids count as positions if they rise by one from at most 2,
-    where RoBERTa begins (its pad token's id, plus one).
+    None for the range: one id outside is enough. Ids count as positions if they increase by one from a start of at
+    most 2, the first position in RoBERTa (the id of its pad token plus one).
 
     ## Known problems
-    Before training only one batch is checked; an id so rare that it is not in this batch is found only when its
-    batch comes. A few multimodal models use an id as placeholder for an image and replace it before the
+    Before training, only one batch is checked; an id that is too rare to be in this batch is found only when its
+    batch is trained on. A few multimodal models use an id as a placeholder for an image and replace it before the
     embedding; such an id is reported if it is out of range.
 
     ## Sources
-    PyTorch's documentation of `torch.nn.Embedding` (`num_embeddings`); TensorFlow's of `tf.gather` ("on GPU,
-    if an out of bound index is found, a 0 is stored"); the documentation of
-    `PreTrainedModel.resize_token_embeddings`.
+    PyTorch's documentation of `torch.nn.Embedding` (`num_embeddings`); TensorFlow's of `tf.gather` ("on GPU, if an
+    out of bound index is found, a 0 is stored"); the documentation of `PreTrainedModel.resize_token_embeddings`.
     """
 
     severity = "error"
@@ -89,7 +88,7 @@ class TokenIdsOutOfRange(MessageRule):
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
-        """Compare the token ids of one batch with the rows of the token embedding."""
+        """Compare the token ids of one batch with the size of the token embedding."""
         import numpy as np
 
         ids = batch.token_ids
@@ -101,7 +100,7 @@ class TokenIdsOutOfRange(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: TokenBeyondEmbedding) -> Finding | None:
-        """Read ids and rows from the frames, or say what the text does not show."""
+        """Read ids and rows from the stack frames, or report what the text does not show."""
         if symptom.ids is not None and symptom.rows is not None:
             if _are_positions(symptom.ids):
                 return self._too_long(symptom.ids, symptom.rows, crash.where)
@@ -172,7 +171,7 @@ class TokenIdsOutOfRange(MessageRule):
 
 
 def _are_positions(ids: Array) -> bool:
-    """Whether every row counts up by one from its first position, as position ids do and tokens do not."""
+    """Return whether every row counts up by one, as position ids do and token ids do not."""
     import numpy as np
 
     if not ids.ndim or ids.shape[-1] < 2 or not 0 <= ids.min() <= MAX_FIRST_POSITION:

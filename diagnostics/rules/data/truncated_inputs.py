@@ -8,13 +8,13 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.data import DatasetFacts
 
-AT_LIMIT = 0.5  # our choice: natural texts do not share one length this often; truncated ones do
-NEXT = 0.25  # of these, at another single length: texts of a few lengths have a pattern, and no limit
-MIN_ROWS = 50  # our choice: with fewer rows a share of one half may be chance
+AT_LIMIT = 0.5  # our choice: natural texts do not share one length this often, but truncated ones do
+NEXT = 0.25  # of these, at another single length: texts of a few fixed lengths follow a pattern, not a limit
+MIN_ROWS = 50  # our choice: with fewer rows, a share of one half may be due to chance
 
 
 class TruncatedInputs(Rule):
-    """Most examples have exactly the maximum length: they were probably truncated.
+    """Most examples have exactly the maximum length, so they were probably truncated.
 
     ## What it does
     Counts the rows that have exactly as many tokens as the longest one.
@@ -34,14 +34,14 @@ class TruncatedInputs(Rule):
     ```
 
     ## Thresholds
-    At least half of the rows at the longest length, and some shorter (our choice): natural texts do not share
-    one length this often. No shorter length has a quarter as many rows: texts of a few lengths have a pattern.
-    At least 50 rows (our choice), because with fewer the share may be chance.
+    At least half of the rows have the maximum length and some are shorter (our choice): natural texts do not share
+    one length this often. No shorter length may have a quarter as many rows, since texts of a few fixed lengths
+    follow a pattern. At least 50 rows (our choice): with fewer, the share may be due to chance.
 
     ## Known problems
-    Rows that all have one length, such as text packed into blocks, are not reported. Packed text with a few
-    shorter blocks is reported, and so is data whose natural length is nearly constant; and the truncated text may
-    not matter. Therefore it is a note.
+    Rows that all have the same length, such as text packed into blocks, are not reported. Packed text with a few
+    shorter blocks is reported, and so is data whose natural length is nearly constant. The lost text may also be
+    irrelevant. This is why the finding is a note.
 
     ## Sources
     The Hugging Face documentation "Padding and truncation"; the Hugging Face course, chapter 7, "Question

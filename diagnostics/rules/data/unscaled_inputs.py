@@ -19,29 +19,31 @@ from diagnostics.rules.shared.input_scale import LARGE, called, largest_input, r
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.text.join import capitalized
 
-ABOVE_BASELINE = 1.1  # times the constant baseline loss: a run that stays above it learned less than a constant
-MOVING = 1e-3  # |update| / |weight| a step: below it, the run does not learn because its updates are small
-BEYOND_OUTPUTS = 10.0  # times the largest output at the start
+ABOVE_BASELINE = 1.1  # times the constant baseline loss; a run that stays above it learned less than a constant
+MOVING = 1e-3  # |update| / |weight| per step; below it, the run does not learn because its updates are small
+BEYOND_OUTPUTS = 10.0  # times the largest initial output
 SHARE_OF_WAY = 0.005  # of the way to the best constant prediction, in the steps of the trial run
 MIN_STEPS = 10
 RUN = 100  # steps: a shorter run may just have begun
-SMALL = 0.02  # root mean square of every input: with it the first layer gives next to nothing but its bias
-NO_BETTER = 0.97  # of the constant prediction's loss: the mean of so many batches hardly varies by more
-FAR_ABOVE = 2.0  # times the constant prediction's loss, at the end of a run: not slow, but thrown about
+SMALL = 0.02  # root mean square of every input: the first layer then outputs little but its bias
+NO_BETTER = 0.97  # of the constant prediction's loss: a mean over this many batches hardly varies by more
+FAR_ABOVE = 2.0  # times the constant prediction's loss, at the end of a run: it is not slow but unstable
 
 
 class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers from it.
 
     ## What it does
-    Requires two pieces of evidence. One is the scale of the floating-point inputs (or of integers that look like
-    pixels), or of the targets of a regression. The other is harm: a first loss far above chance, or a copy of the
-    model that was trained on this batch with your optimizer and learning rate and learned nothing.
+    Requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers that look
+    like pixels), or of the targets of a regression. The second is harm: an initial loss far above chance, a copy
+    of the model that learned nothing when trained on this batch with your optimizer and learning rate, or a run
+    that ended no better than a constant prediction. In Keras, it also reports a first layer that scales inputs
+    that are already scaled.
 
     ## Why it is bad
     Initial weights and usual learning rates are chosen for values of about unit size. Inputs of 255 give outputs
-    of that size: the first loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are
-    too far for weights that change by a thousandth a step, or give gradients that make the weights diverge.
+    of that size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are
+    out of reach for weights that change by a thousandth per step, or give gradients that make the weights diverge.
 
     ## Example
     ```python
@@ -56,37 +58,39 @@ class UnscaledInputs(Rule):
     ```
 
     ## Thresholds
-    Scale: a root mean square of at least 30, of an input or of one column of a table (at most 1000 columns).
-    Standardised values have 1, the raw pixels of MNIST 78. Targets must also be 10 times the largest output at
-    the start.
+    All numbers are our choice. Scale: a root mean square of at least 30, for an input or for one column of a table
+    (at most 1000 columns). Standardised values have 1, the raw pixels of MNIST 78. Targets must also be at least
+    10 times the largest initial output.
 
-    Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01, and a batch lies
-    within -1 and 1. A first layer that standardises was adapted to other numbers if at least 80% of the features
-    of a batch have 50 times another standard deviation, and 50 times another size.
+    Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the batch is
+    already between -1 and 1. A first layer that standardises was adapted to different numbers if, for at least 80%
+    of the features, both the standard deviation and the size of the values in the batch differ from the adapted
+    ones by a factor of 50 or more.
 
-    Inputs are tiny if all of them together have a root mean square of at most 0.02, as bytes divided by 255 twice.
-    In a watched run, harm is a run of 100 steps or more that ended no better than the best constant prediction
-    (for large inputs at twice its loss or more), while a linear or radial fit to the same rows, standardised,
-    predicts others.
+    Inputs are tiny if all of them together have a root mean square of at most 0.02, such as bytes divided by 255
+    twice. In a watched run, harm is a run of at least 100 steps that ended no better than the best constant
+    prediction (for large inputs, at twice its loss or more), while a linear or radial fit to the same rows,
+    standardised, predicts other rows.
 
-    Harm, for inputs: the first loss exceeds the threshold of `initial-loss-off`. Or, in the second half of the
-    trial run, half of the losses are more than a tenth above that of the best constant prediction, and would not
-    reach it in as many steps again, although the weights changed by a thousandth of their size a step or more.
-    Harm, for targets: in the trial run the distance (the root of a squared error) to the best constant prediction
-    shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam
-    at 0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps to learn only the
-    mean, half of them over 1400. All numbers are our choice.
+    Harm, for inputs: the initial loss exceeds the threshold of `initial-loss-off`. Or the median loss in the
+    second half of the trial run is more than a tenth above that of the best constant prediction, and would not
+    reach it in as many steps again, although the weights changed by at least a thousandth of their size per step.
+
+    Harm, for targets: in the trial run, the distance to the best constant prediction (the root of a squared error)
+    shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at
+    0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps to learn only the mean,
+    half of them over 1400.
 
     ## Known problems
-    A model whose first layer scales its inputs works with raw numbers. It is not judged if that is a layer of
-    Keras for this purpose, such as `Normalization`; another one, such as batch normalisation, is not reported
-    unless it fails for another reason, such as a rate that is too high, and then the cause may be wrong. Runs with
-    warm-up are not judged by the trial, which has none. Inputs with NaN or infinity are reported by
-    `non-finite-inputs`, and inputs named mask or bias are ignored.
+    A model whose first layer scales its inputs works with raw numbers. It is not judged if that layer is a Keras
+    layer made for this purpose, such as `Normalization`. With another one, such as batch normalisation, it is
+    reported only if training fails for a different reason, such as a learning rate that is too high, and then the
+    reported cause may be wrong. Runs with warm-up are not judged by the trial, which has no warm-up. Inputs with
+    NaN or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are ignored.
 
     ## Sources
-    Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide
-    "Working with preprocessing layers" (`Normalization`, `Rescaling`).
+    Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working
+    with preprocessing layers" (`Normalization`, `Rescaling`).
     """
 
     severity = "warning"
@@ -113,7 +117,7 @@ class UnscaledInputs(Rule):
 
     @check
     def from_layer(self, scaled: ScaledTwice) -> Finding:
-        """Report images that are scaled, and that the first layer scales as if they were bytes."""
+        """Report scaled images that the first layer scales again, as if they were bytes."""
         after = max(abs(scaled.low), abs(scaled.high)) * scaled.scale
         return self.found(
             f"The inputs are scaled already, from {scaled.low:.3g} to {scaled.high:.3g}, and the first layer, "
@@ -130,7 +134,7 @@ class UnscaledInputs(Rule):
 
     @check
     def from_normalization(self, adapted: AdaptedElsewhere) -> Finding:
-        """Report a standardisation by the statistics of numbers on another scale."""
+        """Report a standardisation with statistics of numbers on another scale."""
         return self.found(
             f"The first layer, {adapted.layer}, was adapted to numbers of another scale: it subtracts "
             f"{adapted.mean:.4g} and divides by {adapted.deviation:.3g}, and a batch has {adapted.input_mean:.4g} "
@@ -236,7 +240,7 @@ class UnscaledInputs(Rule):
         verdicts: Verdicts,
         model: ModelFacts | None = None,
     ) -> Finding | None:
-        """Check large or tiny inputs against the end of the run."""
+        """Check large or tiny inputs against the final loss of the run."""
         if steps.total_steps < RUN or not verdicts.complete or not verdicts.alone:
             raise NotApplicable(f"needs {RUN} steps of a run that ended by itself, and was the only one")
         if model is not None and model.scales_inputs:
@@ -280,9 +284,9 @@ class UnscaledInputs(Rule):
 
 
 def _off_scale(drawn: DrawnInputs) -> tuple[str, int | None, float, float, float] | None:
-    """Return name, column, root mean square, lowest and highest of the input that is off scale; None if none is.
+    """Return name, column, root mean square, minimum and maximum of an input that is off scale, or None.
 
-    One large column is enough; tiny are only inputs that are tiny throughout.
+    One large column is enough, but every input must be tiny to count as tiny.
     """
     if not drawn.inputs:
         return None
@@ -321,7 +325,7 @@ def _percent(share: float) -> str:
 
 
 def _learned_nothing(trial: TrialFacts, baseline: float) -> bool:
-    """Whether the run settled above the constant baseline, or diverged, although its updates were large enough."""
+    """Return whether the run settled above the constant baseline or diverged, with large enough updates."""
     losses = np.where(np.isfinite(trial.losses), trial.losses, np.inf)
     early, late = losses[: len(losses) // 2], losses[len(losses) // 2 :]
     settled = float(np.median(late))

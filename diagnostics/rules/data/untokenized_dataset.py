@@ -14,28 +14,27 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed, not_known
 
 TOKENS = ("input_ids", "inputs_embeds")
-# A label written as a word is text too, but is not tokenized.
+# A label written as a word is also text, but is not tokenized.
 LABELS = ("label", "labels")
-# Token ids under another name, such as `prompt_ids` and `chosen_ids` of preference data or `anchor_input_ids`.
+# Token ids under other names: `prompt_ids` and `chosen_ids` (preference data), `anchor_input_ids`.
 IDS = "_ids"
 NO_TOKENS = ("label_ids", "token_type_ids", "position_ids")
 CAUSE = "the dataset was never tokenized, or the raw one was passed instead of the tokenized one"
 
 
 class UntokenizedDataset(MessageRule):
-    """A model that needs token ids gets plain text.
+    """A model that needs token ids receives plain text.
 
     ## What it does
-    Looks for tokens (`input_ids` or `inputs_embeds`) among the columns that reach the collator, when the
-    model accepts `input_ids` and the dataset holds text. Where the text itself reaches the collator, the
-    collator may still tokenize it, so its batch is checked instead.
+    If the model accepts `input_ids` and the dataset contains text, looks for tokens (`input_ids` or
+    `inputs_embeds`) among the columns that reach the collator. If the text itself reaches the collator, it may
+    still be tokenized there, so the collated batch is checked instead.
 
     ## Why it is bad
-    A model cannot read a string. A `Trainer` also drops, without an error, every column that the model does
-    not accept, and text is such a column. Then only the label reaches the model, and the error comes far from its
-    cause: `You must specify exactly one of input_ids or inputs_embeds`, or `You should supply an encoding`; in
-    Keras, `Cast string to int32 is not supported`. Usually the tokenized dataset exists and the wrong variable was
-    passed.
+    A model cannot read a string. A `Trainer` also silently drops every column that the model does not accept, and
+    text is such a column. Then only the label reaches the model, and the error appears far from its cause: `You
+    must specify exactly one of input_ids or inputs_embeds`, or `You should supply an encoding`; in Keras, `Cast
+    string to int32 is not supported`. Usually the tokenized dataset exists, but the wrong variable was passed.
 
     ## Example
     ```python
@@ -53,8 +52,8 @@ class UntokenizedDataset(MessageRule):
     None: the tokens are either there or not.
 
     ## Known problems
-    The names are those of Hugging Face models. A custom model that takes its tokens under another name is not
-    judged, nor is a batch with other columns of ids, as for losses on pairs. A collator that gets the tokens
+    The column names are those of Hugging Face models. A custom model that takes its tokens under another name is
+    not judged, nor is a batch with other id columns, as in losses on pairs. A collator that gets the tokens
     elsewhere, for example by row number, while the text columns are dropped, would be reported wrongly.
 
     ## Sources
@@ -80,7 +79,7 @@ class UntokenizedDataset(MessageRule):
 
     @check
     def from_batch(self, dataset: DatasetFacts, batch: BatchFacts, model: ModelFacts) -> Finding | None:
-        """Look for tokens in the batch that the collator made of rows with text."""
+        """Look for tokens in the batch that the collator built from rows with text."""
         _require_tokens(model)
         if all(name.isdigit() for name in batch.inputs):
             raise NotApplicable("needs a batch with named inputs: tokens in a tuple have no name")
@@ -93,7 +92,7 @@ class UntokenizedDataset(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: TokensMissing) -> Finding | None:
-        """Name what arrived instead of tokens, or say what the text does not show."""
+        """Name what arrived instead of tokens, or report what the text does not show."""
         received = symptom.received
         if received is not None and _any_tokens(received):
             return None
@@ -157,7 +156,7 @@ def _to_tokenize(text_columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fix(text_columns: Sequence[str]) -> Fix:
-    # A tokenizer takes one text or a pair; of more columns only the user knows which ones to tokenize.
+    # A tokenizer takes one text or a pair; with more columns, only the user knows which to tokenize.
     columns = text_columns if 1 <= len(text_columns) <= 2 else ("text",)
     texts = ", ".join(f'rows["{name}"]' for name in columns)
     return (

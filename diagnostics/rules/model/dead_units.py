@@ -19,12 +19,12 @@ from diagnostics.text.join import listed
 
 RELU_LIKE = ("relu", "relu6")  # exactly zero on one side; leaky relu, gelu and silu are not
 DEAD_SHARE = 0.9  # healthy initialisation: 0.78 at most in our measurements
-MIN_UNITS = 32  # with 16 units, 15 are dead by chance once in 4,000 layers, and such a layer was measured
-MIN_EXAMPLES_IN_ALL = 64  # of the sampled batches of a run, for a layer that is zero as a whole
+MIN_UNITS = 32  # of 16 units, 15 are dead by chance in one of 4,000 layers, and we measured such a layer
+MIN_EXAMPLES_IN_ALL = 64  # in the sampled batches of a run, for a layer that is entirely zero
 MIN_EXAMPLES = 8  # a unit that is zero for fewer examples may respond to others
 LAYERS_NAMED = 5
 MISSED = 20  # examples of a class that is never predicted, in the second half of the run
-LASTING = 3  # the latest sampled batches, in all of which the units must be dead
+LASTING = 3  # sampled batches, the latest; the units must be dead in all of them
 
 DIED: Final = (
     "lower the learning rate: one large update can push the units below zero for good",
@@ -41,22 +41,22 @@ class DeadUnits(Rule):
     """Nearly all units of a layer are zero for every example of the batch.
 
     ## What it does
-    Checks the output of each layer that ends in a ReLU or a ReLU6, for one batch. A unit (a channel, in a
-    convolution) counts as dead if it is zero for every example and every position. In a watched run of PyTorch, it
-    must be dead in the last 3 sampled batches; there the input of a layer counts, too, if it comes straight from a
-    ReLU that is no module, such as `torch.relu`. Where a ReLU makes the scores that a cross entropy takes for
-    logits, it looks for classes that are never predicted: their unit is dead.
+    Checks the output of each layer that ends in a ReLU or a ReLU6, for one batch. A unit (in a convolution, a
+    channel) counts as dead if it is zero for every example and every position. In a watched run of PyTorch, it
+    must be dead in the last 3 sampled batches; the input of a layer then also counts if it is the direct output of
+    a ReLU that is not a module, such as `torch.relu`. If a ReLU produces the scores that a cross entropy reads as
+    logits, the rule looks for classes that are never predicted because their unit is dead.
 
     ## Why it is bad
-    Where a ReLU outputs zero its gradient is zero too. A unit that is zero for every example gets no gradient, so
-    training does not revive it. A layer of such units passes no information on, and the layers before it get no
-    gradient through it. Causes are strongly negative initial biases, one update at a learning rate far too high,
-    or a missing normalisation before the layer.
+    Where a ReLU outputs zero, its gradient is zero as well. A unit that is zero for every example gets no
+    gradient, so training does not revive it. A layer of such units passes no information on, and the layers before
+    it get no gradient through it. Typical causes are strongly negative initial biases, a single update at a
+    learning rate that is far too high, or a missing normalisation before the layer.
 
     ## Example
     ```python
     hidden = torch.nn.Linear(64, 64)
-    torch.nn.init.constant_(hidden.bias, -5.0)    # no input of unit scale lifts a unit above zero
+    torch.nn.init.constant_(hidden.bias, -5.0)    # inputs of unit scale lift no unit above zero
     model = torch.nn.Sequential(hidden, torch.nn.ReLU(), torch.nn.Linear(64, 3))
     ```
 
@@ -69,9 +69,9 @@ class DeadUnits(Rule):
     ```
 
     ## Thresholds
-    Nine tenths of at least 32 units, on at least 8 examples. All three limits are ours, measured on untrained
-    PyTorch models, 10 to 200 seeds each, batches of 8, 16 and 32, with normal and uniform inputs, and images of
-    digits, raw and standardised:
+    Nine tenths of at least 32 units, on at least 8 examples. All three limits are our choice. We measured
+    untrained PyTorch models with 10 to 200 seeds each, batches of 8, 16 and 32, normal and uniform inputs, and
+    images of digits, raw and standardised:
 
     | model | dead units of a layer, at most |
     |---|---|
@@ -86,22 +86,23 @@ class DeadUnits(Rule):
     | MLP, 3 layers of 64, after 5 SGD steps at a rate of 10 | 100% |
 
     About half is normal: PyTorch's own initialisation shrinks the differences between examples from layer to
-    layer, and deep in the network a unit is active for all of them or for none. Layers of 16 units reached 94% by
-    chance, hence the minimum of 32 units. In a watched run, a loss that falls makes it a note, and so do targets
-    of which a simple fit learns nothing, where the units died in the course of the run. A layer of any size counts
-    if all of its units were zero in at least the last 3 sampled batches, of 64 examples together: such
-    a layer passes nothing on. A class behind a ReLU has at least 20 examples in the second half of the run, and is
-    predicted for none.
+    layer, and deep in the network a unit is active either for all of them or for none. Layers of 16 units reached
+    94% by chance, hence the minimum of 32 units.
+
+    In a watched run, the finding is only a note if the loss falls, or if the units died during the run and a
+    simple fit learns nothing from the targets. A layer of any size counts if all of its units were zero in at
+    least the last 3 sampled batches, with at least 64 examples in total: such a layer passes nothing on. A class
+    behind a ReLU must have at least 20 examples in the second half of the run and be predicted for none of them.
 
     ## Known problems
     A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its units
-    unused; for the models of transformers this is only a note. A sparse autoencoder does it on purpose. Before
+    unused; for transformers models, this is only a note. A sparse autoencoder is sparse on purpose. Before
     training, functions without a module, such as `torch.nn.functional.relu`, are not covered.
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,
-    "Delving Deep into Rectifiers" (2015); on trained transformers Zonglin Li et al., "The Lazy Neuron
-    Phenomenon" (2022).
+    "Delving Deep into Rectifiers" (2015); on trained transformers Zonglin Li et al., "The Lazy Neuron Phenomenon"
+    (2022).
     """
 
     severity = "warning"
@@ -216,7 +217,7 @@ class DeadUnits(Rule):
         loss: LossFacts,
         verdicts: Verdicts,
     ) -> Finding | None:
-        """Look for classes that a ReLU before the loss has cut off, when the run is over."""
+        """Look for classes that a ReLU before the loss has cut off, after the run."""
         if not verdicts.complete:
             raise NotApplicable("needs a run that was not cut off")
         if outputs.last_activation != "relu" or loss.kind != "cross_entropy" or loss.reads != "logits":
@@ -241,27 +242,27 @@ class DeadUnits(Rule):
 
 
 def _is_large(layer: LayerActivity) -> bool:
-    """Whether a share of its units means something, in each of the latest batches."""
+    """Return whether each of the latest batches has enough units and examples to judge a share."""
     enough = (layer.units >= MIN_UNITS) & (layer.examples >= MIN_EXAMPLES)
     return bool(enough[-LASTING:].all())
 
 
 def _is_dead_as_a_whole(layer: LayerActivity) -> bool:
-    """Whether no unit has been active lately, for many examples: then its size, and theirs, do not matter."""
+    """Return whether no unit was active in the latest batches, over so many examples that size does not matter."""
     alive = (layer.dead < layer.units).nonzero()[0]
     examples = layer.examples[int(alive[-1]) + 1 :] if alive.size else layer.examples
     return len(examples) >= LASTING and bool(examples.sum() >= MIN_EXAMPLES_IN_ALL)
 
 
 def _latest(layer: LayerActivity) -> ActivationFacts:
-    """Describe the batch, of the latest ones, with the fewest dead units."""
+    """Describe the batch with the fewest dead units among the latest ones."""
     dead = layer.dead[-LASTING:]
     place = int(dead.argmin()) - LASTING
     return ActivationFacts(layer.layer, layer.function, int(layer.units[place]), int(dead.min()), 0)
 
 
 def _first_dead(layer: LayerActivity) -> int:
-    """Return the index of the sample from which on the units were dead to the end."""
+    """Return the index of the first sample after which the units stayed dead."""
     alive = (layer.dead < DEAD_SHARE * layer.units).nonzero()[0]
     return int(alive[-1]) + 1 if alive.size else 0
 

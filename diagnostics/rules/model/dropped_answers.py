@@ -6,21 +6,21 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
-LEAST = 0.02  # of the predictions: a dropout of less does little harm
-MOST = 0.99  # of more: something before the last layer erases all, and no dropout of the predictions
+LEAST = 0.02  # share of the predictions; a lower dropout rate does little harm
+MOST = 0.99  # above this, something before the last layer erases everything, not a dropout at the end
 
 
 class DroppedAnswers(Rule):
-    """A dropout after the last layer erases a part of the predictions in training.
+    """A dropout after the last layer erases part of the predictions during training.
 
     ## What it does
-    Runs a copy of the model in evaluation mode and twice in training mode, and counts the predictions that are
-    exactly 0 in training mode alone.
+    Runs a copy of the model once in evaluation mode and twice in training mode, and counts the predictions that
+    are exactly 0 in training mode only.
 
     ## Why it is bad
-    The loss compares targets with predictions of which some were replaced by 0 at random, and the others were
-    scaled up. No weights can make an erased prediction right: the training loss stays high, the gradient is noise,
-    and the probabilities of the trained model are off. Dropout belongs between hidden layers.
+    The loss compares the targets with predictions of which some were set to 0 at random and the others scaled up.
+    No weights can make an erased prediction correct: the training loss stays high, the gradient is noisy, and the
+    probabilities of the trained model are off. Dropout belongs between hidden layers.
 
     ## Example
     ```python
@@ -33,12 +33,12 @@ class DroppedAnswers(Rule):
     ```
 
     ## Thresholds
-    In both runs 2% to 99% of the predictions, our choice, and none in evaluation mode: where all are 0, a layer
-    before the last may be dropped whole. The target of the loss must be known: what a model hands to another as
-    features may be dropped.
+    In both training-mode runs, between 2% and 99% of the predictions are 0 (our choice), and in evaluation mode
+    none are. If all were 0, a layer before the last one might be dropped as a whole. The target of the loss must
+    be known, because features that one model passes to another may be dropped.
 
     ## Known problems
-    Predictions that are dropped on purpose are reported, and a dropout that does not write zeros is not.
+    Predictions that are dropped on purpose are reported. A dropout that does not write zeros is not.
 
     ## Sources
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (2014), which drops
@@ -50,7 +50,7 @@ class DroppedAnswers(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare the zeros among the predictions in both modes."""
+        """Compare the zeros among the predictions of both modes."""
         dropped = dependence.dropped
         if dropped is None:
             raise NotApplicable("needs a copy of the model, and the target that its predictions are compared with")

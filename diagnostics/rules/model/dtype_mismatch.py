@@ -33,17 +33,17 @@ _HALF_ON_CPU = (
 
 
 class DtypeMismatch(MessageRule):
-    """An operation got tensors of different dtypes, or of a dtype that it does not take.
+    """An operation got tensors of different dtypes, or of a dtype that it does not support.
 
     ## What it does
-    Recognises the error in the wordings of PyTorch 0.4 to 2.13 and of TensorFlow, and reads from the frames which
+    Recognises the error messages of PyTorch 0.4 to 2.13 and of TensorFlow, and reads from the stack frames which
     tensor has which dtype.
 
     ## Why it is bad
     PyTorch does not cast the operands of a matrix product or a convolution, since a silent float64 would double
-    memory and time. Four causes are common: NumPy's float64, integer features that were never converted, a model
-    in half precision that gets float32 inputs, and a target of the wrong kind: cross entropy takes class indices
-    as int64, binary cross entropy and squared errors take floating point.
+    memory and time. Four causes are common: NumPy's float64, integer features that were never converted, a
+    half-precision model that gets float32 inputs, and a target of the wrong kind. Cross entropy takes class
+    indices as int64; binary cross entropy and squared errors take floating-point targets.
 
     ## Example
     ```python
@@ -58,11 +58,11 @@ class DtypeMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after an operation has failed.
+    None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The tensors are those of the failing function, under their names there, which may differ from yours. Older
-    versions of PyTorch name one dtype, or none.
+    The tensors are named as in the failing function, which may differ from the names in your code. Older versions
+    of PyTorch report only one dtype, or none.
 
     ## Sources
     The documentation of `torch.nn.functional.cross_entropy` (target: class indices, int64),
@@ -73,7 +73,7 @@ class DtypeMismatch(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: DtypesDiffer) -> Finding | None:
-        """Name the dtypes, and the tensors if the frames are at hand."""
+        """Name the dtypes, and the tensors if the stack frames are available."""
         detail = f" In the failing function: {_by_dtype(symptom.tensors)}." if symptom.tensors else ""
         if not symptom.tensors and symptom.kind == "operands" and not symptom.got:
             detail = " " + not_known("which tensors these are", crash.live)

@@ -9,9 +9,9 @@ from diagnostics.facts.layers import NeverInTraining, TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.text.join import listed
 
-KERAS_STEPS = 16  # made, where no layer was ever reached in training mode: fewer may be a trial
-STEPS = 8  # looked at in a watched run, all in evaluation mode
-BLOCKS = 2  # times that steps in evaluation mode lie between others: one may be a phase of its own
+KERAS_STEPS = 16  # taken without ever reaching a layer in training mode; fewer may be a trial
+STEPS = 8  # checked in a watched run, all in evaluation mode
+BLOCKS = 2  # blocks of steps in evaluation mode; a single one may be a separate phase
 NAMED = 3  # layers named in the message
 VALIDATION = (
     "take the loss of the evaluation under torch.no_grad(), without backward() and step()",
@@ -24,19 +24,19 @@ class EvalModeTraining(MessageRule):
     """The model trains in evaluation mode.
 
     ## What it does
-    Checks whether the model is in evaluation mode although it has layers that behave differently in training:
-    dropout, batch norm. In a watched run it checks the mode of these layers during the backward passes; of Keras
-    it looks after the run whether a call in training mode has ever changed what they keep: the seed of dropout,
-    the statistics of batch norm.
+    Checks whether the model is in evaluation mode although it has layers that behave differently in training, such
+    as dropout and batch norm. In a watched run, it checks the mode of these layers during the backward passes. For
+    Keras, it checks after the run whether a call in training mode has ever changed their state: the seed of
+    dropout, the statistics of batch norm.
 
     ## Why it is bad
     In evaluation mode dropout is off, so the model overfits sooner, and batch norm uses its running statistics
-    without updating them. In a new model these are a mean of 0 and a variance of 1, whatever the data. No error
-    is raised.
+    without updating them. In a new model these are a mean of 0 and a variance of 1, whatever the data. No error is
+    raised.
 
     ## Example
     ```python
-    model = AutoModelForSequenceClassification.from_pretrained(name)   # comes in evaluation mode
+    model = AutoModelForSequenceClassification.from_pretrained(name)   # returned in evaluation mode
     for batch in loader:
         model(**batch).loss.backward()
     ```
@@ -50,17 +50,18 @@ class EvalModeTraining(MessageRule):
     ```
 
     ## Thresholds
-    None: the model as a whole is in evaluation mode, and one layer that depends on the mode is enough. In a
-    watched run: none of these layers was in training mode in the last 8 or more sampled steps; or all steps in
-    evaluation mode had batches of one dataset and all others those of another, and they took turns twice or more:
-    then the validation trains the model. Frozen layers and dropout with p = 0 do not count.
+    None: it is enough if the model as a whole is in evaluation mode and has one layer that depends on the mode. A
+    watched run is reported if none of these layers was in training mode in the last 8 or more sampled steps. It is
+    also reported if all steps in evaluation mode used batches of one dataset, all other steps used batches of
+    another, and the two alternated at least twice: then the validation code trains the model. Frozen layers and
+    dropout with p = 0 do not count.
 
     ## Known problems
-    Before training this is only a note, because the training loop usually calls `model.train()` itself and
-    `examine` does not see the loop. Where the loop is known to set the mode, as in Hugging Face's Trainer and in
-    Keras, the rule is not applicable. A backbone kept in evaluation mode on purpose, inside a model in training
-    mode, is not reported. Fine-tuning a whole model in evaluation mode, to keep the pretrained statistics of
-    batch norm, is a legitimate choice; a watched run that does so is reported.
+    Before training this is only a note, because the training loop usually calls `model.train()` itself, and
+    `examine` does not see the loop. If the loop is known to set the mode, as Hugging Face's Trainer and Keras do,
+    the rule does not apply. A backbone that is kept in evaluation mode on purpose, inside a model in training
+    mode, is not reported. Fine-tuning a whole model in evaluation mode, to keep the pretrained statistics of batch
+    norm, is a legitimate choice; a watched run that does so is reported.
 
     ## Sources
     PyTorch's documentation of `torch.nn.Module.eval`; Hugging Face's documentation of
@@ -89,7 +90,7 @@ class EvalModeTraining(MessageRule):
 
     @check
     def from_modes(self, modes: TrainModeFacts) -> Finding | None:
-        """Check the mode of the layers that depend on it during the backward passes."""
+        """Check the mode of mode-dependent layers during the backward passes."""
         import numpy as np
 
         layers = modes.layers
@@ -125,7 +126,7 @@ class EvalModeTraining(MessageRule):
 
     @check
     def from_state(self, state: NeverInTraining) -> Finding | None:
-        """Look for layers whose state shows that no call in training mode reached them."""
+        """Look for layers whose state shows that they were never called in training mode."""
         if state.steps < KERAS_STEPS:
             raise NotApplicable(f"needs {KERAS_STEPS} steps")
         one = len(state.layers) == 1
@@ -139,7 +140,7 @@ class EvalModeTraining(MessageRule):
         )
 
     def _validation(self, modes: TrainModeFacts, blocks: int) -> Finding:
-        """Report an evaluation that steps the optimizer."""
+        """Report an evaluation that calls optimizer.step()."""
         idle = modes.in_training == 0
         first = int(modes.steps[idle][0])
         return self.found(
@@ -159,7 +160,7 @@ class EvalModeTraining(MessageRule):
 
 
 def _in_turn(modes: TrainModeFacts) -> int:
-    """Return how often steps in evaluation mode follow others, if they have a dataset of their own; else 0."""
+    """Return how often steps in evaluation mode follow others, or 0 if both use the same dataset."""
     sources, idle = modes.sources, modes.in_training == 0
     if sources is None or not idle.any() or idle.all():
         return 0

@@ -10,7 +10,7 @@ from diagnostics.engine.finding import Finding, Severity
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts, MixingFacts
 
-# Of the predictions' root mean square. With equal shapes float32 gives equal bits, or differs by some 1e-6.
+# Share of the predictions' root mean square. With equal shapes, float32 differs by about 1e-6 or not at all.
 CLEAR = 1e-4
 
 BY_KIND: Final[dict[str, dict[str, Fix]]] = {
@@ -32,19 +32,19 @@ GENERAL: Final = (
 
 
 class ExamplesMixed(Rule):
-    """The prediction for one example depends on the other examples of its batch.
+    """The prediction for one example depends on the other examples in its batch.
 
     ## What it does
-    Runs a copy of the model, in evaluation mode, on a few examples of one batch; replaces all of them but one; and
-    compares the prediction for that one. Where it changes, the operation is looked for that works along the axis
-    of the examples: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an
-    attention that takes the batch for time. Then it runs the same examples in the reverse order: where predictions
-    change with nothing but the place of their example, positions are counted along the batch.
+    Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all of them but one, and
+    compares the prediction for that one. If it changes, the rule looks for the operation that works along the
+    batch axis: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an attention
+    layer that treats the batch as time. Then it runs the same examples in reverse order. If predictions depend on
+    nothing but the position in the batch, positions are counted along the batch axis.
 
     ## Why it is bad
-    An example has nothing to do with its neighbours in a shuffled batch. A softmax over the batch lets examples
+    In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch lets examples
     compete for the same class; an LSTM without `batch_first` reads the batch as one sequence. The loss may still
-    fall, and at inference, where batches differ, the same example gets another prediction.
+    fall, but at inference, where batches differ, the same example gets a different prediction.
 
     ## Example
     ```python
@@ -58,15 +58,15 @@ class ExamplesMixed(Rule):
     ```
 
     ## Thresholds
-    The prediction must change by more than 1/10000 of the size of the predictions, which is a hundred times the
-    rounding of float32. It is an error where the operation is proved by runs of two sizes of batch and cannot be
-    meant; a warning for attention, and for a softmax inside the model, of rows that are known to be shuffled; a
-    note in all other cases.
+    The prediction must change by more than 1/10000 of the size of the predictions, a hundred times the rounding
+    error of float32. The finding is an error if runs with two batch sizes prove the operation and it cannot be
+    intended. It is a warning for attention, and for a softmax inside the model, if the rows are known to be
+    shuffled; otherwise it is a note.
 
     ## Known problems
-    Models that compare examples on purpose (attention between rows, a minibatch statistic in a discriminator,
-    experts with a capacity) change their predictions, too: hence the note. Not judged where rows are nodes of a
-    graph or where the first axis may as well count positions.
+    Models that compare examples on purpose (attention between rows, minibatch statistics in a discriminator,
+    experts with a capacity) also change their predictions, hence the note. Models whose rows are nodes of a graph,
+    or whose first axis may count positions, are not judged.
 
     ## Sources
     The documentation of `torch.nn.LSTM` (`batch_first`) and of `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A
@@ -78,7 +78,7 @@ class ExamplesMixed(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare the prediction for one example before and after the others were replaced."""
+        """Compare the prediction for one example before and after replacing the others."""
         change, spread, scale = dependence.change, dependence.spread, dependence.scale
         if change is None or spread is None or scale is None:
             raise NotApplicable(dependence.why_not.get("examples", "needs a batch of at least 4 examples"))
@@ -105,7 +105,7 @@ class ExamplesMixed(Rule):
         )
 
     def _by_place(self, dependence: DependenceFacts) -> Finding | None:
-        """Report predictions that depend on where in the batch their example stands."""
+        """Report predictions that depend on the position of their example in the batch."""
         moved, scale = dependence.moved, dependence.scale
         if moved is None or scale is None or not CLEAR * scale < moved < math.inf:
             return None
@@ -129,7 +129,7 @@ def _severity(dependence: DependenceFacts) -> Severity:
     if mixing.kind == "reshape" or (mixing.kind == "softmax" and dependence.ends_in_it):
         return "error"
     if mixing.kind == "recurrent":
-        # One series alone, (time, 1, features), has its steps where others have the batch.
+        # A single series, (time, 1, features), has its steps on the axis that is otherwise the batch.
         return "error" if dependence.shuffled or mixing.shape[1 - mixing.axis] > 1 else "note"
     return "warning" if dependence.shuffled else "note"
 

@@ -8,7 +8,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
-CLEAR = 1e-3  # of the spread of the predictions. A causal mask leaves rounding, some 1e-6
+CLEAR = 1e-3  # of the spread of the predictions; a causal mask leaves rounding errors of about 1e-6
 
 INVERTED: Final = (
     " The tokens before that position do not change it: the model reads in the wrong direction, as with a mask "
@@ -27,21 +27,21 @@ TURNED: Final = {
 
 
 class FutureLeak(Rule):
-    """A language model reads the token that it is to predict.
+    """A language model can see the token that it has to predict.
 
     ## What it does
-    Finds the input whose next tokens are the targets of the loss. Replaces one of its tokens on a copy of the
-    model in evaluation mode, and compares the prediction of that token, at the position before it. Then it
-    replaces all tokens before that position: where these change nothing, the mask is inverted.
+    Finds the input whose next tokens are the targets of the loss. On a copy of the model in evaluation mode,
+    replaces one of its tokens and compares the prediction of that token, made at the position before it. Then it
+    replaces all tokens before that position: if this changes nothing, the mask is inverted.
 
     ## Why it is bad
-    A model that sees the next token learns to copy it: the loss falls far below what the language allows, and
-    evaluation with the same leak looks as good. When it generates, there is no next token to copy, and what it
-    writes is noise.
+    A model that sees the next token learns to copy it: the loss falls far below what the language allows, and an
+    evaluation with the same leak looks just as good. During generation there is no next token to copy, and the
+    output is noise.
 
     ## Example
     ```python
-    weights = query @ key.transpose(-2, -1)                    # every position sees every other one
+    weights = query @ key.transpose(-2, -1)                    # every position attends to every other
     hidden = weights.softmax(dim=-1) @ value
     ```
 
@@ -53,12 +53,12 @@ class FutureLeak(Rule):
     ```
 
     ## Thresholds
-    The prediction must change by more than 1/1000 of the spread of the predictions over positions; a causal model
-    changes by rounding at most. Four positions are tried, and the largest change counts.
+    The prediction must change by more than 1/1000 of the spread of the predictions across positions; a causal
+    model changes by rounding errors at most. Four positions are tried, and the largest change counts.
 
     ## Known problems
-    Judged only where the cross entropy is the whole loss and the targets are the next tokens of exactly one input.
-    A model with a layer that sums up the text, or that begins a recurrent layer from a given state, is not judged:
+    Judged only if cross entropy is the whole loss and the targets are the next tokens of exactly one input. A
+    model is not judged if it has a layer that summarises the text or starts a recurrent layer from a given state:
     an autoencoder may read the whole text.
 
     ## Sources
@@ -82,7 +82,7 @@ class FutureLeak(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare the prediction that is to predict a token before and after that token was replaced."""
+        """Compare the prediction of a token before and after replacing that token."""
         future = dependence.future
         if future is None:
             raise NotApplicable(dependence.why_not.get("future", "needs a model that predicts the next token"))

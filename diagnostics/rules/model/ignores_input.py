@@ -16,28 +16,28 @@ from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of
 
-# Relative to the size of the predictions. Float32 rounds at 1.2e-7; another order of summation costs a few of
+# Relative to the size of the predictions. Float32 rounds at 1.2e-7; a different order of summation costs a few of
 # these. Predictions that depend on the input differ by far more.
 ROUNDING = 1e-6
-STEPS = 200  # of training, after which predictions for different inputs differ
-SAME = 0.2  # of how much the inputs differ, that is 4% of their variance: no more do the predictions
-NEAR, LEVEL = 0.35, 0.35  # of the same: how far predictions are from the mean input at most, that from 0 at least
-FALLS = 0.98  # of the loss of the third quarter: a last quarter below is still on its way
-CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding
+STEPS = 200  # of training; after these, predictions for different inputs should differ
+SAME = 0.2  # of the spread of the inputs, which is 4% of their variance; the predictions vary less than this
+NEAR, LEVEL = 0.35, 0.35  # of the same: the predictions' largest distance from the mean input, its smallest from 0
+FALLS = 0.98  # of the loss of the third quarter; if the last quarter is lower, the loss is still falling
+CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding errors
 
 
 class IgnoresInput(Rule):
     """The model predicts the same for every input.
 
     ## What it does
-    Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before
-    and after. The examples and their labels differ, so the predictions should differ after training at the
-    latest. Of an autoencoder, that is any model whose target is its input, the predictions of the trained model
-    are compared. A softmax over a single unit needs no training to be seen: each prediction is 1.
+    Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before and
+    after. The examples and their labels differ, so after training, at the latest, the predictions should differ as
+    well. For an autoencoder, meaning any model whose target is its input, it compares the predictions of the
+    trained model. A softmax over a single unit is found without training: each prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
-    falls to the level of that prediction, and the problem looks hard.
+    falls to the level of that prediction, so the problem merely looks hard.
 
     ## Example
     ```python
@@ -53,20 +53,22 @@ class IgnoresInput(Rule):
     ```
 
     ## Thresholds
-    The spread of the predictions across examples, divided by their root mean square, must stay below 1e-6:
-    about eight times the rounding of float32 (1.2e-7), so that only equal predictions count as equal. This must
-    hold both before and after training: a head initialised to zero predicts a constant at first, and a model
-    whose units die in training predicts a constant in the end, although both read their input. After 200 steps,
-    an autoencoder's predictions must differ from example to example a fifth as much as the inputs; judged where
-    they are near the mean input, this is not near 0, as residuals may be, and the loss fell by less than 2% from
-    the third quarter of the run to the last. These shares are ours.
+    The spread of the predictions across examples, divided by their root mean square, must be below 1e-6: about
+    eight times the rounding error of float32 (1.2e-7), so only equal predictions count as equal. This must hold
+    both before and after training. A head initialised to zero predicts a constant only at first, and a model whose
+    units die in training predicts a constant only in the end, although both read their input.
+
+    After 200 steps, an autoencoder is reported if its predictions vary from example to example less than a fifth
+    as much as the inputs, are close to the mean input, and the loss fell by less than 2% from the third quarter of
+    the run to the last. The mean input must not be close to 0, as that of residuals may be. These shares are our
+    choice.
 
     ## Known problems
-    Not judged where a constant prediction is right: all inputs or all labels of the batch are equal. Not
-    reported if the copy's loss once fell below that of any constant prediction: then the copy did distinguish
-    the examples, and only a learning rate that was too high made the predictions equal again. A baseline that
-    ignores its input on purpose is reported. Predictions that differ by less than a millionth of their size,
-    such as large regression targets that are almost equal, are reported too; standardise such targets.
+    Batches where a constant prediction is correct, because all inputs or all labels are equal, are not judged.
+    Nothing is reported if the copy's loss ever fell below that of any constant prediction: then the copy did
+    distinguish the examples, and only a learning rate that was too high made the predictions equal again. A
+    baseline that ignores its input on purpose is reported. Predictions that differ by less than a millionth of
+    their size, such as large regression targets that are almost equal, are reported too; standardise such targets.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline".
@@ -138,7 +140,7 @@ class IgnoresInput(Rule):
     def from_answers(
         self, dependence: DependenceFacts, steps: StepHistory, losses: LossHistory, _: Verdicts
     ) -> Finding | None:
-        """Compare what the trained model makes of different inputs, where it is to give back these."""
+        """Compare a trained autoencoder's reconstructions of different inputs."""
         same = dependence.sameness
         if not dependence.trained or same is None:
             raise NotApplicable("needs a trained model whose target is its input")
@@ -169,14 +171,14 @@ def _still_falls(losses: LossHistory) -> bool:
 
 
 def _beats_constant(overfit: OverfitFacts, loss: LossFacts | None) -> bool:
-    """Whether the loss fell below that of any constant prediction, so that the predictions must have differed."""
+    """Return whether the loss fell below any constant prediction's, so that predictions must have differed."""
     lowest = min((value for value in overfit.losses if math.isfinite(value)), default=math.inf)
     baseline = None if loss is None else loss.constant_baseline_loss
     return baseline is not None and lowest < CLEARLY_BELOW * baseline
 
 
 def _same_target(batch: BatchFacts) -> bool:
-    """Whether a constant prediction would be right for every example."""
+    """Return whether a constant prediction would be right for every example."""
     if batch.labels is None:
         return False
     classes = batch.class_labels

@@ -12,21 +12,21 @@ from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.whole_run import STEPS, last_third
 from diagnostics.text.join import listed
 
-WORSE = 2.0  # times the squared error of the fit that is not linear
-SHOWN = 4  # layers that are named
+WORSE = 2.0  # times the squared error of the nonlinear fit
+SHOWN = 4  # layers named in the message
 
 
 class MissingActivation(Rule):
-    """Layers follow each other with no activation function between them, so that the model is linear.
+    """Layers follow each other with no activation function between them, so the model is linear.
 
     ## What it does
-    Runs a copy of the model on points of a line through two examples, inside and far outside: the predictions of a
-    linear model change in proportion. A sigmoid or a softmax at the end is undone first. Then it halves the
-    weights of each layer: where that halves the distance between predictions, the layer is one of a row.
+    Runs a copy of the model on points of a line through two examples, between them and far beyond: the predictions
+    of a linear model change in proportion. A sigmoid or a softmax at the end is inverted first. Then it halves the
+    weights of each layer; a layer belongs to the linear stack if that halves the distance between predictions.
 
     ## Why it is bad
-    A linear function of a linear function is linear. Layers in a row without an activation can do no more than one
-    layer: no XOR, no ring, no wave, and the loss ends where a linear regression is.
+    A linear function of a linear function is linear. Stacked layers without an activation can do no more than one
+    layer: no XOR, no ring, no wave, and the loss ends at that of a linear regression.
 
     ## Example
     ```python
@@ -43,14 +43,16 @@ class MissingActivation(Rule):
     ```
 
     ## Thresholds
-    At five points of the line predictions deviate by less than 1/1000 of the distance between the two examples.
-    Two layers or more, none of them narrower than both ends: a bottleneck is a factorisation, and has a meaning.
-    It is a warning where a radial fit to some training rows proves that there is more to learn: it predicts
-    others, and of squared errors the run ends at twice the fit's or more. Otherwise a note. The numbers are ours.
+    At five points of the line, predictions deviate by less than 1/1000 of the distance between the two examples.
+    There are at least two layers, none of them narrower than both ends, because a bottleneck is a deliberate
+    factorisation. The finding is a warning if a radial fit to some training rows proves that there is more to
+    learn: it predicts other rows, and under a squared error, the run ends at twice the fit's error or more.
+    Otherwise it is a note. The numbers are our choice.
 
     ## Known problems
-    Linear networks that are deep on purpose, as in studies of their training, get the note. Judged are models of
-    one input of numbers; a single missing activation among others is not seen, since the model is not linear then.
+    Networks that are deep and linear on purpose, as in studies of their training, get the note. Only models with a
+    single numeric input are judged. A single missing activation among others is not found, since that model is not
+    linear.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), 6.1: learning XOR.
@@ -105,7 +107,7 @@ class MissingActivation(Rule):
 def _misses_something(
     steps: StepHistory | None, losses: LossHistory | None, targets: TargetHistory | None
 ) -> bool:
-    """Whether a fit that is not linear predicts rows better than the run did."""
+    """Return whether a nonlinear fit predicts rows better than the run did."""
     if targets is None or steps is None or losses is None or steps.total_steps < STEPS:
         return False
     fit, last = targets.fit, last_third(losses, steps.total_steps)

@@ -16,28 +16,28 @@ from diagnostics.facts.dependence import DependenceFacts, OrderFacts
 from diagnostics.facts.pipeline import LossFacts
 from diagnostics.facts.training import LossHistory
 
-SAME = 1e-4  # of the spread of the predictions: another order of sums leaves some 1e-6
-LEARNED = 0.5  # of the constant prediction's loss: below it, the model has found enough in the tokens alone
-THIRDS = 3  # of the run: the last is what was reached, the one before says whether it still falls
-CONFLICTS = 0.5  # of those of any two tokens: noise in the labels makes fewer
-BETTER, ERRORS = 0.8, 3.0  # of the error without the order, at most; and standard errors below it
-FALLING = 0.9  # of the second third's losses: below it the run has not found all that is in the tokens
+SAME = 1e-4  # of the spread of the predictions; a different order of summation leaves about 1e-6
+LEARNED = 0.5  # of the constant prediction's loss; below it, the tokens alone were enough for the model
+THIRDS = 3  # of the run; the last shows what was reached, the one before whether the loss still falls
+CONFLICTS = 0.5  # of those between any two tokens; label noise causes fewer
+BETTER, ERRORS = 0.8, 3.0  # of the error without the order, at most; and standard errors below that error
+FALLING = 0.9  # of the second third's losses; below it, the run is still learning from the tokens
 
 UNKNOWN: Final = "Nothing shows that the targets depend on the order: a sum or a count of tokens does not."
 
 
 class MissingPositions(Rule):
-    """A model with attention is not told in which order the tokens stand.
+    """A model with attention has no information about the order of its tokens.
 
     ## What it does
-    After the run, puts the tokens of some rows into another order, with the masks that belong to them, and asks a
-    copy of the model again. Reports if every prediction stays what it was, or moves along with its token, in a
-    model whose attention runs over all positions.
+    After the run, permutes the tokens of some rows, together with the masks that belong to them, and compares the
+    predictions of a copy of the model. Reports if every prediction stays the same, or moves along with its token,
+    in a model whose attention covers all positions.
 
     ## Why it is bad
-    Attention sees a set: nothing in it tells the first token from the last. Without an embedding of the positions
-    "dog bites man" and "man bites dog" are the same to the model, and whatever depends on the order cannot be
-    learned. The loss falls as far as the words alone allow, so it looks like a weak model.
+    Attention operates on a set: nothing in it distinguishes the first token from the last. Without position
+    embeddings, "dog bites man" and "man bites dog" are the same to the model, and anything that depends on the
+    order cannot be learned. The loss falls as far as the words alone allow, so the model merely looks weak.
 
     ## Example
     ```python
@@ -51,18 +51,19 @@ class MissingPositions(Rule):
     ```
 
     ## Thresholds
-    No prediction changes by more than 1/10000 of the spread of the predictions. In at least half of the rows of
-    the batch some token stands twice, and the row is not sorted: items of a basket and columns of a table do not
-    repeat. Only where the loss ends above half of what a constant prediction costs: below it, the words were
-    enough. A note where that cost is not known, and where the last third of the losses is still more than 10%
-    below the second: the words may yet be enough. A note, too, unless the order is shown to matter: where each
-    token has a target, equal tokens of a row have different ones at least half as often as any two tokens; else a
-    fit to the positions of the tokens predicts other rows with at most 80% of the error of a fit to their counts,
-    by three standard errors. The numbers are ours.
+    No prediction may change by more than 1/10000 of the spread of the predictions. In at least half of the rows of
+    the batch, some token must occur twice and the row must not be sorted: items of a basket and columns of a table
+    do not repeat. The loss must end above half of a constant prediction's loss; below that, the words were enough.
+
+    The finding is a note if a constant prediction's loss is not known, or if the last third of the losses is still
+    more than 10% below the second: the words may yet be enough. It is also a note unless the order is shown to
+    matter. If each token has a target, equal tokens of a row must have different targets at least half as often as
+    any two tokens. Otherwise, a fit to the token positions must predict other rows with at most 80% of the error
+    of a fit to the token counts, by three standard errors. The numbers are our choice.
 
     ## Known problems
-    A causal mask tells a model the order of a text, so decoders without positions are not reported. Rows of floats
-    are not judged: they may be points of a cloud, which have no order.
+    A causal mask gives a model the order of a text, so decoders without position embeddings are not reported. Rows
+    of floats are not judged: they may be points of a cloud, which have no order.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.5, on positional encoding; Haviv et al.,
@@ -89,7 +90,7 @@ class MissingPositions(Rule):
         losses: LossHistory | None = None,
         loss: LossFacts | None = None,
     ) -> Finding | None:
-        """Compare the predictions for the same tokens in two orders."""
+        """Compare the predictions for the same tokens in two different orders."""
         order = dependence.order
         if order is None:
             raise NotApplicable(dependence.why_not.get("order", "needs a model with attention over tokens"))
@@ -120,7 +121,7 @@ class MissingPositions(Rule):
 
 
 def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
-    """Say what shows that the targets depend on the order; None if nothing does."""
+    """Return the evidence that the targets depend on the order; None if there is none."""
     if order.conflicts is not None and order.by_chance is not None:
         if order.conflicts < CONFLICTS * order.by_chance:
             return None
@@ -148,7 +149,7 @@ def _number(error: float, fit: OrderFit) -> str:
 def _left(
     targets: TargetHistory | None, losses: LossHistory | None, loss: LossFacts | None
 ) -> tuple[float | None, float | None]:
-    """Return the last two thirds' losses as shares of a constant prediction's; None if not known."""
+    """Return the losses of the last two thirds as shares of a constant prediction's; None if unknown."""
     if targets is not None and len(targets.losses):
         parts = [
             (float(seen.sum()), float(constant.sum()))

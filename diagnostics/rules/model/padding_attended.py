@@ -7,30 +7,31 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
-LEFT = 0.02  # of the words' effect on the prediction without padding; the mean over positions leaves their share
+LEFT = 0.02  # of the words' effect without padding; a mean over positions keeps a larger share
 MASK = "src_key_padding_mask=tokens == PAD  # True where there is padding"
-SEEN = 1e-4  # of the size of the predictions: less is rounding, or a model that reads no words at all
+SEEN = 1e-4  # of the size of the predictions; less is rounding error, or a model that reads no words at all
 
 
 class PaddingAttended(Rule):
     """The model reads the padding of a row, and its words hardly count.
 
     ## What it does
-    After the run, finds an input whose rows end in padding of different lengths. Asks a copy of the trained model
-    about padded rows one by one, with their words replaced by those of other rows: as they are, and without their
-    padding. Reports if the words change the prediction without the padding and hardly at all with it, or if the
-    prediction is NaN without padding; and if the mask that a layer of PyTorch's attention is given leaves out
-    every word of the batch, and no padding.
+    After the run, finds an input whose rows end in padding of different lengths. Runs a copy of the trained model
+    on padded rows one by one, with and without their padding, each time with their words replaced by the words of
+    other rows. Reports if the words change the prediction without padding but hardly at all with it, or if the
+    prediction without padding is NaN. Also reports if the mask passed to a PyTorch attention layer hides every
+    word of the batch and none of the padding.
 
     ## Why it is bad
-    A recurrent net that is asked for its last output has read all of the padding since the last word, and has
-    forgotten that. A mask that is true for the words, where the layer wants it to be true for the padding, hides
-    just what should be read, and where nothing is padded nothing is left: the softmax over nothing is NaN.
+    The last output of a recurrent network on a padded row comes after all of the padding, by which time the words
+    are forgotten. A mask that is true for the words, where the layer expects it to be true for the padding, hides
+    exactly what should be read. If a row has no padding, such a mask hides everything, and a softmax over nothing
+    is NaN.
 
     ## Example
     ```python
     outputs, _ = lstm(embed(tokens))
-    logits = head(outputs[:, -1])              # the padding's, but for the longest row
+    logits = head(outputs[:, -1])              # of the padding, except in the longest row
     encoder(x, src_key_padding_mask=tokens != 0)
     ```
 
@@ -38,16 +39,17 @@ class PaddingAttended(Rule):
     ```python
     packed = pack_padded_sequence(embed(tokens), lengths, batch_first=True, enforce_sorted=False)
     _, (last, _) = lstm(packed)
-    encoder(x, src_key_padding_mask=tokens == 0)      # True: leave out
+    encoder(x, src_key_padding_mask=tokens == 0)      # True: ignore
     ```
 
     ## Thresholds
-    The six rows with the most padding, of at least four with some. Replacing the words, but for the first, changes
-    the prediction by less than a fiftieth of what it does without the padding. A mean over all positions leaves
-    the words their share of the row, and a model that has learned to carry them over the padding is not reported.
+    The six rows with the most padding are used, out of at least four that have some. Replacing all words but the
+    first changes the prediction by less than a fiftieth of what it does without the padding. A mean over all
+    positions leaves the words their share of the row, so it is not reported; neither is a model that has learned
+    to carry the words across the padding.
 
     ## Known problems
-    One prediction for each row is needed. Padding in front is not looked for: the words come last, and are
+    The model must give one prediction per row. Padding at the start is not checked: the words come last and are
     remembered.
 
     ## Sources
@@ -60,7 +62,7 @@ class PaddingAttended(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare what the words do to the prediction with the padding and without it."""
+        """Compare the effect of the words on the prediction with and without the padding."""
         padding = dependence.padding
         if padding is None:
             raise NotApplicable(dependence.why_not.get("padding", "needs an input that is padded"))

@@ -12,24 +12,24 @@ from diagnostics.rules.shared.loss_curve import has_fallen
 
 BOUNDED = ("tanh", "sigmoid", "hardtanh", "hardsigmoid")
 SATURATED_SHARE = 0.5  # healthy initialisation: 0.19 at most in our measurements
-MIN_UNITS = 16  # gates of a few units are open or closed for a reason
+MIN_UNITS = 16  # small gates are open or closed for a reason
 MIN_EXAMPLES = 8
 LAYERS_NAMED = 5
-LASTING = 3  # the latest sampled batches, in all of which the units must be saturated
+LASTING = 3  # sampled batches, the latest; the units must be saturated in all of them
 
 
 class SaturatedActivations(Rule):
     """Most units of a layer are saturated for nearly every example.
 
     ## What it does
-    Checks the output of each hidden layer that ends in tanh, sigmoid or their hard variants, for one batch. A unit
-    counts as saturated if it is within 1% of a bound (of the function's range) for at least 95% of the examples
-    and positions. In a watched run, it must be saturated in the last 3 sampled batches.
+    Checks the output of each hidden layer that ends in tanh, sigmoid or one of their hard variants, for one batch.
+    A unit counts as saturated if it is within 1% of the function's range from a bound, for at least 95% of the
+    examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
 
     ## Why it is bad
     Near its bounds such a function is flat: its derivative is a few hundredths of that at the centre, or exactly 0
-    for the hard variants. The layers before it hardly learn. Usual causes are unscaled inputs, or initial weights
-    that are too large.
+    for the hard variants. The layers before it hardly learn. The usual causes are unscaled inputs and initial
+    weights that are too large.
 
     ## Example
     ```python
@@ -44,8 +44,9 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 16 units, on at least 8 examples. All three limits are ours, measured on untrained
-    PyTorch models, 8 to 60 seeds each, batches of 8 and 16, with normal and uniform inputs, and images of digits:
+    More than half of at least 16 units, on at least 8 examples. All three limits are our choice. We measured
+    untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs, and images of
+    digits:
 
     | model | saturated units of a layer, at most |
     |---|---|
@@ -56,14 +57,14 @@ class SaturatedActivations(Rule):
     | first of two tanh layers of 64, inputs 255 times too large | 89% |
     | first of two sigmoid layers of 64, inputs 255 times too large | 80% |
 
-    In a watched run, only if the loss is known and has not fallen, since confident predictions and gates saturate
-    as well.
+    In a watched run, nothing is reported unless the loss is known and has not fallen, because confident
+    predictions and gates also saturate.
 
     ## Known problems
-    A last layer for probabilities or pixels may saturate, so a layer as wide as the prediction is left out if it
-    comes last. Gates that have learned to stay open or closed look the same; layers of fewer than 16 units, as
-    gates often are, are not covered. Functions inside an LSTM or GRU, and those without a module, such as
-    `torch.tanh`, are not covered either. Binary codes are reported.
+    A last layer for probabilities or pixels may saturate, so a final layer as wide as the prediction is left out.
+    Gates that have learned to stay open or closed look the same; layers of fewer than 16 units, as gates often
+    are, are not covered. Neither are functions inside an LSTM or GRU, or those without a module, such as
+    `torch.tanh`. Binary codes are reported.
 
     ## Sources
     Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks"
@@ -177,7 +178,7 @@ class SaturatedActivations(Rule):
 
 
 def _hidden(activations: tuple[ActivationFacts, ...], outputs: OutputFacts) -> tuple[ActivationFacts, ...]:
-    """Leave out the last layer if it may have made the prediction: if the prediction has as many units."""
+    """Leave out the last layer if it may be the prediction, that is, if it has as many units."""
     last = activations[-1:]
     return activations[:-1] if last and last[0].units in outputs.shape[1:] else activations
 

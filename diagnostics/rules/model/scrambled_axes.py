@@ -12,21 +12,20 @@ from diagnostics.rules.shared.cut_images import CHANNELS, put_back
 
 
 class ScrambledAxes(Rule):
-    """A `view` stands where axes were to be moved: numbers of one place end up in another.
+    """A `view` is used where axes should be permuted, so numbers end up in the wrong position.
 
     ## What it does
-    Looks in the graph of the first loss for views of two kinds: one that makes rows of C numbers out of the C
-    channels of a convolution, without moving the channels last; and one that turns (batch, a, b) into
-    (batch, b, a). Only where a softmax, a layer with weights or a product of matrices then reads the rows. Also
-    compares the shapes that scores and labels of sequences had before both were flattened for the loss. In Keras:
-    whether the first convolution reads images that have their channels first as if these were last. Compares
-    the neighbouring pixels of colour images, as the model gets them, with those of the same numbers in the other
-    order of axes.
+    Searches the graph of the first loss for two kinds of views: one that makes rows of C numbers from the C
+    channels of a convolution without moving the channels last, and one that turns (batch, a, b) into (batch, b,
+    a). It reports them only if a softmax, a layer with weights or a matrix product then reads the rows. It also
+    compares the shapes of sequence scores and labels before both were flattened for the loss. In Keras, it checks
+    whether the first convolution reads channels-first images as channels-last. For colour images, it compares
+    neighbouring pixels, as the model gets them, with the neighbours in the other axis order.
 
     ## Why it is bad
-    `view` and `reshape` keep the order of the numbers in memory, and give them other axes. A row of C numbers then
-    holds C neighbouring pixels of one channel, and not the C scores of one pixel. No shape is wrong, so nothing
-    fails: each score is compared with the label of another pixel, and the loss ends little below chance.
+    `view` and `reshape` keep the order of the numbers in memory and only change the shape. A row of C numbers then
+    holds C neighbouring pixels of one channel instead of the C scores of one pixel. Every shape is valid, so
+    nothing fails: each score is compared with the label of another pixel, and the loss ends barely below chance.
 
     ## Example
     ```python
@@ -40,16 +39,16 @@ class ScrambledAxes(Rule):
     ```
 
     ## Thresholds
-    None: the shapes say it. Where an axis of the image is as long as the channels are many, or a is a multiple of
-    b, so that neighbours may be put together on purpose, nothing is said. Images with their channels first are
-    square, with 8 pixels a side or more and 1 or 3 channels, and neighbours along both sides have a correlation
-    of 0.3 or more. Of colour images that a reshape has cut apart there are 8 or more, with 16 pixels a side: in
-    the other order neighbours differ by at most 60% of what they do now, in mean squares, and by half of what any
-    two pixels do. A warning. The limits are ours.
+    None for views: the shapes are enough. Nothing is reported if the number of channels equals the length of an
+    image axis, or if a is a multiple of b, where neighbours may be grouped on purpose. Channels-first images are
+    square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both sides have a correlation
+    of at least 0.3. Scrambled colour images: at least 8, with at least 16 pixels a side. In the other axis order,
+    the mean squared difference between neighbours is at most 60% of the present one, and at most half of that
+    between any two pixels. Such images get a warning. The limits are our choice.
 
     ## Known problems
-    Read in the graph of a loss: views of the inputs themselves, before the first layer with weights, are not in
-    it, but for colour images that look torn. These are not found if they were turned, cropped or resized after
+    Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss; only
+    colour images that look scrambled are found. Those are missed if they were rotated, cropped or resized after
     the reshape.
 
     ## Sources
@@ -63,7 +62,7 @@ class ScrambledAxes(Rule):
 
     @check
     def from_graph(self, view: ScrambledView) -> Finding:
-        """Report a view that leaves the numbers where they are."""
+        """Report a view that should have moved an axis."""
         shape, made = view.shape, view.made
         swaps = len(shape) == 3 and made == (shape[0], shape[2], shape[1])
         what = (
@@ -82,7 +81,7 @@ class ScrambledAxes(Rule):
 
     @check
     def from_images(self, images: SwappedChannels) -> Finding:
-        """Report images whose rows are read as channels."""
+        """Report channels-first images that a convolution reads as channels-last."""
         _, channels, side, _ = images.shape
         return self.found(
             f"The images have the shape {images.shape}: channels first. The convolution {images.layer} reads them "
@@ -100,7 +99,7 @@ class ScrambledAxes(Rule):
 
     @check
     def from_pixels(self, batch: BatchFacts) -> Finding | None:
-        """Look for colour images that a reshape was to give another order of axes."""
+        """Look for colour images that were reshaped instead of transposed."""
         images = {name: values for name, values in batch.inputs.items() if values.ndim == 4}
         if not images:
             raise NotApplicable("needs a batch of images")
@@ -127,7 +126,7 @@ class ScrambledAxes(Rule):
 
     @check
     def from_flattened(self, pair: FlattenedPair) -> Finding | None:
-        """Report scores (a, b, classes) that meet labels (b, a)."""
+        """Report scores (a, b, classes) that are compared with labels (b, a)."""
         first, second, classes = pair.scores
         if first == second or pair.labels != (second, first):
             return None

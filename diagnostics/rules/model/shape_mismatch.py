@@ -23,21 +23,21 @@ from diagnostics.rules.shared import axes_fixes, shape_fixes, weights_fixes
 from diagnostics.text.join import count_of, listed
 
 MAX_WEIGHTS_NAMED = 4  # in the message; the evidence holds them all
-SMALLEST_SIDE = 16  # pixels; what is smaller is rarely the side of an image
+SMALLEST_SIDE = 16  # pixels; smaller sizes are rarely the side of an image
 
 
 class ShapeMismatch(MessageRule):
     """An operation got tensors whose shapes do not match.
 
     ## What it does
-    Recognises the error in PyTorch and Keras, and names the layer by its path in the model, the size it was built
-    for, and the shape of its input. Where the sizes show what is wrong with the input (not flattened, channels
-    last, transposed, no channel axis), it says so.
+    Recognises the error in PyTorch and Keras. Names the layer by its path in the model, the size it was built for,
+    and the shape of its input. If the sizes reveal what is wrong with the input (not flattened, channels last,
+    transposed, no channel axis), it says so.
 
     ## Why it is bad
-    A layer has weights for one input size. The error message of the operation gives its two sizes, but seldom
-    the layer, or which of the two sizes belongs to the weights. Several layers that accept any shape may be
-    between the failing layer and the line that made the wrong shape.
+    A layer has weights for one input size. The error message of the operation gives two sizes, but seldom the
+    layer, or which of the two belongs to the weights. The line that made the wrong shape may be several layers
+    earlier, if the layers in between accept any shape.
 
     ## Example
     ```python
@@ -55,13 +55,13 @@ class ShapeMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after an operation has failed.
+    None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The sizes do not prove what was meant: that flattened sizes are equal, or that another axis has the right
-    size, can be chance. A text has no frames: it shows the input of a Linear only as a matrix of rows, and not
-    where in the model the layer is. Shapes that a loss cannot compare are reported by `broadcast-loss`, examples
-    that cannot be stacked by `ragged-batch`.
+    The sizes do not prove the intention: equal flattened sizes, or a different axis with the right size, can be a
+    coincidence. A pasted traceback has no stack frames: it shows the input of a Linear only as a matrix of rows,
+    and not where the layer is in the model. Shapes that a loss cannot compare are reported by `broadcast-loss`,
+    examples that cannot be stacked by `ragged-batch`.
 
     ## Sources
     PyTorch's documentation of `torch.nn` and of broadcasting semantics, Keras' of `keras.InputSpec`: the shapes
@@ -119,7 +119,7 @@ class ShapeMismatch(MessageRule):
 
     @check
     def from_operands(self, crash: CrashFacts, symptom: OperandsMisfit) -> Finding | None:
-        """Name the sizes that differ and, where they are known, the tensors."""
+        """Name the sizes that differ and, if known, the tensors."""
         seen, fix = shape_fixes.of_operands(symptom)
         return self.found(
             _sentences(_clash(symptom), seen),
@@ -186,7 +186,7 @@ class ShapeMismatch(MessageRule):
 
     @check
     def from_window(self, crash: CrashFacts, symptom: WindowMisfit) -> Finding | None:
-        """Say which window does not fit into the input."""
+        """Report which window does not fit into the input."""
         window = "its window" if symptom.window is None else f"a kernel of {symptom.window}"
         return self.found(
             f"A convolution or pooling got an input of size {symptom.size}, which is smaller than {window}. "
@@ -218,7 +218,7 @@ class ShapeMismatch(MessageRule):
 
     @check
     def from_state(self, crash: CrashFacts, symptom: StateOfOtherBatch) -> Finding | None:
-        """Say along which axis the hidden state does not belong to the input."""
+        """Report along which axis the hidden state does not match the input."""
         wanted, got = symptom.wanted, symptom.got
         seen = f"A recurrent layer was given a hidden state of shape {got}, where its input asks for {wanted}."
         fix: Fix = "make it as (layers * directions, batch, units)"
@@ -242,7 +242,7 @@ class ShapeMismatch(MessageRule):
 
     @check
     def from_positions(self, crash: CrashFacts, symptom: PositionsDiffer) -> Finding | None:
-        """Compare the length of the input with the table of positions, as an image's patches if they may be."""
+        """Compare the length of the input, or its number of patches, with the table of positions."""
         length, rows = symptom.length, symptom.rows
         side, built = (math.isqrt(max(0, size - 1)) for size in (length, rows))
         of_patches = min(side, built) > 1 and (side**2, built**2) == (length - 1, rows - 1)
@@ -300,7 +300,7 @@ def _clash(symptom: OperandsMisfit) -> str:
 
 
 def _reading(symptom: OperandsMisfit) -> str:
-    """Say what the two sizes suggest, where they do; empty otherwise."""
+    """Return what the two sizes suggest, or an empty string."""
     one, other = symptom.one, symptom.other
     if one == 0 or other == 0:
         return " The tensor of size 0 is empty: an example without objects, or a filter that left nothing."
@@ -333,7 +333,7 @@ def _reading(symptom: OperandsMisfit) -> str:
 
 
 def _indivisible(symptom: ReshapeMisfit) -> shape_fixes.Repair | None:
-    """Say that the sizes that are given do not divide the number of values; None if no axis is left open."""
+    """Report that the given sizes do not divide the number of values; None if no axis is -1."""
     fixed = abs(math.prod(symptom.wanted))
     of_numpy = symptom.library == "numpy" and symptom.shape is None
     if not of_numpy or symptom.wanted.count(-1) != 1 or fixed == 0 or symptom.size % fixed == 0:

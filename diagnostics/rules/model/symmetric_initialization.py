@@ -11,7 +11,7 @@ from diagnostics.facts.training import StepHistory
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of, listed
 
-DIVERGED = 10  # steps after which zeros that are initialised on purpose differ: one or two would do
+DIVERGED = 10  # steps after which units initialised to zero on purpose differ; one or two would be enough
 NAMED = 5  # weights named in the message; the evidence holds them all
 
 
@@ -20,8 +20,8 @@ class SymmetricInitialization(Rule):
 
     ## What it does
     Looks for weights whose units are all equal before training, and checks whether they are still equal after a
-    copy of the model was trained on one batch. In a watched run: whether the training itself, which changed
-    them, has left them equal.
+    copy of the model was trained on one batch. In a watched run, it checks whether the training changed the
+    weights but left their units equal.
 
     ## Why it is bad
     Units with the same weights compute the same value, get the same gradient and make the same update. They stay
@@ -42,23 +42,23 @@ class SymmetricInitialization(Rule):
     ```
 
     ## Thresholds
-    The units must be equal, up to rounding, before and after the training of the copy, and that training must
-    have at least 10 steps: a copy that predicts the batch from the start is not trained. Zeros that are
-    initialised on purpose differ after one or two steps; 10 is our choice.
+    The units must be equal, up to rounding errors, before and after the copy is trained, and that training must
+    have at least 10 steps: a copy that predicts the batch from the start is not trained. Units that are
+    initialised to zero on purpose differ after one or two steps; 10 is our choice.
 
     ## Known problems
-    Zeros are often initialised on purpose and are not reported: a last layer that starts at 0, the matrix B of
-    LoRA, the last scale of a residual branch. Their inputs or their gradients differ from unit to unit, so the
-    units differ after the first steps. Zeros that are added to the output of a frozen weight with as many units,
-    as in an adapter, are not reported even if they do not change: the frozen weight breaks the symmetry. A weight
+    Zeros are often initialised on purpose and are then not reported: a last layer that starts at 0, the matrix B
+    of LoRA, the last scale of a residual branch. Their inputs or gradients differ from unit to unit, so the units
+    differ after the first steps. Zeros that are added to the output of a frozen weight with as many units, as in
+    an adapter, are not reported even if they do not change: the frozen weight breaks the symmetry. A weight
     without a gradient is reported by `unreached-parameters`. A layer with one unit is never symmetric. A
     zero-initialised last layer whose outputs all have the same target throughout the batch would be reported
     wrongly.
 
     ## Sources
-    Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization
-    Strategies" ("break symmetry"); Karpathy, CS231n notes, "Neural Networks Part 2: Setting up the Data and
-    the Loss", "Pitfall: all zero initialization".
+    Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization Strategies"
+    ("break symmetry"); Karpathy, CS231n notes, "Neural Networks Part 2: Setting up the Data and the Loss",
+    "Pitfall: all zero initialization".
     """
 
     severity = "error"
@@ -66,7 +66,7 @@ class SymmetricInitialization(Rule):
 
     @check
     def from_overfit(self, overfit: OverfitFacts, gradient: GradientFacts | None = None) -> Finding | None:
-        """Report weights whose units are equal before and after the copy was trained."""
+        """Report weights whose units are equal before and after the copy is trained."""
         equal = [name for name in overfit.symmetric if gradient is None or name in gradient.norms]
         if not equal:
             return None
@@ -79,7 +79,7 @@ class SymmetricInitialization(Rule):
 
     @check
     def from_run(self, units: EqualUnitsFacts, steps: StepHistory) -> Finding | None:
-        """Report weights whose units started equal, and that training has changed and left equal."""
+        """Report weights that training changed while their units stayed equal."""
         if steps.total_steps < DIVERGED:
             raise NotApplicable(f"needs a run of {DIVERGED} steps")
         if not units.weights:

@@ -11,30 +11,30 @@ from diagnostics.facts.training import EvaluationHistory, NoGradHistory, Predict
 
 STEPS = 20
 ROUNDS = 2  # of passes without gradients, between steps
-SELDOM = 0.2  # rounds per step; passes that belong to training, as for pseudo-labels, come with every step
+SELDOM = 0.2  # rounds per step; passes that belong to training, as for pseudo-labels, occur at every step
 MOSTLY = 0.9  # of the passes without gradients
 NAMED = 3
-LEAST = 1e-4  # of the predictions' spread: a change that rounding does not explain
-MUCH = 0.05  # of it: a change that a metric shows
+LEAST = 1e-4  # of the predictions' spread: a change that rounding errors do not explain
+MUCH = 0.05  # of the spread: a change that shows in a metric
 
 
 class TrainModeEvaluation(Rule):
     """Evaluation runs with dropout or batch norm in training mode, or from random states.
 
     ## What it does
-    In a watched run: checks the mode of the forward passes without gradients between training steps, as an
-    evaluation makes them. After the run, a copy of the model in evaluation mode is asked twice with the same
-    inputs: functions such as `F.dropout` do not know the mode of the model, and are on unless the call says so.
-    It is also seen whether a recurrent layer is given a first state that the forward pass draws at random.
+    In a watched run, checks the mode of the forward passes without gradients between training steps, which is how
+    an evaluation looks. After the run, calls a copy of the model in evaluation mode twice with the same inputs:
+    functions such as `F.dropout` do not see the mode of the model, and are on unless the call turns them off. It
+    also checks whether the forward pass gives a recurrent layer a random initial state.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
-    normalises by batch statistics, so a prediction depends on the other examples; and it updates its running
+    normalises by batch statistics, so a prediction depends on the other examples; it also updates its running
     statistics with the evaluation data, which leaks into the model.
 
     ## Example
     ```python
-    with torch.no_grad():                       # saves memory, and changes no mode
+    with torch.no_grad():                       # saves memory, but does not change the mode
         accuracy = evaluate(model, validation)
     ```
 
@@ -50,26 +50,28 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    At least 20 steps, and passes without gradients after at least 2 of them but at most after every fifth; 90% of
-    these passes in training mode. Or the last passes, made after the last step, if they are several or the model
-    is a classifier. A warning if batch norm is among the layers, if every pass had another input, or if the loop
-    passed an evaluation loss to `watch.evaluated(loss)`; otherwise a note. Also a note if each evaluation is a
-    single pass of at most one training batch: that is how samples of a generator are drawn, often in training
-    mode. All limits are ours.
+    All limits are our choice. At least 20 steps, with forward passes without gradients after at least 2 of them
+    and at most one in five; 90% of these passes are in training mode. Passes made after the last step are also
+    judged, if there are several or the model is a classifier. The finding is a warning if batch norm is among the
+    layers, if every pass had a different input, or if the loop passed an evaluation loss to
+    `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each evaluation is a single pass over at
+    most one training batch: that is how samples are drawn from a generator, often in training mode.
 
-    Functional dropout counts if it is called without its argument `training`, or with one that is true in
-    evaluation mode, and changes the predictions. A warning if the argument is left out, and passes in evaluation
-    mode were made, each with another input; otherwise a note. `training=True`, written out, is taken for intended,
-    and so is dropout of the model's own inputs, as a denoising autoencoder has it.
+    Functional dropout counts if it is called without its argument `training`, or with a value that is true in
+    evaluation mode, and changes the predictions. It is a warning if the argument is missing and there were passes
+    in evaluation mode, each with a different input; otherwise it is a note. An explicit `training=True` counts as
+    intended, and so does dropout of the model's own inputs, as in a denoising autoencoder.
 
-    A random first state counts if it is drawn and not computed, as in `torch.randn(layers, batch, hidden)`. A
-    warning if a loss is seen to compare the predictions with a target, and another draw changes one by more than
-    5% of the spread of the predictions over the examples; otherwise a note, for a generator draws its noise so.
+    A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, and not computed. It
+    is a warning if a loss visibly compares the predictions with a target, and a new draw changes a prediction by
+    more than 5% of the spread of the predictions across examples. Otherwise it is a note, because a generator
+    draws its noise this way.
 
     ## Known problems
-    Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty; as the same inputs pass
-    several times, that is a note without batch norm. All passes without gradients count as evaluation; passes that
-    recalibrate batch norm's statistics, but for those of `update_bn`, are reported if they are made twice.
+    Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty. Since the same inputs pass
+    several times, it is only a note if there is no batch norm. All passes without gradients count as evaluation.
+    Passes that recalibrate the statistics of batch norm are reported if they are made twice, except for those of
+    `update_bn`.
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each
@@ -146,7 +148,7 @@ class TrainModeEvaluation(Rule):
 
     @check
     def from_states(self, dependence: DependenceFacts) -> Finding | None:
-        """Look for a recurrent layer whose first state is drawn at random in evaluation mode."""
+        """Look for a recurrent layer with a random initial state in evaluation mode."""
         drawn = dependence.random_state
         if drawn is None:
             raise NotApplicable(dependence.why_not.get("state", "needs a recurrent layer that is given a state"))
@@ -211,5 +213,5 @@ def _why(one: ActiveDropout) -> str:
 
 
 def _is_final(no_grad: NoGradHistory, steps: StepHistory) -> bool:
-    """Whether the last passes were made after the last step, in training mode."""
+    """Return whether the last passes were made after the last step, in training mode."""
     return no_grad.last_in_training_mode and no_grad.last_step == steps.total_steps

@@ -10,16 +10,16 @@ from diagnostics.text.join import listed
 
 
 class UnusedInput(Rule):
-    """An input of the model changes no prediction.
+    """An input of the model has no effect on any prediction.
 
     ## What it does
-    Runs a copy of the model on a few examples of one batch, and replaces each input alone by that of other
-    examples. An input that changes no bit of any prediction is tried again in training mode, and with other
-    weights.
+    Runs a copy of the model on a few examples of one batch, and replaces one input at a time with the same input
+    of other examples. An input that changes no bit of any prediction is tried again in training mode, and with
+    different weights.
 
     ## Why it is bad
-    The model is given something to learn from and cannot use it: a variable written twice in a `concat`, a mask
-    that never arrives at the attention. Training runs, and ends below what the data allows.
+    The model is given information that it cannot use: the same variable twice in a `concat`, a mask that never
+    reaches the attention. Training runs, but ends below what the data allows.
 
     ## Example
     ```python
@@ -36,15 +36,15 @@ class UnusedInput(Rule):
     ```
 
     ## Thresholds
-    None: not one bit may change, and at least one other input must matter. An input of which the first example
-    alone is used must change no bit either, where that of all others is replaced. Of a recurrent net that reads
-    forward, and gives one prediction for a sequence of 4 steps or more, the same is tried with all steps but the
-    first, and with all but the last.
+    None: not a single bit may change, and at least one other input must matter. An input also counts if only its
+    first example is used: replacing all the others changes no bit. For a recurrent network that reads forward and
+    gives one prediction for a sequence of at least 4 steps, the same test is made with all steps except the first,
+    and with all except the last.
 
     ## Known problems
-    An input that a model takes and leaves out on purpose, as in an ablation, is reported; ignore the rule there.
-    Only arguments that the model's `forward` names are tested, with values that differ between the examples: not
-    the entries of a batch that is handed over as a dict, and no labels.
+    An input that a model accepts and ignores on purpose, as in an ablation, is reported; ignore the rule in that
+    case. The rule tests only arguments that the model's `forward` names, with values that differ between examples.
+    It does not test labels, or the entries of a batch that is passed as a dict.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".
@@ -55,7 +55,7 @@ class UnusedInput(Rule):
 
     @check
     def from_answers(self, dependence: DependenceFacts) -> Finding | None:
-        """Compare the predictions before and after each input was replaced."""
+        """Compare the predictions before and after replacing each input."""
         changes = dependence.inputs
         if len(changes) < 2:
             raise NotApplicable(dependence.why_not.get("inputs", "needs two inputs that differ between examples"))
@@ -79,10 +79,10 @@ class UnusedInput(Rule):
 
     @check
     def from_steps(self, dependence: DependenceFacts) -> Finding | None:
-        """Look for a model that reads a sequence and predicts from its first step, or from its last."""
+        """Look for a sequence model whose predictions depend only on the first step or the last."""
         steps = dependence.first_step_of
         if dependence.mixing is not None:
-            return None  # a layer that runs along the batch has no other step to remember
+            return None  # a layer that runs along the batch has no earlier step to remember
         if steps is None:
             return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(

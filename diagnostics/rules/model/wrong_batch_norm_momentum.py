@@ -10,27 +10,27 @@ from diagnostics.facts.layers import BatchNormFacts, StillStatistics
 from diagnostics.facts.training import NoGradHistory, PredictionFacts, StepHistory
 from diagnostics.text.join import count_of, listed
 
-STEPS = 20  # of a run: the statistics of a shorter one are far from those of the data in any case
-LATEST = 0.9  # from which on a batch outweighs all before it: PyTorch's default is 0.1
-EXAMPLES = 100  # of an evaluation, and of sampled training batches
-GAP = 0.15  # of right predictions between training and evaluation, with two standard errors
-OTHERWISE = 0.4  # of the predictions: other classes than late in training; chance and other rows make less
+STEPS = 20  # of a run; in a shorter one, the statistics are far from those of the data in any case
+LATEST = 0.9  # momentum at which one batch outweighs all before it; PyTorch's default is 0.1
+EXAMPLES = 100  # in an evaluation, and in sampled training batches
+GAP = 0.15  # between training and evaluation accuracy, in addition to two standard errors
+OTHERWISE = 0.4  # of the predictions: other classes than late in training; chance and different rows cause less
 SHOWN = 3  # layers named in the message
 
 
 class WrongBatchNormMomentum(Rule):
-    """The momentum of batch norm keeps its running statistics from standing for the data.
+    """Because of its momentum, the running statistics of batch norm do not represent the data.
 
     ## What it does
-    Looks at the momentum of each batch norm that was in training mode, and whether its running mean and variance
-    have ever moved. Compares the predictions in training with those in evaluation.
+    Reads the momentum of each batch norm that was in training mode, and checks whether its running mean and
+    variance have ever moved. Compares the predictions in training with those in evaluation.
 
     ## Why it is bad
-    In training, batch norm takes mean and variance of the batch; in evaluation, the running ones. PyTorch's
-    momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum * batch`. TensorFlow,
-    Keras and Caffe count the other way round. So `momentum=0.99`, copied from there, keeps hardly more than the
-    latest batch, and `momentum=0`, or 1 in Keras, keeps mean 0 and variance 1 for good. The training loss falls,
-    and the evaluation is that of another network.
+    Batch norm uses the mean and variance of the batch in training, and the running ones in evaluation. PyTorch's
+    momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum * batch`. In
+    TensorFlow, Keras and Caffe it is the weight of the old value. So `momentum=0.99`, copied from there, keeps
+    hardly more than the latest batch, and `momentum=0`, or 1 in Keras, keeps mean 0 and variance 1 for good. The
+    training loss falls, but the evaluation runs a different network.
 
     ## Example
     ```python
@@ -39,19 +39,20 @@ class WrongBatchNormMomentum(Rule):
 
     ## Instead
     ```python
-    nn.BatchNorm2d(64, momentum=0.01)     # PyTorch's is 1 - TensorFlow's
+    nn.BatchNorm2d(64, momentum=0.01)     # PyTorch's momentum is 1 - TensorFlow's
     ```
 
     ## Thresholds
-    At least 20 steps. A momentum of exactly 0 is reported if the statistics are those that a layer is made with,
-    and one of 0.9 or more: as a warning if, in the second half of the run and of 100 examples or more on both
-    sides, the share of right predictions in evaluation is 15 points lower than in training, beyond two standard
-    errors, or if 40% of the predictions are other classes than in training; else as a note. The numbers are ours.
+    At least 20 steps. A momentum of exactly 0 is reported if the statistics still have their initial values. So is
+    a momentum of 0.9 or more, whatever they are. The finding is a warning if accuracy is at least 15 points lower
+    in evaluation than in training, beyond two standard errors, in the second half of the run and with at least 100
+    examples on both sides, or if at least 40% of the predictions are other classes than in training. Otherwise it
+    is a note. The numbers are our choice.
 
-    In Keras a momentum of exactly 1 is reported if the statistics are those that a layer is made with.
+    In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
     ## Known problems
-    Overfitting makes such a gap, too. What is no classifier gets a note.
+    Overfitting causes such a gap as well. Models that are not classifiers get a note.
 
     ## Sources
     The documentation of `torch.nn.BatchNorm2d` (the note on momentum); pytorch/vision, issue 8250;
@@ -69,7 +70,7 @@ class WrongBatchNormMomentum(Rule):
         no_grad: NoGradHistory | None = None,
         answers: PredictionFacts | None = None,
     ) -> Finding | None:
-        """Look for statistics that never moved, and for those of a single batch."""
+        """Look for statistics that never moved or that reflect a single batch."""
         if steps.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
         still = norms.untouched & (norms.momentums == 0)
@@ -80,7 +81,7 @@ class WrongBatchNormMomentum(Rule):
 
     @check
     def from_state(self, state: StillStatistics) -> Finding | None:
-        """Report layers of Keras, whose momentum is the weight of the old statistics."""
+        """Report Keras layers, whose momentum is the weight of the old statistics."""
         if state.steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
         one = len(state.layers) == 1
@@ -138,7 +139,7 @@ def _of(norms: BatchNormFacts, chosen: np.ndarray) -> list[str]:
 
 
 def _shares(answers: PredictionFacts) -> tuple[float, float, float] | None:
-    """Return the shares of right predictions, in the second half of the run, and two standard errors."""
+    """Return training and evaluation accuracy in the second half of the run, and two standard errors."""
     right = answers.evaluation_right
     if right is None or not len(right) or not len(answers.steps):
         return None
@@ -163,7 +164,7 @@ def _told(shares: tuple[float, float, float] | None) -> str:
 
 
 def _answers_differ(answers: PredictionFacts) -> bool:
-    """Whether the classes are predicted in other shares than late in training, whatever the labels are."""
+    """Return whether the shares of predicted classes differ from those late in training."""
     if not len(answers.steps) or not len(answers.evaluation_steps):
         return False
     late = answers.answers[answers.steps >= answers.steps[-1] / 2].sum(axis=0)

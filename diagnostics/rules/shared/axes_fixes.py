@@ -1,4 +1,4 @@
-"""Derives the fix of an input that has too few or too many axes from its shape and the layer's channels."""
+"""Derives the fix for an input with too few or too many axes from its shape and the layer's channels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .shape_fixes import Repair
 
 
 def of_axes(symptom: AxesMisfit) -> Repair:
-    """Add the missing axis, where it is known which one."""
+    """Add the missing axis, if it is known which one."""
     numbers = [int(number) for number in re.findall(r"\d+", symptom.wanted)]
     of_library = _of_keras if symptom.library == "keras" else _of_torch
     return of_library(symptom, numbers[0], numbers[-1])

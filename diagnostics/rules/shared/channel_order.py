@@ -1,4 +1,4 @@
-"""Finds out whether the channels of evaluation are those of training in another order."""
+"""Checks whether evaluation uses the training channels in a different order."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import numpy as np
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample
 
-SAME = 4.0  # standard errors within which a channel is taken for another
-ELSEWHERE = 10.0  # standard errors from the channel in its own place
-PLAIN = 0.25  # of a standard deviation, or of the spread: the least difference that matters
+SAME = 4.0  # standard errors within which two channels count as the same
+ELSEWHERE = 10.0  # standard errors from the channel at the same index
+PLAIN = 0.25  # of a standard deviation, or of the spread: the smallest difference that matters
 LEAST = 2  # channels that moved
-COLOURS = (3, 4)  # channels of a picture: with more, only some are looked at
+COLOURS = (3, 4)  # channels of an image; with more, only some are examined
 FEATURES = 3
 
 
 def other_order(training: InputSample, evaluation: InputSample) -> list[int] | None:
-    """Return for each channel of evaluation the channel of training whose distribution it has.
+    """Return, for each evaluation channel, the training channel with the same distribution.
 
-    Means and spreads must agree within their standard errors in every channel, and two channels must be far from
-    those in their own place: rows from elsewhere differ, but do not change places. Rows count, not positions,
-    which depend on each other. Of pictures each channel is compared with the mean of all: brightness varies more.
+    Means and spreads must agree within their standard errors in every channel, and two channels must differ
+    clearly from those at the same index: rows from another source differ, but are not swapped. Rows count, not
+    positions, which are correlated. In images, each channel is compared with the mean of all, since brightness
+    varies more.
 
     Returns:
-        None where the order is the same, or the channels do not agree in any order.
+        None if the order is the same, or the channels do not agree in any order.
     """
     count = training.batches[0].shape[1]
     if count not in COLOURS if training.positional else count < FEATURES:
@@ -46,9 +47,9 @@ def other_order(training: InputSample, evaluation: InputSample) -> list[int] | N
 
 
 def _rows(sample: InputSample) -> Array:
-    """Return one number for each different row and channel, float64 (rows, channels)."""
+    """Return one number for each distinct row and channel, float64 (rows, channels)."""
     values = np.concatenate([batch.mean(axis=2, dtype=np.float64) for batch in sample.batches])
-    values = np.unique(values, axis=0)  # the rows of an evaluation come again after each epoch, and tell no more
+    values = np.unique(values, axis=0)  # evaluation rows repeat after each epoch and add no information
     return values - values.mean(axis=1, keepdims=True) if sample.positional else values
 
 

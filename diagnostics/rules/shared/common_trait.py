@@ -14,7 +14,7 @@ from diagnostics.text.join import listed
 
 Chosen = npt.NDArray[np.bool_]
 
-# The highest probability that a label or a range separates as many random examples, over all labels or ranges
+# Maximum probability that a label or a range separates as many random examples, over all labels or ranges
 # that were tried. Other traits need no such limit: they cause NaN or inf by themselves.
 CHANCE = 0.1
 LABELS_NAMED = 3  # a trait made of more labels than this explains nothing
@@ -29,8 +29,8 @@ def shared_trait(rows: tuple[int, ...], batch: BatchFacts) -> str | None:
         batch: the batch that they are from.
 
     Returns:
-        The first that holds: non-finite values, a mask of zeros, a constant input, a label, one value in a column,
-        a range. None if none holds, or if it may well be chance.
+        The first that applies: non-finite values, a mask of zeros, a constant input, a label, a column value,
+        a range. None if none applies, or if it may well be due to chance.
     """
     chosen = np.zeros(batch.size, dtype=np.bool_)
     chosen[list(rows)] = True
@@ -59,7 +59,7 @@ def _all(rows: tuple[int, ...]) -> str:
 
 
 def _arrays(batch: BatchFacts) -> dict[str, Array]:
-    """Return inputs and targets other than class labels as (size, ...), by a name for a sentence."""
+    """Return inputs and targets other than class labels as (size, ...), by a name that fits a sentence."""
     named = {f"input {name}" if name.isdigit() else name: values for name, values in batch.inputs.items()}
     if batch.labels is not None and _class_per_example(batch) is None:
         named[batch.target_name] = batch.labels
@@ -71,7 +71,7 @@ def _arrays(batch: BatchFacts) -> dict[str, Array]:
 
 
 def _class_per_example(batch: BatchFacts) -> Array | None:
-    """Return integers (size,), or None where an example has no label, several, or a number as its target."""
+    """Return integers (size,), or None if an example has no label, several labels, or a numeric target."""
     labels = batch.labels
     if labels is None or labels.dtype.kind not in "iu" or labels.size != batch.size:
         return None
@@ -122,7 +122,7 @@ def _columns(arrays: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
 
 
 def _tie(values: Array, chosen: Chosen) -> str | None:
-    """Return the value that all the chosen have, in a column whose other values all differ."""
+    """Return the value that all chosen examples share in a column, if all other examples differ from it."""
     theirs, others = values[chosen], values[~chosen]
     if (theirs != theirs[0]).any() or others.size < 2 or np.unique(others).size < others.size:
         return None

@@ -1,4 +1,4 @@
-"""Finds images whose channels were moved by a reshape, which leaves the pixels where they are in memory."""
+"""Finds images whose channels were moved by a reshape, which does not move pixels in memory."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import numpy as np
 
 from diagnostics.facts.array import Array
 
-IMAGES = 8  # least number that is looked at
-MOST = 64  # of them
-SIDE = 16  # pixels, at least: of fewer, neighbours differ by chance
-CHANNELS = 3  # a grey image has nothing to move, and a fourth channel seldom looks like the first three
-CALMER = 0.6  # of the differences between neighbours that are left once the numbers are put back
-NEIGHBOURS = 0.5  # of the differences between pixels anywhere: below, neighbours are alike
+IMAGES = 8  # minimum number of images
+MOST = 64  # images examined
+SIDE = 16  # minimum side in pixels; in smaller images, neighbours differ by chance
+CHANNELS = 3  # a grey image has no axis to move, and a fourth channel seldom looks like the first three
+CALMER = 0.6  # of the differences between neighbours: the share left after restoring the order
+NEIGHBOURS = 0.5  # of the differences between any two pixels; below it, neighbours are alike
 
 
 def put_back(images: Array) -> tuple[bool, float, float] | None:
-    """Compare neighbours of a batch of colour images with those of the same numbers in the other order of axes.
+    """Compare neighbouring pixels of colour images with the neighbours in the other axis order.
 
-    A picture is smooth: neighbours differ less than other pixels. A reshape from (height, width, 3) to
-    (3, height, width) puts the three colours of a pixel beside each other, and the rows three pixels apart.
+    An image is smooth: neighbours differ less than other pixels. A reshape from (height, width, 3) to
+    (3, height, width) puts the three colours of a pixel side by side, and the rows three pixels apart.
 
     Returns:
-        Whether the channels stand first; the mean squared difference of neighbours as the images are, and that
-        of the images put back, both as shares of those between any two pixels. None where the former is not
-        clearly larger, or these are no colour images.
+        Whether the channels are first; the mean squared difference of neighbours in the images as they are, and
+        after restoring the order, both as shares of that between any two pixels. None if the former is not
+        clearly larger, or these are not colour images.
     """
     if images.ndim != 4 or len(images) < IMAGES or images.dtype.kind not in "fiu":
         return None

@@ -37,13 +37,13 @@ class InputScale:
     pixels: bool
 
     def message(self) -> str:
-        """Return a clause that says which input, or column, has which range."""
+        """Return a clause that gives the range of the input or column."""
         name = called(self.name)
         what = name if self.column is None else f"column {self.column} of {name}"
         return f"{capitalized(what)} runs from {self.low:,.6g} to {self.high:,.6g}"
 
     def fixes(self) -> dict[str, Fix]:
-        """Return what scales it, by framework."""
+        """Return the code that scales it, by framework."""
         if self.pixels:
             return {"torch": "images / 255", "keras": "keras.layers.Rescaling(1 / 255) as the first layer"}
         return {
@@ -64,7 +64,7 @@ class InputScale:
 def largest_input(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | None) -> InputScale | None:
     """Return the input, or column of a table, with the largest values, if they are large.
 
-    Integers count where they look like pixels and not like bytes of a text: rows of bytes are looked up in an
+    Integers count if they look like pixels and not like the bytes of a text: rows of bytes are looked up in an
     embedding, or have an output at each position.
 
     Raises:
@@ -100,16 +100,16 @@ def largest_input(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | N
 
 
 def _like_pixels(values: Array) -> bool:
-    """Whether these are integers from 0 to 255 that use most of that range, many per example."""
-    many = values.ndim > 2 or (values.ndim == 2 and values.shape[1] >= 64)  # 8 by 8 pixels and up
+    """Return whether these are integers from 0 to 255 that use most of that range, many per example."""
+    many = values.ndim > 2 or (values.ndim == 2 and values.shape[1] >= 64)  # at least 8 by 8 pixels
     return many and bool(values.min() >= 0 and 128 <= values.max() <= 255 and (values == np.round(values)).all())
 
 
 def root_mean_square(values: Array) -> float:
-    """Return the root mean square of an array of any shape and of any dtype of numbers, in its unit."""
+    """Return the root mean square of an array of any shape and numeric dtype, in its unit."""
     return math.sqrt(float(np.square(values.astype(float)).mean()))
 
 
 def called(name: str) -> str:
-    """Return what a message calls an input: the name of a positional one is its number."""
+    """Return the name of an input for a message; a positional input is named by its number."""
     return f"input {name}" if name.isdigit() else name

@@ -1,4 +1,4 @@
-"""Measures how far the inputs of evaluation lie from those of training, and what that looks like."""
+"""Measures how far evaluation inputs are from training inputs, and classifies the difference."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import numpy as np
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample
 
-MOST = 0.8  # of the channels must agree: a domain shifts in some of them, a preparation in all
+MOST = 0.8  # of the channels must agree: a domain shift changes some of them, preprocessing all
 HALF = 0.5
-CLOSE = 1.5  # times the scale, and one standard deviation: batches of the same preparation
-WIDE = 64  # numbers in an example, from which on it is taken for an image
-FEW_ROWS = 16  # passes with fewer rows are put together
+CLOSE = 1.5  # times the scale, and one standard deviation: batches with the same preprocessing
+WIDE = 64  # numbers in an example; with at least this many, it counts as an image
+FEW_ROWS = 16  # passes with fewer rows are combined
 
 RANGES: Final = {"0 to 1": (0.0, 1.0), "-1 to 1": (-1.0, 1.0), "0 to 255": (0.0, 255.0)}
 """The usual ranges of pixels."""
 
-EDGE = 0.02  # of such a range, within which the extremes must lie
-LEVELS = (8, 512)  # different values of a channel that was made of bytes, least and most
+EDGE = 0.02  # of such a range: the maximum distance of the extremes from its bounds
+LEVELS = (8, 512)  # distinct values of a channel made from bytes, minimum and maximum
 UNEVEN = 0.05  # of the distance between two such values
-STANDARD = 0.3  # of 0 for a mean, of 1 for a standard deviation: standardised features, as far as few rows tell
-SAME_SHAPE = 0.5  # standard deviations between quantiles; those of 50 rows are uncertain by 0.2
-DRIFT = 0.6  # correlation of a row with the next: the rows are a series, and series drift
+STANDARD = 0.3  # from mean 0 and standard deviation 1: standardised features, as far as few rows can show
+SAME_SHAPE = 0.5  # standard deviations between quantiles; with 50 rows these are uncertain by 0.2
+DRIFT = 0.6  # correlation of a row with the next; above it, the rows are a series, and series drift
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Of each channel of some batches, float64 (channels,).
+    """The distribution of each channel over some batches, float64 (channels,).
 
     Attributes:
         means: of the numbers.
@@ -58,37 +58,37 @@ def moments(numbers: Array) -> Moments:
 
 @dataclass(frozen=True)
 class Distance:
-    """How far one set of batches lies from another, by channel (those that can be judged in both).
+    """The distance between two sets of batches by channel, for channels that can be judged in both.
 
     Attributes:
-        scales: natural logarithm of the ratio of the spreads; of several measures the one nearest to 0.
-        shifts: distance of the means in standard deviations of the first set, the sign left out.
+        scales: natural logarithm of the ratio of the spreads; the one nearest to 0 of several measures.
+        shifts: absolute distance of the means in standard deviations of the first set.
     """
 
     scales: Array
     shifts: Array
 
     def is_close(self) -> bool:
-        """Whether both sets were evidently prepared alike."""
+        """Return whether both sets were evidently preprocessed alike."""
         return bool(np.median(np.abs(self.scales)) < np.log(CLOSE) and np.median(self.shifts) < 1)
 
     def is_scaled(self, factor: float) -> bool:
-        """Whether nearly all channels are wider by a factor, or nearly all narrower."""
+        """Return whether nearly all channels are wider by a factor, or nearly all are narrower."""
         limit = np.log(factor)
         return bool(max((self.scales > limit).mean(), (self.scales < -limit).mean()) >= MOST)
 
     def is_changed(self, factor: float, deviations: float) -> bool:
-        """Whether nearly all channels are wider, narrower or moved, and half of them wider or narrower."""
+        """Return whether nearly all channels are scaled or shifted, and half of them are scaled."""
         scaled = np.abs(self.scales) > np.log(factor)
         return bool((scaled | (self.shifts > deviations)).mean() >= MOST and scaled.mean() >= HALF)
 
     def is_moved(self, deviations: float) -> bool:
-        """Whether nearly all means moved so far."""
+        """Return whether nearly all means moved by at least this much."""
         return bool((self.shifts > deviations).mean() >= MOST)
 
 
 def distance(one: Moments, other: Moments) -> Distance | None:
-    """Compare two sets; None where no channel can be judged in both."""
+    """Compare two sets; None if no channel can be judged in both."""
     both = one.judged & other.judged
     if not both.any():
         return None
@@ -106,7 +106,7 @@ def _log_ratio(one: Array, other: Array, both: Array) -> Array:
 
 
 def grouped(batches: tuple[Array, ...]) -> list[Array]:
-    """Put batches of few rows together; return float64 (channels, numbers) of each group of enough rows."""
+    """Combine batches of few rows; return float64 (channels, numbers) for each group of enough rows."""
     groups: list[Array] = []
     waiting: list[Array] = []
     for batch in batches:
@@ -118,13 +118,13 @@ def grouped(batches: tuple[Array, ...]) -> list[Array]:
 
 
 def is_standardised(of: Moments) -> bool:
-    """Whether every channel has a mean of about 0 and a standard deviation of about 1."""
+    """Return whether every channel has a mean of about 0 and a standard deviation of about 1."""
     fits = (np.abs(of.means) < STANDARD) & (np.abs(of.deviations - 1) < STANDARD)
     return bool(of.judged.any() and fits[of.judged].mean() >= MOST)
 
 
 def usual_range(numbers: Array) -> str | None:
-    """Name the usual range of pixels that numbers fill from end to end; None if it is another."""
+    """Name the usual pixel range that the numbers fill from end to end; None if there is none."""
     lowest, highest = float(numbers.min()), float(numbers.max())
     for name, (least, most) in RANGES.items():
         slack = EDGE * (most - least)
@@ -136,7 +136,7 @@ def usual_range(numbers: Array) -> str | None:
 def level_distances(numbers: Array) -> Array:
     """Return the distance between neighbouring values of each channel, float64 (channels,).
 
-    NaN for channels whose values do not lie at equal distances, as those made of bytes do.
+    NaN for channels whose values are not evenly spaced, as values made from bytes are.
     """
     return np.array([_level_distance(np.unique(channel)) for channel in numbers])
 
@@ -153,7 +153,7 @@ def _level_distance(values: Array) -> float:
 
 
 def is_series(sample: InputSample) -> bool:
-    """Whether each row resembles the row before it, as the windows of a time series do, or a grid."""
+    """Return whether each row resembles the row before it, as in a grid or the windows of a time series."""
     if sample.positional:
         return False
     pairs: list[tuple[float, float]] = []
@@ -169,9 +169,9 @@ def is_series(sample: InputSample) -> bool:
 
 
 def have_same_shape(one: Array, other: Array, judged: Array) -> bool:
-    """Whether numbers (channels, n) differ in little more than mean and scale, in each of most channels.
+    """Return whether numbers (channels, n) differ in little more than mean and scale in most channels.
 
-    Standardising changes only these; rows from elsewhere, with outliers or anomalies among them, differ in more.
+    Standardising changes only these; rows from another source, perhaps with outliers, differ in more.
     """
     gaps = np.abs(_profiles(one[judged]) - _profiles(other[judged])).max(axis=0)
     return bool(np.median(gaps) < SAME_SHAPE)

@@ -1,4 +1,4 @@
-"""Whether a simple fit shows that there is something to learn."""
+"""Checks with a simple fit whether there is something to learn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 
 from diagnostics.facts.course import SimpleFit
 
-LEARNABLE = 0.7  # of the constant prediction's error on rows that the fit was not given
-ERRORS = 5.0  # standard errors, of a share of wrong predictions: the better of several fits is chosen
+LEARNABLE = 0.7  # of the constant prediction's error on rows that were not used for the fit
+ERRORS = 5.0  # standard errors of an error rate; so many because the best of several fits is chosen
 
 
 def is_learnable(fit: SimpleFit | None) -> bool:
-    """Whether the fit predicts other rows clearly better than a constant prediction; False if there is none."""
+    """Return whether the fit clearly beats a constant prediction on other rows; False without a fit."""
     if fit is None or fit.constant_error <= 0 or fit.error > LEARNABLE * fit.constant_error:
         return False
     by_chance = fit.constant_error * (1 - fit.constant_error) / fit.predicted

@@ -1,12 +1,12 @@
-"""What the loss curve of a run shows: evidence that several rules share, and which of them reports it.
+"""Classifies the loss curve of a run, evidence that several rules share, and decides which of them reports it.
 
 A bad curve has one cause and is reported once. If the updates are large enough to explain it,
 `learning-rate-too-high` reports it; if they are so small that nothing changes, `learning-rate-too-low`; otherwise
-the rule named for the curve: `loss-divergence`, `loss-plateau`, `loss-oscillation`, and last
-`constant-predictions`. None of them reports a run whose gradients are never zeroed, which explains any of these.
+the rule named after the curve: `loss-divergence`, `loss-plateau`, `loss-oscillation`, and finally
+`constant-predictions`. None of them reports a run whose gradients are never zeroed, which explains any such curve.
 
-The limits are ours. They were tuned on simulated healthy losses of many shapes and on the healthy programs among
-the tests, so that none of these raises an alarm.
+The limits are our choice. We tuned them on simulated healthy losses of many shapes and on the healthy programs in
+the tests, so that none of them raises an alarm.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory
 from .update_size import large_updates, warms_up
 
 FEWEST_LOSSES = 40
-FIRST = 10  # losses that stand for the beginning
-SAMPLES = 8  # sampled steps; fewer say little about a run
+FIRST = 10  # losses that represent the start
+SAMPLES = 8  # sampled steps; fewer reveal little about a run
 EXAMPLES = 100  # with known labels, to estimate the class frequencies
-PURE = 0.95  # of a batch in one class: such batches say nothing about the chance level
-LEARNED = 0.9  # of the chance level, or of the first losses: a loss below it has improved
+PURE = 0.95  # of a batch in one class; such batches reveal nothing about the chance level
+LEARNED = 0.9  # of the chance level, or of the first losses; a loss below it has improved
 AT_CHANCE = (0.95, 1.05)  # of the chance level
-FLAT = 0.02  # of the chance level: the decrease from one half to the next that still counts as none
+FLAT = 0.02  # of the chance level: the largest decrease between halves that still counts as none
 FAR_ABOVE_CHANCE = 2.0  # times the chance level: far worse than an untrained model
 ROSE = 1.5  # times the initial level, and times the lowest
-SOARED = 100.0  # the same if the chance level is not known: some healthy losses grow tenfold
+SOARED = 100.0  # the same if the chance level is unknown; some healthy losses grow tenfold
 SOARED_TO_NAN = 1000.0  # the same if the next loss was not finite
 WEIGHTS_GREW = 3.0  # times
 REPEATS = 100  # occurrences of the same batch
-TURNS = 0.9  # share of the second half at which the loss changes direction; two thirds for pure noise
+TURNS = 0.9  # share of the second half in which the loss changes direction; two thirds for pure noise
 SWINGS = 0.5  # of the mean loss on that batch: from the lowest tenth to the highest
 
 
@@ -50,9 +50,9 @@ class LossCurve:
     Attributes:
         began: initial level.
         lowest: lowest level.
-        ended: final level; of an oscillating loss the mean.
+        ended: final level; for an oscillating loss, the mean.
         since: first step of the final level.
-        until: last step of it.
+        until: last step of the final level.
         chance: loss of a constant prediction, in nats; None if not known.
         swings: lowest and highest tenth of the losses, if it oscillates; None otherwise.
     """
@@ -72,7 +72,7 @@ def diverged(
     """Return the curve of a loss that rose and did not recover; None for any other.
 
     Raises:
-        NotApplicable: there are too few losses to tell.
+        NotApplicable: there are too few losses to judge.
     """
     if _explained(steps):
         return None
@@ -85,7 +85,7 @@ def diverged(
 
 
 def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> LossCurve | None:
-    """Return the curve of a loss that stays at the chance level or above; None for any other.
+    """Return the curve of a loss that stays at or above the chance level; None for any other.
 
     Args:
         run: its steps.
@@ -165,7 +165,7 @@ def worst_curve(
     answers: PredictionFacts | None,
     fewest: int,
 ) -> tuple[str, LossCurve] | None:
-    """Return the first of diverged, stuck, oscillates that holds, and its name; None if none does.
+    """Return the first of diverged, stuck and oscillates that applies, and its name; None if none does.
 
     Raises:
         NotApplicable: none of the three could be judged.
@@ -191,7 +191,7 @@ def worst_curve(
 
 
 def describe(what: str, curve: LossCurve) -> str:
-    """Describe what the loss did, in a sentence or two."""
+    """Describe the course of the loss in a sentence or two."""
     if what == "diverged":
         baseline = "" if curve.chance is None else f" A constant prediction would score {curve.chance:.4g}."
         return (
@@ -213,9 +213,9 @@ def describe(what: str, curve: LossCurve) -> str:
 
 
 def has_fallen(losses: LossHistory | None) -> bool | None:
-    """Whether the median of the last quarter of the losses is a tenth below the first, and below the first ten.
+    """Return whether the last quarter's median loss is a tenth below both the first loss and the first ten.
 
-    Below both, since a first step that is too large makes the losses after it large, and those fall in any case.
+    Below both, since a first step that is too large raises the next losses, which then fall in any case.
 
     Returns:
         None if not known: no losses, or too few.
@@ -261,7 +261,7 @@ def chance_level(answers: PredictionFacts) -> float:
 
 
 def has_learned(answers: PredictionFacts | None) -> bool:
-    """Whether a classifier is known to have been clearly below the chance level."""
+    """Return whether a classifier is known to have been clearly below the chance level."""
     if answers is None or not answers.plain_loss:
         return False
     try:
@@ -273,7 +273,7 @@ def has_learned(answers: PredictionFacts | None) -> bool:
 
 
 def at_chance(answers: PredictionFacts | None) -> bool:
-    """Whether a classifier is known to be at the chance level or above, over the whole run."""
+    """Return whether a classifier is known to be at or above the chance level over the whole run."""
     if answers is None or not answers.plain_loss:
         return False
     try:
@@ -308,7 +308,7 @@ def _soared(known: LossHistory, updates: UpdateHistory | None) -> LossCurve | No
         raise NotApplicable(f"needs {FEWEST_LOSSES} losses")
     began = float(np.median(losses[: max(1, min(10, len(losses) // 4))]))
     if began <= 0:
-        return None  # multiples of such a loss mean nothing
+        return None  # multiples of such a loss are meaningless
     if broke and losses[-1] >= SOARED_TO_NAN * began and losses[-1] == losses.max() and _rising(losses[-4:]):
         return LossCurve(began, float(losses.min()), float(losses[-1]), int(steps[0]), int(steps[-1]))
     if broke or not (_weights_grew(updates) or large_updates(updates, int(steps[len(steps) // 2]))):
@@ -335,7 +335,7 @@ def _weights_grew(updates: UpdateHistory | None) -> bool:
 
 
 def _ever_below(losses: Array, level: float) -> bool:
-    """Whether four consecutive losses were below a level on average; fewer may be chance."""
+    """Return whether four consecutive losses averaged below a level; fewer may be due to chance."""
     if len(losses) < 4:
         return bool(losses.size) and bool(losses.mean() < level)
     means = np.convolve(losses, np.ones(4) / 4, mode="valid")
@@ -343,7 +343,7 @@ def _ever_below(losses: Array, level: float) -> bool:
 
 
 def _discriminates(answers: PredictionFacts, late: Array, known: Array) -> bool:
-    """Whether accuracy exceeds the share of the most frequent class by three standard errors."""
+    """Return whether accuracy exceeds the share of the most frequent class by three standard errors."""
     labels = answers.labels[known][late]
     count, right = labels.sum(), answers.right[known][late].sum()
     share = labels.sum(axis=0).max() / count
@@ -351,7 +351,7 @@ def _discriminates(answers: PredictionFacts, late: Array, known: Array) -> bool:
 
 
 def _explained(steps: StepHistory) -> bool:
-    """Whether gradients are hardly ever zeroed, which explains any bad curve."""
+    """Return whether gradients are hardly ever zeroed, which explains any bad curve."""
     seen = steps.gradients_zeroed >= 0
     left = steps.gradients_zeroed == 0
     return bool(seen.sum() >= 4 and left.sum() >= 0.9 * seen.sum())

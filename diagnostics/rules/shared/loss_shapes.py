@@ -1,4 +1,4 @@
-"""What makes the shapes of a prediction and of its target fit."""
+"""Code that makes the shapes of a prediction and its target match."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 from diagnostics.engine.rule import Fix
 from diagnostics.text.join import count_of
 
-Shape = tuple[int | None, ...]  # None: a size that is not fixed, as the batch size in a graph
+Shape = tuple[int | None, ...]  # None: a size that is not fixed, such as the batch size in a graph
 
 
 def after_crash(prediction: Shape | None, target: Shape | None) -> dict[str, Fix]:
-    """Return the repair in each library where the loss could not broadcast the two; None: a shape not known."""
+    """Return the fix by library for shapes that the loss could not broadcast; None is an unknown shape."""
     return {
         library: _fix_indices(prediction, target, library == "keras")
         or fix_shapes(prediction, target, library == "keras")
@@ -20,7 +20,7 @@ def after_crash(prediction: Shape | None, target: Shape | None) -> dict[str, Fix
 
 
 def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix | None:
-    """Return the fix for class indices that have an extra axis, or that are fewer than the predictions."""
+    """Return the fix for class indices with an extra axis, or fewer of them than predictions."""
     if not prediction or not target or len(prediction) < 2:
         return None
     if len(prediction) > len(target) + 1 and prediction[: len(target)] == target:
@@ -40,12 +40,12 @@ def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool)
 
 
 def clashing_batches(prediction: Shape, target: Shape) -> bool:
-    """Whether the two have batches of different sizes."""
+    """Return whether the two have different batch sizes."""
     return None not in (prediction[0], target[0]) and prediction[0] != target[0]
 
 
 def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix:
-    """Return the repair that makes the two shapes equal."""
+    """Return the fix that makes the two shapes equal."""
     if not prediction or not target:
         return "print both shapes just before the loss, and make them equal"
     squeeze = "keras.ops.squeeze({}, -1)" if in_keras else "{}.squeeze(-1)"

@@ -1,4 +1,4 @@
-"""Whether a short trial shows that the learning rate is too high or too low, for the rules that need to know."""
+"""Checks in a short trial whether the learning rate is too high or too low."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from diagnostics.facts.trials import TrialFacts
 
 from .update_size import LARGE_UPDATE, LONG_RUN
 
-BELOW = 0.9  # of the best constant prediction's loss: a run above it has not learned to distinguish the examples
-BELOW_IN_TURNS = 0.7  # the same for several batches, of which one may be learned and the next not
-WELL_BELOW = 0.5  # of the same: at the other rate the batch is learned beyond doubt
+BELOW = 0.9  # of the best constant prediction's loss; a run above it has not learned to distinguish the examples
+BELOW_IN_TURNS = 0.7  # the same for several batches; one may be learned and the next not
+WELL_BELOW = 0.5  # of the same: at the other rate, the batch is clearly learned
 MIN_STEPS = 10  # a shorter run shows little; the collectors give 30
 
 # Too high: the better rate must be much smaller, and the updates disproportionately large.
@@ -55,7 +55,7 @@ def on_batches(trial: TrialFacts) -> str:
 
 
 def is_too_high(trial: TrialFacts, baseline: float) -> bool:
-    """Whether the run learned nothing with large updates, and a much smaller rate learns the batch.
+    """Return whether the run learned nothing with large updates while a much smaller rate learns the batch.
 
     Raises:
         NotApplicable: the loss was still falling when the run ended.
@@ -66,7 +66,7 @@ def is_too_high(trial: TrialFacts, baseline: float) -> bool:
         return False
     if largest_update(trial) < LARGE_UPDATE:
         return False
-    if math.isfinite(trial.losses[-1]):  # else it diverged, however low it was before
+    if math.isfinite(trial.losses[-1]):  # otherwise it diverged, however low it was before
         below = BELOW if trial.batches == 1 else BELOW_IN_TURNS
         last = statistics.median(trial.losses[-(len(trial.losses) // 3) :])
         if _lowest(trial.losses, trial.batches) <= WELL_BELOW * baseline or last <= below * baseline:
@@ -77,7 +77,7 @@ def is_too_high(trial: TrialFacts, baseline: float) -> bool:
 
 
 def is_too_low(trial: TrialFacts, baseline: float) -> bool:
-    """Whether a long run at the pace of the trial would learn nothing, and a much larger rate learns at once."""
+    """Return whether a long run at this pace would learn nothing while a much larger rate learns at once."""
     if not other_rate_learns(trial, baseline) or not trial.better_rate:
         return False
     if trial.better_rate < trial.learning_rate * TIMES_LARGER * (1 - 1e-6):
@@ -89,7 +89,7 @@ def is_too_low(trial: TrialFacts, baseline: float) -> bool:
 
 
 def leads_below(losses: tuple[float, ...], target: float) -> bool:
-    """Whether as many steps again, at the pace from the second third to the last, would reach `target`."""
+    """Return whether as many steps again, at the pace of the last two thirds, would reach `target`."""
     third = len(losses) // 3
     if not third or not math.isfinite(losses[-1]):
         return False
@@ -103,7 +103,7 @@ def largest_update(trial: TrialFacts) -> float:
 
 
 def evidence(trial: TrialFacts, baseline: float) -> dict[str, Any]:
-    """Return the numbers by name, as a finding keeps them."""
+    """Return the numbers by name, as evidence for a finding."""
     return {
         "learning_rate": trial.learning_rate,
         "first_loss": number(trial.losses[0]),
@@ -119,12 +119,12 @@ def evidence(trial: TrialFacts, baseline: float) -> dict[str, Any]:
 
 
 def number(value: float) -> float | str:
-    """Return a finite float as it is and any other as text, since JSON has no NaN."""
+    """Return a finite float unchanged and any other as text, since JSON has no NaN."""
     return value if math.isfinite(value) else str(value)
 
 
 def fix(rate: float, model: ModelFacts | None, optimizer: OptimizerFacts | None) -> str:
-    """Write the line that sets the rate."""
+    """Return the line of code that sets the rate."""
     name = optimizer.name if optimizer is not None else "Adam"
     if model is None:
         return f"set the learning rate to {rate:.3g}"
@@ -136,12 +136,12 @@ def fix(rate: float, model: ModelFacts | None, optimizer: OptimizerFacts | None)
 
 
 def other_rate_learns(trial: TrialFacts, baseline: float) -> bool:
-    """Whether the same optimizer learns the batch at another rate: its loss fell well below the baseline."""
+    """Return whether the same optimizer learns the batch at another rate, well below the baseline."""
     lowest = _lowest(trial.better_losses, trial.batches)
     return bool(trial.better_losses) and lowest <= WELL_BELOW * baseline * (1 + 1e-6)
 
 
 def _lowest(losses: tuple[float, ...], batches: int) -> float:
-    """Return the lowest loss, with several batches the lowest mean over one pass; inf if none is finite."""
+    """Return the lowest loss (with several batches, the lowest mean over one pass); inf if none is finite."""
     passes = (final_loss(losses[: step + 1], batches) for step in range(batches - 1, len(losses)))
     return min((value for value in passes if math.isfinite(value)), default=math.inf)

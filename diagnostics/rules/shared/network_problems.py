@@ -1,4 +1,4 @@
-"""Says which ranks cannot talk, and what to do, from how far each came."""
+"""Finds the ranks that cannot communicate, and the fix, from how far each rank got."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from diagnostics.facts.ranks.network import NetworkFacts, NetworkFailure, RankFacts
 from diagnostics.text.join import capitalized, count_of, listed
 
-MAX_NAMED = 6  # ranks or pairs in a sentence; the evidence holds all
+MAX_NAMED = 6  # ranks or pairs in a sentence; the evidence holds them all
 SAME_EVERYWHERE = "set MASTER_ADDR and MASTER_PORT to the same values on every host, those of rank 0's host"
 ALL_PORTS = (
     "open all TCP ports between the hosts, in the firewall or the security group: beside MASTER_PORT the "
@@ -25,8 +25,8 @@ class Problem:
     """A sentence or two about what is wrong, and what to change.
 
     Attributes:
-        ranks: that are concerned.
-        pairs: of ranks that cannot talk.
+        ranks: the ranks concerned.
+        pairs: ranks that cannot communicate with each other.
     """
 
     sentence: str
@@ -36,7 +36,7 @@ class Problem:
 
 
 def problems(network: NetworkFacts) -> list[Problem]:
-    """Return what is wrong, without what follows from it; empty if all ranks can talk."""
+    """Return the problems without their consequences; empty if all ranks can communicate."""
     for stage in (_before_the_roll, _who_is_there, _connections, _library):
         if found := list(stage(network)):
             return found
@@ -48,7 +48,7 @@ def _failures(network: NetworkFacts, *kinds: str) -> Iterator[tuple[RankFacts, N
 
 
 def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
-    """Yield what keeps a rank from using its device, or from the rendezvous."""
+    """Yield the problems that keep a rank from using its device or from the rendezvous."""
     for rank, failure in _failures(network):
         if failure.step == "device":
             yield _device(rank, failure)
@@ -198,7 +198,7 @@ _AT_RENDEZVOUS: Mapping[str, Callable[[NetworkFacts, RankFacts, NetworkFailure],
 
 
 def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
-    """Yield ranks that did not come, or ended in the middle."""
+    """Yield ranks that did not arrive, or ended early."""
     ended = [rank for rank in network.ranks if rank.ending]
     for rank in ended:
         how = "ended" if rank.ending == "ended" else f"ended by {rank.ending}"
@@ -267,7 +267,7 @@ def _connections(network: NetworkFacts) -> Iterator[Problem]:
 
 
 def _library(network: NetworkFacts) -> Iterator[Problem]:
-    """Yield the first failure of the communication library, with what it says."""
+    """Yield the first failure of the communication library, with its message."""
     with_card = [rank.number for rank in network.ranks if rank.device.startswith("cuda")]
     without = [rank.number for rank in network.ranks if rank.device == "cpu"]
     if with_card and without:
@@ -278,7 +278,7 @@ def _library(network: NetworkFacts) -> Iterator[Problem]:
             tuple(without),
         )
     failed = [(rank, one) for rank, one in _failures(network) if one.kind != "store gone"]
-    failed.sort(key=lambda pair: pair[1].known is None)  # what says why stands first
+    failed.sort(key=lambda pair: pair[1].known is None)  # failures with a known reason first
     if not failed:
         return
     rank, first = failed[0]
@@ -319,7 +319,7 @@ def _subject(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) ->
 
 
 def _loopback(network: NetworkFacts) -> str:
-    """Say that gloo offers an address of which other hosts have one, too."""
+    """Report that gloo offers an address that also exists on other hosts."""
     hosts = {rank.host for rank in network.ranks}
     wrong = [rank.number for rank in network.ranks if rank.resolved.startswith("127.")]
     first = next((rank.resolved for rank in network.ranks if rank.resolved.startswith("127.")), "")

@@ -11,7 +11,7 @@ from diagnostics.facts.pipeline import OutputPart, SeveralOutputs
 
 
 def first_found(several: SeveralOutputs, judge: Callable[[OutputPart], Finding | None]) -> Finding | None:
-    """Return the finding of the first output that has one; its message names the output.
+    """Return the first output's finding, if any; its message names the output.
 
     Raises:
         NotApplicable: no output could be judged.

@@ -19,12 +19,12 @@ from diagnostics.text.join import count_of
 
 Repair = tuple[str, Fix]
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
-LARGEST_KERNEL = 11  # along one axis, of convolutions that are in use
+LARGEST_KERNEL = 11  # along one axis, in common convolutions
 _ALPHA = "x[:, :3] before it, if the fourth is an image's alpha channel"
 
 
 def of_layer(symptom: LayerMisfit) -> Repair:
-    """Change the input if the sizes show how, else the layer."""
+    """Return a fix for the input if the sizes show one, otherwise for the layer."""
     shape = symptom.shape
     if shape is None:
         return _of_rows(symptom)
@@ -43,18 +43,18 @@ def rebuilt(symptom: LayerMisfit, size: int) -> str:
 
 
 def values_each(shape: Shape) -> int | None:
-    """Count the values of one example, without the batch axis; None if a size is not fixed."""
+    """Return the number of values per example, without the batch axis; None if a size is not fixed."""
     sizes = [size for size in shape[1:] if size is not None]
     return math.prod(sizes) if len(sizes) == len(shape) - 1 else None
 
 
 def _of_rows(symptom: LayerMisfit) -> Repair:
-    """Handle a text, in which PyTorch prints any input of a Linear as a matrix of rows."""
+    """Handle a pasted traceback, in which PyTorch prints any input of a Linear as a matrix of rows."""
     rows, got, wanted = symptom.rows, symptom.got, symptom.wanted
     change = rebuilt(symptom, got)
     if rows and wanted % got == 0 and rows % (wanted // got) == 0:
         each = wanted // got
-        square = wanted % got**2 == 0  # square feature maps of some channels
+        square = wanted % got**2 == 0  # square feature maps with several channels
         if rows == each or (square and got > 1):
             examples = rows // each
             return (
@@ -203,7 +203,7 @@ def _expansion(symptom: OperandsMisfit, target: Shape, tensor: Shape) -> Fix:
 
 
 def of_operands(symptom: OperandsMisfit) -> Repair:
-    """Transpose or expand one of two tensors, where that makes their shapes match."""
+    """Transpose or expand one of two tensors if that makes their shapes match."""
     shapes = tuple(symptom.tensors.values()) or symptom.shapes
     names = tuple(symptom.tensors) or ("the first", "the second")
     if symptom.operation == "concatenation":
@@ -268,7 +268,7 @@ def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair
 
 
 def of_reshape(symptom: ReshapeMisfit) -> Repair:
-    """Keep the batch axis, where the shape was written for another batch size."""
+    """Keep the batch axis if the shape was written for another batch size."""
     first, *rest = symptom.wanted
     name = symptom.tensor or "x"
     each = math.prod(rest)
@@ -305,7 +305,7 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
             f"{name}.flatten(1), and build the next layer for {held}",
         )
     keep = "x.flatten(1), which keeps the batch's axis, and the next layer built for what that gives"
-    if symptom.shape is None and len(rest) == 3 and rest[-1] == rest[-2] <= LARGEST_KERNEL:  # as convolutions have
+    if symptom.shape is None and len(rest) == 3 and rest[-1] == rest[-2] <= LARGEST_KERNEL:  # as in convolutions
         return (
             "If these are weights that are read from a file, the file ends too early, or belongs to another "
             "configuration (classes, filters).",

@@ -1,4 +1,4 @@
-"""Groups stalled ranks by the call that they wait in."""
+"""Groups stalled ranks by the call in which they wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
 from diagnostics.text.join import listed
 
-PAIRWISE = ("send", "recv")  # of two ranks: one sends and the other receives
+PAIRWISE = ("send", "recv")  # between two ranks: one sends and the other receives
 SAME_SHAPES = ("all_reduce", "broadcast", "reduce", "all_gather_into_tensor", "reduce_scatter_tensor")
 """Collectives that need tensors of the same shape on every rank; of the others only one rank may hold any."""
 MAX_NAMED = 6
@@ -19,14 +19,14 @@ def waiting(facts: StallFacts) -> list[StalledRank]:
 
 
 def elsewhere(facts: StallFacts) -> list[StalledRank]:
-    """Return the ranks that stand outside of any collective."""
+    """Return the ranks outside any collective."""
     return [rank for rank in facts.ranks if not rank.collective]
 
 
 def by_call(ranks: Sequence[StalledRank]) -> list[list[StalledRank]]:
-    """Group ranks whose calls can meet; the largest group first.
+    """Group ranks whose calls can match, largest group first.
 
-    Calls of the same name, with the same shapes where these must agree, can meet, wherever they stand in the code.
+    Calls match if they have the same name, and the same shapes if these must agree, wherever they are in the code.
     """
     groups: dict[tuple[object, ...], list[StalledRank]] = {}
     for rank in ranks:
@@ -42,7 +42,7 @@ def who(ranks: Sequence[StalledRank]) -> str:
 
 
 def call(rank: StalledRank) -> str:
-    """Describe the call that a rank waits in, and where: ``all_reduce of float32 [3] at train.py:31``."""
+    """Describe the call in which a rank waits, and its place: ``all_reduce of float32 [3] at train.py:31``."""
     name = "the backward pass" if rank.collective == "backward" else rank.collective
     shapes = f" of {listed(rank.shapes)}" if rank.shapes else ""
     number = "" if rank.collective == "backward" else f", its collective number {rank.made:,}"
@@ -50,10 +50,10 @@ def call(rank: StalledRank) -> str:
 
 
 def place(rank: StalledRank) -> str:
-    """Say at which line a rank stands: `` at train.py:31 in main``; empty if that is not known."""
+    """Return the line where a rank is: `` at train.py:31 in main``; empty if unknown."""
     return "" if rank.where is None else f" at {rank.where}"
 
 
 def duration(seconds: float) -> str:
-    """Write a duration: ``40 s``, ``20 minutes``."""
+    """Format a duration: ``40 s``, ``20 minutes``."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"

@@ -1,4 +1,4 @@
-"""Running statistics of batch norm that have not caught up with the weights after a few steps."""
+"""Detects batch norm statistics that have not caught up with the weights after a few steps."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.rules.shared.whole_run import STEPS
 
-ERRORS = 2.0  # standard errors above the most frequent class: then the model has learned its rows
-HALF = 0.5  # of what the batch's own statistics gain over that class: with less, the running ones lag
+ERRORS = 2.0  # standard errors above the share of the most frequent class: the model has learned its rows
+HALF = 0.5  # of the gain of batch statistics over that class; with less, the running statistics lag
 
 PATIENCE = (
     "train longer before it is evaluated: the running statistics need some ten times 1 / momentum steps",
@@ -18,7 +18,7 @@ PATIENCE = (
 
 
 def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps: int) -> str | None:
-    """Say that running statistics lag in a run of so many steps; None if they do not, or have had the time."""
+    """Describe running statistics that lag after so many steps; None if they do not, or the run was long."""
     if norms is None or steps >= STEPS:
         return None
     seen = None if dependence is None or not dependence.trained else dependence.statistics

@@ -1,4 +1,4 @@
-"""Tells whether the targets of an evaluation are in another unit than those of training."""
+"""Checks whether evaluation targets have a different unit from training targets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .input_shift import DRIFT, distance, have_same_shape, is_standardised, mome
 
 TRAINING_ROWS: Final = 32
 EVALUATION_ROWS: Final = 16
-OUTPUTS: Final = 64  # more are a picture, or a signal
-VALUES: Final = 10  # different targets on either side: fewer are grades, or classes
-FACTOR: Final = 5.0  # in scale, where the inputs of both sides look alike
-FACTOR_STANDARD: Final = 3.0  # the same where only one side has mean 0 and standard deviation 1
-HUGE: Final = 20.0  # where the inputs are not known, or the rows are a series, which drifts
+OUTPUTS: Final = 64  # more than this are an image or a signal
+VALUES: Final = 10  # distinct targets on either side; fewer are grades or classes
+FACTOR: Final = 5.0  # in scale, if the inputs of both sides look alike
+FACTOR_STANDARD: Final = 3.0  # the same if only one side has mean 0 and standard deviation 1
+HUGE: Final = 20.0  # if the inputs are unknown, or the rows are a series, which drifts
 
 
 def can_be_compared(sides: TargetSides) -> bool:
-    """Whether there is enough of both sides, and they are numbers and no classes."""
+    """Return whether both sides have enough targets, and these are numbers, not classes."""
     one, other = sides.training, sides.evaluation
     if len(one) < TRAINING_ROWS or len(other) < EVALUATION_ROWS or one.shape[1] > OUTPUTS:
         return False
@@ -31,9 +31,9 @@ def can_be_compared(sides: TargetSides) -> bool:
 
 
 def unit_ratio(sides: TargetSides) -> float | None:
-    """Return how many times wider evaluation targets are spread than those of training; None if about as widely.
+    """Return the ratio of the spread of evaluation targets to that of training targets; None if about equal.
 
-    Only where they differ in little more than mean and scale, in nearly every output, and the inputs do not.
+    They must differ in little more than mean and scale in nearly every output, and the inputs must not differ.
     """
     one, other = sides.training.T, sides.evaluation.T
     ours, theirs = moments(one), moments(other)
@@ -47,7 +47,7 @@ def unit_ratio(sides: TargetSides) -> float | None:
 
 
 def inputs_alike(inputs: InputFacts | None) -> bool | None:
-    """Whether the inputs of both sides look alike; None if not known."""
+    """Return whether the inputs of both sides look alike; None if unknown."""
     if inputs is None:
         return None
     found = []
@@ -63,7 +63,7 @@ def inputs_alike(inputs: InputFacts | None) -> bool | None:
 
 
 def _is_series(targets: Array) -> bool:
-    """Whether each row resembles the row before it."""
+    """Return whether each row resembles the row before it."""
     values = targets.mean(axis=1)
     first, second = values[:-1], values[1:]
     if not first.std() or not second.std():

@@ -1,6 +1,6 @@
-"""How large the updates of a watched run are relative to the weights, and at which learning rates they were made.
+"""Measures the updates of a watched run relative to the weights, and their learning rates.
 
-Several rules share this evidence. `loss_curve` decides which of them reports, and says where the limits come from.
+Several rules share this evidence. `loss_curve` decides which of them reports, and explains the limits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.array import Array
 from diagnostics.facts.training import StepHistory, UpdateHistory
 
-LARGE_UPDATE = 0.01  # of a weight, in one step: ten times the 0.001 of the rule of thumb
+LARGE_UPDATE = 0.01  # of a weight, in one step: ten times the rule of thumb of 0.001
 LARGE_FIRST = 0.1  # the same in the first steps; small networks learn well at 3%
 FIRST_STEPS = 20
 TINY_UPDATE = 1e-5  # the same: 10,000 steps, all in one direction, change the weights by a tenth
@@ -29,7 +29,7 @@ def update_size(updates: UpdateHistory | None, since: int = 0, before: int | Non
 
 
 def check_measured(updates: UpdateHistory) -> None:
-    """Raise NotApplicable if no update is known, as where several steps are taken at once."""
+    """Raise NotApplicable if no update is known, for example if several steps are taken at once."""
     if not _update_sizes(updates).size:
         raise NotApplicable("needs steps before and after which the weights were compared")
 
@@ -40,7 +40,7 @@ def largest_update(updates: UpdateHistory) -> float:
 
 
 def moved(steps: StepHistory, updates: UpdateHistory | None) -> float | None:
-    """Return how far the run would have gone had all steps had one direction, in norms of the weights."""
+    """Return how far the run would have gone if all steps had one direction, in norms of the weights."""
     size = update_size(updates)
     return None if size is None else size * steps.total_steps
 
@@ -59,9 +59,9 @@ def large_updates(updates: UpdateHistory | None, since: int = 0) -> float | None
 
 
 def tiny_updates(updates: UpdateHistory) -> bool:
-    """Whether no update is large enough to matter in a long run; False if nothing at all changed.
+    """Return whether no update is large enough to matter in a long run; False if nothing changed at all.
 
-    Where a third of the layers moves, the size of the steps does not hold the others back.
+    If a third of the layers moves, it is not the step size that holds the others back.
     """
     if not 0 < largest_update(updates) < TINY_UPDATE:
         return False
@@ -70,20 +70,20 @@ def tiny_updates(updates: UpdateHistory) -> bool:
 
 
 def fastest_moved(steps: StepHistory, updates: UpdateHistory | None) -> float | None:
-    """Return how far the fastest third of the layers would have gone, had all their steps had one direction."""
+    """Return how far the fastest third of the layers would have gone if all their steps had one direction."""
     fastest = _update_sizes(updates, of_layers=lambda ratios: np.quantile(ratios, FASTEST))
     return float(np.median(fastest)) * steps.total_steps if fastest.size else None
 
 
 def warms_up(steps: StepHistory) -> bool:
-    """Whether the learning rate was still rising at the end."""
+    """Return whether the learning rate was still rising at the end."""
     rates = top_rates(steps)
     third = len(rates) // 3
     return bool(third) and bool(np.nanmax(rates[-third:]) > 1.05 * np.nanmax(rates[:-third]))
 
 
 def top_rates(steps: StepHistory) -> Array:
-    """Return float64 (n,), the largest learning rate over parameter groups at each step; 0 if none is known."""
+    """Return the largest learning rate of all parameter groups at each step, float64 (n,); 0 if unknown."""
     rates = steps.learning_rates.reshape(len(steps.steps), -1)
     result: Array = np.nan_to_num(rates, nan=0.0).max(axis=1, initial=0.0)
     return result

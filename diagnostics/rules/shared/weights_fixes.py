@@ -1,4 +1,4 @@
-"""Derives the cause and the fix of saved weights that do not fit the model from their names and shapes."""
+"""Derives cause and fix for saved weights that do not fit the model from their names and shapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_IMAGE_SIZE = re.compile(
 
 
 def of_weights(symptom: WeightsMisfit) -> Repair:
-    """Distinguish a head of another size, which can be replaced, from a model of other sizes."""
+    """Distinguish a head of a different size, which can be replaced, from a different model."""
     if of_size := _of_image_size(symptom):
         return of_size
     owners = {name.rpartition(".")[0] for name in symptom.weights}
@@ -59,7 +59,7 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
     pairs = [
         [(a, b) for a, b in zip(saved, new, strict=False) if a != b] for saved, new in symptom.weights.values()
     ]
-    of_outputs = any(len(saved) == 1 for saved, _ in symptom.weights.values())  # a bias has one for each of them
+    of_outputs = any(len(saved) == 1 for saved, _ in symptom.weights.values())  # a bias has one number per output
     if of_outputs and len(pairs) > 1 and () not in differing and all(each == pairs[0][:1] for each in pairs):
         was, now = pairs[0][0]
         return f"All of them have {was} where the model has {now}: most often the number of classes.", (
@@ -71,7 +71,7 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
 
 
 def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
-    """Masks of windows and tables of positions are made for one image size, and differ where that differs."""
+    """Explain window masks and position tables, which are built for one image size."""
     if not all(_OF_IMAGE_SIZE.search(name) for name in symptom.weights):
         return None
     name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
@@ -83,7 +83,7 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
 
 
 def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repair:
-    """An embedding's first axis counts what it knows: words, ids or positions."""
+    """Explain an embedding, whose first axis counts words, ids or positions."""
     if "pos" in owner.lower() or owner.endswith("wpe"):
         return (
             f"Only the number of positions of {owner} differs.",

@@ -1,4 +1,4 @@
-"""How a whole run ended, for the rules that compare that with a constant prediction."""
+"""Measures how a whole run ended, for rules that compare it with a constant prediction."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.training import LossHistory, StepHistory
 
-STEPS = 100  # of a run that is judged when it is over
-NO_BETTER = 0.97  # of the constant prediction's loss: the mean of so many batches hardly varies by more
+STEPS = 100  # of a run that is judged after its end
+NO_BETTER = 0.97  # of the constant prediction's loss; a mean over this many batches hardly varies by more
 
 
 def check_whole(steps: StepHistory, verdicts: Verdicts) -> None:
-    """Make sure that a run is over, is long enough, and trained a model of its own.
+    """Check that a run is over, was long enough, and did not take turns with another model's training.
 
     Raises:
         NotApplicable: it is not.
@@ -24,7 +24,7 @@ def check_whole(steps: StepHistory, verdicts: Verdicts) -> None:
 
 
 def last_third(losses: LossHistory, total_steps: int, further: int = 0) -> Array:
-    """Return the losses of the last third of a run, or of the one `further` before it: float64 (n,)."""
+    """Return the losses of the last third of a run, or of the third `further` before it: float64 (n,)."""
     start, end = total_steps * (2 - further) / 3, total_steps * (3 - further) / 3
     return losses.values[(losses.steps >= start) & (losses.steps < end)]
 
@@ -36,5 +36,5 @@ def late_loss(losses: LossHistory, total_steps: int) -> float:
 
 
 def ending(losses: LossHistory) -> float:
-    """Return the mean of the last third of the losses, of one at least, as it is known when the run is over."""
+    """Return the mean of the last third of the losses, at least one, after the run."""
     return float(losses.values[-max(1, len(losses.values) // 3) :].mean())

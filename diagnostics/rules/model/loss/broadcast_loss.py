@@ -36,15 +36,15 @@ class BroadcastLoss(MessageRule):
     """Prediction and target differ in shape, and the loss broadcasts them.
 
     ## What it does
-    Compares the shapes of prediction and target where the value of the loss shows that they were broadcast
-    against each other, or its graph holds their difference. In the graph of the first loss it also looks for the
-    product of a value for each example, such as a log-probability, and a number for each, such as an advantage.
-    After a crash it names the shapes that could not be broadcast.
+    Compares the shapes of prediction and target if the value of the loss shows that they were broadcast against
+    each other, or if the graph of the loss contains their difference. In the graph of the first loss, it also
+    looks for products of one value per example, such as a log-probability, and one number per example, such as an
+    advantage. After a crash, it names the shapes that could not be broadcast.
 
     ## Why it is bad
     A prediction of shape (32, 1) minus a target of shape (32,) is a matrix of 32 by 32 differences: every
-    prediction is compared with every target of the batch. The constant prediction that minimises this loss is
-    the mean, and that is what the model learns. The loss falls to the variance of the targets, and the problem
+    prediction is compared with every target of the batch. The constant prediction that minimises this loss is the
+    mean, and that is what the model learns. The loss falls to the variance of the targets, so the problem merely
     looks hard.
 
     ## Example
@@ -60,19 +60,19 @@ class BroadcastLoss(MessageRule):
     ```
 
     ## Thresholds
-    None: the loss has the value of the broadcast shapes, and not that of matching ones.
+    None: the value of the loss is that of broadcast shapes, not of matching ones.
 
     ## Known problems
-    Found only for losses that can be recognised by computing them again, and for differences in the graph of one
-    column of predictions with the row of targets that the loader gave, or the other way round; for products only
-    where one factor is a constant and nothing but the mean or the sum of the square is used. One
-    target that many predictions share on purpose is reported too: expand it to the full shape. Keras' own
-    losses reshape (n, 1) and (n,) to match; in Keras the bug needs a custom loss or a longer axis, such as that
-    of the steps where a last recurrent layer returns its sequence, or of an image that no layer flattens.
+    Only losses that can be recognised by recomputing them are found, and differences in the graph between a column
+    of predictions and the row of targets from the loader, or the other way round. Products are found only if one
+    factor is a constant and nothing but the mean or the sum of the matrix is used. A single target that many
+    predictions share on purpose is reported too; expand it to the full shape. Keras' own losses reshape (n, 1) and
+    (n,) to match. In Keras the bug needs a custom loss or a longer axis: the steps of a last recurrent layer that
+    returns its sequence, or those of an image that no layer flattens.
 
     ## Sources
-    The documentation of `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely
-    lead to incorrect results due to broadcasting"; NumPy's broadcasting rules.
+    The documentation of `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely lead
+    to incorrect results due to broadcasting"; NumPy's broadcasting rules.
     """
 
     severity = "error"
@@ -116,7 +116,7 @@ class BroadcastLoss(MessageRule):
 
     @check
     def from_trace(self, seen: TracedDifference) -> Finding:
-        """Report a difference of a column and a row, which no loss of whole batches means."""
+        """Report the difference of a column and a row, which no loss over a whole batch intends."""
         size = str(seen.target[0] or "n")
         column, row = f"({size}, 1)", f"({size},)"
         step = "In the step that TensorFlow traced," if seen.traced else "In the first step"
@@ -135,7 +135,7 @@ class BroadcastLoss(MessageRule):
 
     @check
     def from_product(self, product: StretchedProduct) -> Finding:
-        """Report a product of a column and a row of which only the mean is used."""
+        """Report the product of a column and a row if only its mean or sum is used."""
         size = product.values[0]
         squeezed = "log_prob" if len(product.values) == 2 else "advantage"
         return self.found(
@@ -210,7 +210,7 @@ class BroadcastLoss(MessageRule):
 
 
 def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
-    """Say what the two numbers of rows prove, of a message that has no more."""
+    """Return what two row counts prove when the message contains nothing else."""
     seen = f"The loss got {predictions} predictions for {targets} targets, and needs one for each."
     print_both = "print both shapes just before the loss"
     if targets == 0:
@@ -249,7 +249,7 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
 
 
 def _mask_with_channels(target: Shape) -> tuple[str, Fix]:
-    """Say which axis of a mask is too many: the loss reads (batch, height, width)."""
+    """Report the extra axis of a mask: the loss reads (batch, height, width)."""
     axis = 3 if (target[3] or 0) <= 4 < (target[1] or 0) else 1
     count = target[axis]
     seen = (
@@ -264,7 +264,7 @@ def _mask_with_channels(target: Shape) -> tuple[str, Fix]:
 
 
 def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, Fix]:
-    """Say what a loss asks of the target that takes the classes from axis 1 of the prediction."""
+    """Describe the target that a loss requires if the classes are on axis 1 of the prediction."""
     if len(got) < len(wanted):
         return (
             f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted}, "
@@ -297,7 +297,7 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
 
 
 def _shares_its_target(prediction: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether an example has several predictions of one number, along axes that its one target lacks."""
+    """Return whether an example has several scalar predictions along axes that its single target lacks."""
     return (
         len(prediction) == len(target) + 1 > 2
         and prediction[-1] == 1
@@ -307,7 +307,7 @@ def _shares_its_target(prediction: tuple[int, ...], target: tuple[int, ...]) -> 
 
 
 def _is_one_hot(prediction: Shape, target: Shape) -> bool:
-    """Whether the flattened target has a number for each class of each prediction."""
+    """Return whether the flattened target has a number for each class of each prediction."""
     if len(prediction) != 2 or len(target) != 1:
         return False
     rows, classes = prediction
@@ -315,7 +315,7 @@ def _is_one_hot(prediction: Shape, target: Shape) -> bool:
 
 
 def _table(prediction: tuple[int, ...], target: tuple[int, ...] | None) -> str:
-    """Say what is compared with what after broadcasting."""
+    """Describe which values are compared after broadcasting."""
     import numpy as np
 
     if target is None:

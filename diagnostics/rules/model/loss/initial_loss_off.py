@@ -15,26 +15,26 @@ from diagnostics.facts.training import LossHistory
 from diagnostics.rules.shared.input_scale import root_mean_square
 from diagnostics.rules.shared.whole_run import STEPS, ending
 
-# Logits of standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
+# Logits with standard deviation s add about s**2 / 2 nats to the loss, so these are spreads above
 # sqrt(2 * 2) = 2, and above sqrt(ln C) where there are many classes.
 MARGIN = 2.0
 SHARE_OF_CHANCE = 0.5
-SCALED = 3.0  # root mean square of inputs, at most: 1 after standardisation, below 1 for pixels from 0 to 1
-LEARNED = 0.5  # of chance: a run that ends below it has overcome its start
+SCALED = 3.0  # maximum root mean square of inputs; 1 after standardisation, below 1 for pixels from 0 to 1
+LEARNED = 0.5  # of chance; a run that ends below it has recovered from its start
 
 
 class InitialLossOff(Rule):
-    """The first loss is far above chance.
+    """The initial loss is far above chance.
 
     ## What it does
     Compares the cross entropy of one batch, before any training, with chance, ln C: the cross entropy of a model
     that gives each of the C classes the same probability.
 
     ## Why it is bad
-    An untrained model should not be confident. If its loss starts far above ln C, its predictions are
-    confidently wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with
-    the classes in another order. The first steps only correct that, and their gradients are large enough to harm
-    the other layers. The finding names the causes that the batch and the model leave open.
+    An untrained model should not be confident. If its loss starts far above ln C, its predictions are confidently
+    wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with a different
+    order of the classes. The first steps only correct that, and their gradients are large enough to harm the other
+    layers. The finding lists the causes that the batch and the model do not rule out.
 
     ## Example
     ```python
@@ -49,21 +49,25 @@ class InitialLossOff(Rule):
     ```
 
     ## Thresholds
-    The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class
-    to class with standard deviation s add about s²/2 to the loss (less with few classes), so 2 nats mean
-    logits with a spread above 2, where PyTorch's linear layer after a normalisation starts at 0.6. A loss
-    below ln C is not reported: a pretrained model may know the classes. Inputs whose root mean square is at most 3
-    count as scaled. The run has the last word: it is a note where the last third of the losses is below half of
-    ln C, and where fewer than 100 steps have brought it below the first loss, which is too early to tell. That
-    the first loss should be ln C is from the source below; how far off is too far is our choice.
+    The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class to
+    class with standard deviation s add about s²/2 to the loss (less with few classes). So 2 nats mean logits with
+    a spread above 2, whereas PyTorch's linear layer after a normalisation starts at 0.6. A loss below ln C is not
+    reported, because a pretrained model may already know the classes. Inputs whose root mean square is at most 3
+    count as scaled.
+
+    The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C, or
+    if the run had fewer than 100 steps but brought the loss below its initial value, when it is too early to
+    judge. That the initial loss should be ln C is from the source below; the size of the allowed deviation is our
+    choice.
 
     ## Known problems
     Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
-    simulation with normal logits of that spread and batches of 32, up to 2 in 100 healthy models started above
-    the threshold. Losses with class weights, or that sum over the examples instead of averaging, are not judged:
-    their chance level is not ln C. Nor are scores that a single factor makes larger, as a margin or a contrast
-    does with cosines: their first loss is large by design. A model whose last layer is frozen is not judged
-    either: it was pretrained, and with new adapters on new data its first predictions may be confidently wrong.
+    simulation with normal logits of that spread and batches of 32, up to 2 in 100 healthy models started above the
+    threshold. Losses that have class weights, or that sum over the examples instead of averaging, are not judged,
+    because their chance level is not ln C. Neither are scores scaled up by a single factor, as in margin or
+    contrastive losses on cosines: their initial loss is large by design. A model whose last layer is frozen is not
+    judged either: it was pretrained, and with new adapters on new data, its first predictions may be confidently
+    wrong.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".
@@ -79,7 +83,7 @@ class InitialLossOff(Rule):
         model: ModelFacts | None = None,
         batch: BatchFacts | None = None,
     ) -> Finding | None:
-        """Compare the first loss with ln C."""
+        """Compare the initial loss with ln C."""
         if model is not None and model.frozen_output and model.num_trainable:
             raise NotApplicable("needs a last layer that is trained: a frozen one was trained on other data")
         classes = outputs.num_classes
@@ -109,7 +113,7 @@ class InitialLossOff(Rule):
         )
 
     def after_run(self, finding: Finding, losses: LossHistory) -> Finding:
-        """Make it a note where the run has overcome its start, or was too short to tell."""
+        """Make it a note if the run recovered from its start, or was too short to tell."""
         ended, last = ending(losses), int(losses.steps[-1])
         if ended < LEARNED * float(finding.evidence["chance"]):
             what = f"The run has overcome it: its last losses are {ended:.2g} on average."
@@ -121,7 +125,7 @@ class InitialLossOff(Rule):
 
 
 def _causes(model: ModelFacts | None, batch: BatchFacts | None) -> dict[str, str]:
-    """Return the causes that are left, each with its fix."""
+    """Return the remaining causes, each with its fix."""
     found = {}
     looked_up = model is not None and model.embedding_rows is not None
     if batch is None or any(_is_large(values, looked_up) for values in batch.inputs.values() if values.size):
@@ -135,7 +139,7 @@ def _causes(model: ModelFacts | None, batch: BatchFacts | None) -> dict[str, str
 
 
 def _is_large(values: Array, looked_up: bool) -> bool:
-    """Whether an input, or a column of a table, is not scaled; `looked_up`: whether integers have an embedding."""
+    """Return whether an input, or a table column, is not scaled; `looked_up`: integers have an embedding."""
     if values.dtype.kind not in "fiu" or (values.dtype.kind in "iu" and looked_up):
         return False
     columns = values.T if values.ndim == 2 else [values]
@@ -153,9 +157,9 @@ def _possible(causes: list[str]) -> str:
 
 
 def _summed(loss: LossFacts, terms: int, chance: float) -> bool:
-    """Whether the loss sums over `terms` predictions; a mean has an entropy of the labels as its constant loss."""
+    """Return whether the loss sums over `terms` predictions; a mean's constant loss is the label entropy."""
     if terms < 2 or loss.constant_baseline_loss is None:
         return False
     if loss.constant_baseline_loss > 0:
         return loss.constant_baseline_loss > min(chance, math.log(terms)) * (1 + 1e-6)
-    return loss.value >= terms * chance / 2  # one label only: the constant loss is 0 either way
+    return loss.value >= terms * chance / 2  # a single label: the constant loss is 0 either way

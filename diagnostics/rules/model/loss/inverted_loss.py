@@ -8,9 +8,9 @@ from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.course import NegatedLoss, OpposedGradients
 from diagnostics.facts.dependence import AnswerLosses
 
-UNTRAINED = 0.5  # of the loss of a constant prediction: a model that begins below it was trained before
+UNTRAINED = 0.5  # of a constant prediction's loss; a model that starts below it was trained before
 OPPOSED = 0.9  # of the sampled steps
-WORSE = 0.1  # of the larger of both losses, by which right predictions must lie above a constant one
+WORSE = 0.1  # of the larger of both losses: how far right predictions must be above a constant one
 
 MINIMISE = "leave out maximize=True, which is for a score or a reward"
 
@@ -19,15 +19,16 @@ class InvertedLoss(Rule):
     """The loss is higher for right predictions than for wrong ones: its sign is wrong.
 
     ## What it does
-    Asks, of Keras, a loss that the script wrote itself three times, about rows of a batch: the predictions are
-    nearly the targets, or the mean target for every row, or what the trained model predicts.
+    For Keras, calls a custom loss of the script with three predictions for some rows of a batch: nearly the
+    targets, the mean target for every row, and the output of the trained model.
 
-    Reads, of PyTorch, the gradient of the model's output in sampled steps. Is the loss the negative of a squared
-    error or a cross entropy, or does an optimizer with `maximize=True` make one large? Does a step against the
-    gradient move the output away from the target that stands beside the input in the loader's batch?
+    For PyTorch, reads the gradient of the model's output in sampled steps. It checks whether the loss is the
+    negative of a squared error or a cross entropy, whether an optimizer with `maximize=True` increases such a
+    loss, and whether a step against the gradient moves the output away from the target that accompanies the input
+    in the loader's batch.
 
     ## Why it is bad
-    Training makes the loss small, whatever it measures. A score that is to be high (Dice, IoU, a cosine) falls to
+    Training makes the loss small, whatever it measures. A score that should be high (Dice, IoU, a cosine) falls to
     0, the curve looks perfect, and the model has learned to be wrong.
 
     ## Example
@@ -43,25 +44,26 @@ class InvertedLoss(Rule):
     ```
 
     ## Thresholds
-    Keras: the loss of right predictions lies above that of a constant one by 10% of the larger of the two, and
-    above what the model has reached. A prediction has 8 numbers or more: a single one may be a distance, which is
-    to be low for pairs with the label 1; it counts where most targets differ and its correlation with them is -0.5
-    or less. The targets are masks or images from 0 to 1, or the loss takes no notice of the predictions' scale, as
-    a cosine: of others the targets may be costs or advantages.
+    Keras: the loss of right predictions is higher than that of a constant prediction by 10% of the larger of the
+    two, and higher than the loss that the model reached. A prediction has at least 8 numbers: a single one may be
+    a distance, which should be low for pairs with the label 1. It counts only if most targets differ and its
+    correlation with them is -0.5 or less. The targets are masks or images from 0 to 1, or the loss ignores the
+    scale of the predictions, as a cosine does. Other targets may be costs or advantages.
 
-    PyTorch: 90% of the sampled steps, at least 4. The negative of a formula gives the losses of the run to 0.2%;
-    there is more than one target; the formula's value rises, and begins at no less than half of that of a constant
-    prediction: a trained model that is to forget begins below. Of a mask of 8 numbers a row or more, 95% of the
-    gradients of its foreground and 95% of those of its background have the wrong sign; of other targets, the
-    gradient is a negative multiple of the error (cosine 0.999), and not of the target alone, which may be a cost.
-    The numbers are ours.
+    PyTorch: 90% of the sampled steps, at least 4. The negative of a formula matches the losses of the run to 0.2%,
+    and there is more than one target. The value of the formula rises, and starts at no less than half of a
+    constant prediction's loss: a trained model that should forget starts lower. For masks with at least 8 numbers
+    per row, 95% of the gradients of the foreground and 95% of those of the background have the wrong sign. For
+    other targets, the gradient is a negative multiple of the error (cosine 0.999), and not of the target alone,
+    which may be a cost. The numbers are our choice.
 
     ## Known problems
-    Keras on TensorFlow only, after `fit` or `train_on_batch` under `diagnose run`; one output. PyTorch: one output
-    that is a tensor. A loss whose targets are no answers, such as masks of what must not be marked, is reported.
+    Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;
+    PyTorch only with one output that is a tensor. A loss whose targets are not answers, such as masks of areas
+    that must not be marked, is reported.
 
     ## Sources
-    Public reports of Dice and IoU coefficients that were minimised, and of losses with a minus too many.
+    Public reports of Dice and IoU coefficients that were minimised, and of losses with one minus sign too many.
     """
 
     severity = "warning"
@@ -94,7 +96,7 @@ class InvertedLoss(Rule):
 
     @check
     def from_formula(self, loss: NegatedLoss) -> Finding | None:
-        """Report a known loss that the training makes large."""
+        """Report a known loss that training increases."""
         if loss.one_target or loss.last <= loss.first or loss.first < UNTRAINED * loss.constant:
             return None
         name = loss.kind.replace("_", " ")
@@ -110,7 +112,7 @@ class InvertedLoss(Rule):
 
     @check
     def from_gradients(self, seen: OpposedGradients) -> Finding | None:
-        """Report a training whose steps move the output away from the targets."""
+        """Report a run whose steps move the output away from the targets."""
         if seen.opposed < OPPOSED * seen.steps:
             return None
         moves = "makes errors larger"

@@ -20,11 +20,11 @@ class LabelsOutOfRange(MessageRule):
     """A label names a class that the model does not have.
 
     ## What it does
-    Compares the class labels of a batch with the number of outputs of the model. Labels must run from 0 to
-    one less than the number of outputs; the ignore index (-100 unless the loss says otherwise) is left out.
+    Compares the class labels of a batch with the number of outputs of the model. Labels must be between 0 and the
+    number of outputs minus 1; the ignore index (-100 unless the loss specifies another) is left out.
 
     ## Why it is bad
-    The loss indexes the outputs with the label. If there is no such output, PyTorch on a CPU raises
+    The loss uses the label as an index into the outputs. If there is no such output, PyTorch on a CPU raises
     `IndexError: Target 2 is out of bounds`, a GPU raises a device-side assert at some later line, and XLA reads
     past the end and returns a NaN loss.
 
@@ -43,8 +43,8 @@ class LabelsOutOfRange(MessageRule):
     None: one label outside the range is enough.
 
     ## Known problems
-    Before training, only one batch is checked. A label so rare that it is not in this batch is found only when
-    the loss fails on it.
+    Before training, only one batch is checked. A label that is too rare to be in this batch is found only when the
+    loss fails on it.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; PyTorch's documentation of
@@ -64,7 +64,7 @@ class LabelsOutOfRange(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: LabelBeyondOutputs) -> Finding | None:
-        """Read labels and outputs from the frames, or say what the text does not show."""
+        """Read labels and outputs from the stack frames, or report what the text does not show."""
         labels = class_labels(symptom.labels, symptom.ignore_index)
         if labels is not None and symptom.num_outputs is not None:
             finding = self._compare(

@@ -17,7 +17,7 @@ from diagnostics.text.join import not_known
 # in half precision. Logits exceed that range by far more.
 ROUNDING = 1e-3
 
-# Functions of a last layer that no loss takes for probabilities, whatever range one batch happens to have.
+# Functions of a last layer that never yield probabilities, whatever the range in one batch.
 UNBOUNDED = frozenset({"relu", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "tanh"})
 
 SOFTMAX = "loss_fn = torch.nn.CrossEntropyLoss(), without the sigmoid in the model"
@@ -36,20 +36,20 @@ KERAS_LOSSES = {
 
 
 class LogitsAsProbabilities(MessageRule):
-    """The model ends in logits, or in another function, and the loss reads it as probabilities.
+    """The loss reads probabilities, but the model outputs logits or other unbounded values.
 
     ## What it does
-    Finds out from the settings or the value of the loss what it reads the predictions as, and checks one batch of
-    predictions and the last activation; of `ctc_loss`, the numbers that it was given first. Probabilities lie
-    between 0 and 1, and over exclusive classes add up to 1; log-probabilities are never above 0. Of a loss written
-    by hand, reads the graph: a Dice or Jaccard loss needs probabilities, too.
+    Finds out from the settings or the value of the loss how it reads the predictions, and checks one batch of
+    predictions and the last activation. For `ctc_loss`, it checks the numbers of the first call. Probabilities are
+    between 0 and 1, and those of exclusive classes add up to 1; log-probabilities are never above 0. For a custom
+    loss it reads the graph: a Dice or Jaccard loss also needs probabilities.
 
     ## Why it is bad
     Keras clips values outside 0 and 1 before it takes the logarithm, and no gradient passes the clip: an example
-    whose true class has a negative logit has a high loss, and training does not raise that logit. Training is
-    slow and stops at a poor plateau. PyTorch's `BCELoss` raises `all elements of input should be between 0 and
-    1`; its `NLLLoss` is minus the logit of the true class: it decreases without bound, below 0, as all logits
-    grow. The string `"sparse_categorical_crossentropy"` hides the setting: it means `from_logits=False`.
+    whose true class has a negative logit has a high loss, and training does not raise that logit. Training is slow
+    and stops at a poor plateau. PyTorch's `BCELoss` raises `all elements of input should be between 0 and 1`. Its
+    `NLLLoss` is minus the logit of the true class: it decreases without bound, below 0, as all logits grow. The
+    string `"sparse_categorical_crossentropy"` hides the setting: it means `from_logits=False`.
 
     ## Example
     ```python
@@ -65,22 +65,22 @@ class LogitsAsProbabilities(MessageRule):
     ```
 
     ## Thresholds
-    At least one prediction of the batch must be below 0 or, with a binary loss, above 1; with a loss that reads
-    log-probabilities, above 0. By more than 0.001 each, which is the rounding of half precision. A last layer with
-    relu or tanh is enough by itself. A sigmoid over several classes under categorical cross entropy is a warning:
-    Keras computes the loss from the numbers before the sigmoid, so the model learns, but what `predict` returns
-    is not what was trained.
+    At least one prediction of the batch must be below 0 or, with a binary loss, above 1; for a loss that reads
+    log-probabilities, above 0. The margin is 0.001, the rounding error of half precision. A last layer with relu
+    or tanh is enough by itself. A sigmoid over several classes under categorical cross entropy is a warning: Keras
+    computes the loss from the numbers before the sigmoid, so the model learns, but `predict` returns values that
+    were never trained.
 
     ## Known problems
-    Judged on one batch of an untrained model: logits that all happen to be in the range are not reported, unless
-    the last layer is known to be linear. Predictions that are not negative and do not add up to 1, as from a
-    softplus, are not reported: Keras divides them by their sum, which gives probabilities. Not judged where the
-    setting of the loss is not known.
+    Only one batch of an untrained model is judged: logits that all happen to be in range are not reported, unless
+    the last layer is known to be linear. Non-negative predictions that do not add up to 1, as from a softplus, are
+    not reported: Keras divides them by their sum, which gives probabilities. Nothing is judged if the setting of
+    the loss is unknown.
 
     ## Sources
-    The documentation of `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and of
-    `torch.nn.NLLLoss` ("the input given through a forward call is expected to contain log-probabilities of
-    each class"); the Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow).
+    The documentation of `keras.losses.SparseCategoricalCrossentropy` (`from_logits`) and of `torch.nn.NLLLoss`
+    ("the input given through a forward call is expected to contain log-probabilities of each class"); the Hugging
+    Face course, chapter 8, "Debugging the training pipeline" (TensorFlow).
     """
 
     severity = "error"
@@ -88,9 +88,9 @@ class LogitsAsProbabilities(MessageRule):
 
     @check
     def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
-        """Compare the predictions with what the loss reads them as."""
+        """Compare the predictions with what the loss expects."""
         if outputs.num_classes == 1:
-            return None  # nothing to tell apart: targets-out-of-reach
+            return None  # a single class: targets-out-of-reach reports it
         if _is_sigmoid_over_classes(loss, outputs):
             return self._sigmoid_over_classes(loss, outputs)
         if loss.reads is None:
@@ -122,7 +122,7 @@ class LogitsAsProbabilities(MessageRule):
 
     @check
     def from_overlap(self, overlap: RawOverlap) -> Finding:
-        """Report an overlap, as of Dice, of outputs that no sigmoid or softmax has made probabilities."""
+        """Report an overlap such as Dice computed from outputs without a sigmoid or softmax."""
         return self.found(
             f"The loss divides a sum of the outputs of shape {overlap.shape} times the target by a sum of these "
             "outputs, as Dice and Jaccard do, and they are those of a linear layer or convolution: they may be "
@@ -137,7 +137,7 @@ class LogitsAsProbabilities(MessageRule):
 
     @check
     def from_aligned(self, scores: AlignedScores) -> Finding | None:
-        """Report a CTC loss of scores whose exponentials do not add up to 1."""
+        """Report a CTC loss on scores whose exponentials do not add up to 1."""
         if scores.made == "log_probabilities":
             return None
         span = f"ctc_loss got numbers from {scores.lowest:.3g} to {scores.highest:.3g}"
@@ -155,7 +155,7 @@ class LogitsAsProbabilities(MessageRule):
 
     @check
     def from_outputs(self, several: SeveralOutputs) -> Finding | None:
-        """Compare the predictions of each output with what its loss reads them as."""
+        """Compare the predictions of each output with what its loss expects."""
         return first_found(several, lambda part: self.from_loss(part.loss, part.outputs))
 
     def _sigmoid_over_classes(self, loss: LossFacts, outputs: OutputFacts) -> Finding:
@@ -208,14 +208,14 @@ def _named(loss: LossFacts) -> str:
 
 
 def _is_sigmoid_over_classes(loss: LossFacts, outputs: OutputFacts) -> bool:
-    """Whether independent sigmoids predict exclusive classes, under a loss that does not read logits."""
+    """Return whether independent sigmoids predict exclusive classes, under a loss that does not read logits."""
     exclusive = loss.kind == "cross_entropy" and outputs.num_classes is not None and outputs.num_classes > 1
     sigmoid = outputs.last_activation == "sigmoid" and outputs.sums_to_one is False
     return exclusive and sigmoid and loss.reads not in ("logits", "log_probabilities")
 
 
 def _impossible(loss: LossFacts, outputs: OutputFacts, lowest: float, highest: float) -> bool:
-    """Whether the predictions cannot be what the loss takes them for."""
+    """Return whether the predictions cannot be what the loss expects."""
     if loss.reads == "logits":
         return False
     if loss.reads == "log_probabilities":
@@ -228,7 +228,7 @@ def _impossible(loss: LossFacts, outputs: OutputFacts, lowest: float, highest: f
 
 
 def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None) -> tuple[str, dict[str, Fix]]:
-    """Say what is wrong and what to do; `ended`: the function of the last layer that makes no logits either."""
+    """Return message and fix; `ended`: a function of the last layer that does not yield logits either."""
     binary = loss.kind == "binary_cross_entropy"
     must = "lie between 0 and 1" + ("" if binary else " and add up to 1 over the classes")
     seen = f"{span}: they are logits" if ended is None else f"The model ends in {ended}, and its{span[11:]}"

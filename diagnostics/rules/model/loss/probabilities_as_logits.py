@@ -14,13 +14,13 @@ class ProbabilitiesAsLogits(Rule):
     """The model ends in a softmax or sigmoid, and the loss applies another one.
 
     ## What it does
-    Where the settings or the value of the loss show that it reads logits, checks whether the predictions add up
-    to 1 for every example or come from a softmax or sigmoid layer.
+    If the settings or the value of the loss show that it reads logits, checks whether the predictions add up to 1
+    for every example or come from a softmax or sigmoid layer.
 
     ## Why it is bad
-    Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes it gives the
-    true one at most 0.58, where the cross entropy is 0.55. The gradient has to pass two saturating functions.
-    Training is slow and stops at a plateau; the accuracy often looks acceptable, so the bug stays unnoticed.
+    Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
+    at most 0.58, where the cross entropy is 0.55. The gradient has to pass two saturating functions. Training is
+    slow and stops at a plateau. The accuracy often looks acceptable, so the bug goes unnoticed.
 
     ## Example
     ```python
@@ -31,25 +31,25 @@ class ProbabilitiesAsLogits(Rule):
     ## Instead
     ```python
     model = nn.Sequential(encoder, nn.Linear(512, 3))
-    loss = nn.CrossEntropyLoss()(model(inputs), labels)      # softmax only where probabilities are shown
+    loss = nn.CrossEntropyLoss()(model(inputs), labels)      # apply softmax only to display probabilities
     ```
 
     ## Thresholds
-    None: predictions must be non-negative and add up to 1 for every example of the batch, up to rounding, which
-    logits do not do by chance; or the last layer must be known to be a softmax or sigmoid. The lowest loss in the
-    message is that of an example whose true class has probability 1 and all others 0: ln(1 + (C - 1)/e) for C
-    classes. A binary loss is at least ln(1 + 1/e) = 0.31 where the target is 1, and ln 2 = 0.69 where it is 0.
+    None. Predictions must be non-negative and add up to 1 for every example of the batch, up to rounding errors,
+    which does not happen to logits by chance. It is also enough if the last layer is known to be a softmax or
+    sigmoid. The lowest loss in the message is that of an example whose true class has probability 1 and all others
+    0: ln(1 + (C - 1)/e) for C classes. A binary loss is at least ln(1 + 1/e) = 0.31 where the target is 1, and ln
+    2 = 0.69 where it is 0.
 
     ## Known problems
-    A warning, not an error: such a model does learn, and its largest output is often the true class. A sigmoid
-    that is a function call instead of a layer is not found, because logits between 0 and 1 look the same.
-    Keras on TensorFlow undoes a softmax or sigmoid directly before a loss with `from_logits=True`, and only
-    warns. Such a model trains correctly and is not reported: the loss then reads probabilities.
+    The finding is a warning, not an error, because such a model does learn, and its largest output is often the
+    true class. A sigmoid that is a function call instead of a layer is not found, because logits between 0 and 1
+    look the same. Keras on TensorFlow undoes a softmax or sigmoid directly before a loss with `from_logits=True`,
+    and only warns. Such a model trains correctly and is not reported, because the loss then reads probabilities.
 
     ## Sources
-    The documentation of `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized
-    logits for each class") and of `torch.nn.BCEWithLogitsLoss`; of `keras.losses.CategoricalCrossentropy`
-    (`from_logits`).
+    The documentation of `torch.nn.CrossEntropyLoss` ("the input is expected to contain the unnormalized logits for
+    each class") and of `torch.nn.BCEWithLogitsLoss`; of `keras.losses.CategoricalCrossentropy` (`from_logits`).
     """
 
     severity = "warning"
@@ -87,7 +87,7 @@ class ProbabilitiesAsLogits(Rule):
 
 
 def _best(binary: bool, classes: int | None) -> str:
-    """Say how low the loss of one example can be."""
+    """Report the lowest possible loss of one example."""
     if binary:
         low, high = math.log(1 + 1 / math.e), math.log(2)
         return f"the lowest possible loss is {low:.2f} where the target is 1, and {high:.2f} where it is 0"

@@ -11,13 +11,13 @@ class SelfPairsInLoss(Rule):
     """A contrastive loss lets each row compete with itself, and the row itself always wins.
 
     ## What it does
-    Looks at the scores of the first cross entropy: are they similarities of each row of the batch with every row,
-    itself among them, while no target is the row itself?
+    Checks whether the scores of the first cross entropy are similarities between each row of the batch and every
+    row, including itself, while no target is the row itself.
 
     ## Why it is bad
-    No vector is more similar to a row than the row itself, whatever the weights. Counted as a negative, it takes
-    most of the probability: the loss cannot come near 0, the gradient of all true negatives is small, and the
-    accuracy of such a loss is 0 throughout.
+    No vector is more similar to a row than the row itself, whatever the weights. If it counts as a negative, it
+    takes most of the probability: the loss cannot come near 0, the gradient of all true negatives is small, and
+    the accuracy stays at 0.
 
     ## Example
     ```python
@@ -33,14 +33,14 @@ class SelfPairsInLoss(Rule):
     ```
 
     ## Thresholds
-    At least 8 rows and as many scores of each; the scores are symmetric, equal on the diagonal and highest there,
-    to 0.2% of the largest; no target is its own row. The numbers are ours.
+    At least 8 rows, each with as many scores as there are rows. The scores are symmetric, equal on the diagonal
+    and highest there, to within 0.2% of the largest; no target is its own row. The numbers are our choice.
 
     ## Known problems
-    Similarities of vectors of different lengths, as plain dot products, are not judged.
+    Similarities of vectors with different lengths, such as plain dot products, are not judged.
 
     ## Sources
-    Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (2020), equation 1: the
+    Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (2020), equation 1, whose
     sum leaves out the row itself.
     """
 
@@ -49,7 +49,7 @@ class SelfPairsInLoss(Rule):
 
     @check
     def from_scores(self, pairs: SelfPairs) -> Finding | None:
-        """Report scores of rows with themselves that can only be negatives."""
+        """Report scores of rows with themselves that count as negatives."""
         if pairs.others < 1:
             return None
         return self.found(

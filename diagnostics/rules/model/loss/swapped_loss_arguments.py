@@ -9,17 +9,17 @@ from diagnostics.facts.dependence import TurnedArguments
 
 
 class SwappedLossArguments(Rule):
-    """A loss of the script's own takes the model's predictions for the targets, and the reverse.
+    """A custom Keras loss takes its arguments in the wrong order: predictions first, targets second.
 
     ## What it does
-    Reads the names of the arguments of a loss that was given to `compile`. Where the first is named for
-    predictions (`y_pred`, `output`) and the second for targets (`y_true`, `labels`), it computes the loss on a
-    batch as Keras calls it, and the other way round.
+    Reads the argument names of a loss that was passed to `compile`. If the first is named for predictions
+    (`y_pred`, `output`) and the second for targets (`y_true`, `labels`), computes the loss on a batch in the order
+    that Keras uses and in the reverse order.
 
     ## Why it is bad
-    Keras calls a loss with the targets first, whatever its arguments are named. A squared difference is the same
-    both ways. A cross entropy is not: it then takes the logarithm of the targets, which are 0 or 1, and its
-    gradient is the same however wrong a prediction is.
+    Keras passes the targets first, whatever the arguments are named. A squared difference is the same both ways. A
+    cross entropy is not: it then takes the logarithm of the targets, which are 0 or 1, and its gradient is the
+    same however wrong a prediction is.
 
     ## Example
     ```python
@@ -34,11 +34,11 @@ class SwappedLossArguments(Rule):
     ```
 
     ## Thresholds
-    Both values differ by more than a thousandth.
+    The two values must differ by more than a thousandth.
 
     ## Known problems
-    Keras on TensorFlow only, under `diagnose run`; one output. Arguments without such names, such as `a` and `b`,
-    tell nothing.
+    Keras on TensorFlow only, under `diagnose run`, with one output. Argument names such as `a` and `b` reveal
+    nothing.
 
     ## Sources
     Keras' guide "Training & evaluation with the built-in methods", "Custom losses".
@@ -49,7 +49,7 @@ class SwappedLossArguments(Rule):
 
     @check
     def from_names(self, turned: TurnedArguments) -> Finding:
-        """Report a loss whose names say the other order."""
+        """Report a loss whose argument names imply the opposite order."""
         return self.found(
             f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, and "
             f"Keras calls it with the targets first: {turned.first} holds the targets, {turned.second} the "

@@ -36,30 +36,36 @@ _OF_ZEROS: Final = {
 
 DISTANCES = ("smooth_l1_loss", "huber_loss", "SmoothL1Loss", "HuberLoss")
 
-MARGIN = 0.1  # of the range, or of the largest target where it has no end: labels may be noisy, or smoothed
+MARGIN = 0.1  # of the range, or of the largest target if it has no end; labels may be noisy or smoothed
 SHARE = 0.1  # of the targets of a batch
-CLASSES = 100  # whole numbers below are taken for class indices; above, for counts or pixels
-TOO_SHORT = 0.5  # of the examples under CTC: a few are dropped knowingly
-MANY = 50  # classes; of more, rows of several ones are the items of a recommender, say, and a likelihood of counts
-ROUNDING = 1e-3  # as half precision rounds numbers near 1
+CLASSES = 100  # whole numbers below this count as class indices; above, as counts or pixels
+TOO_SHORT = 0.5  # of the examples under CTC; a few are dropped on purpose
+MANY = 50  # classes; with more, rows with several ones may be the items of a recommender
+ROUNDING = 1e-3  # rounding error of half precision near 1
 
 
 class TargetsOutOfReach(Rule):
-    """Targets lie where the model's last function, or its loss, cannot follow.
+    """The targets are outside the range that the last activation or the loss allows.
 
     ## What it does
     Compares the targets of one batch with the range of the model's last activation, under a squared or absolute
-    error, and with what the loss is made for: 0 to 1 under binary cross entropy, class indices or one-hot rows
-    for several outputs under categorical cross entropy, 1 and -1 under embedding and ranking losses, labels other
-    than the blank and no more than there are frames under CTC, counts whose rate exp(output) can be under
-    `PoissonNLLLoss`. A softmax over several outputs also has a fixed sum: 1; in PyTorch it goes over the second
-    axis, where the targets must be shares of the classes. Heads of a Keras model are judged each with its loss.
+    error, and with the targets that the loss is made for:
+
+    - binary cross entropy: 0 to 1
+    - categorical cross entropy: class indices, or one-hot rows for several outputs
+    - embedding and ranking losses: 1 and -1
+    - CTC: labels other than the blank, and no more labels than frames
+    - `PoissonNLLLoss`: counts, with exp(output) as their rate
+
+    A softmax over several outputs also has a fixed sum of 1. PyTorch's cross entropy applies it over the second
+    axis, so the targets must be shares of the classes there. The heads of a Keras model are judged separately,
+    each with its own loss.
 
     ## Why it is bad
     A sigmoid gives 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1, where its
     gradient is zero: the loss falls for a moment and then stays at the mean squared distance from 1. Binary cross
-    entropy is a distance only for targets from 0 to 1; beyond, it has no minimum, falls below 0 and rewards ever
-    larger logits. Labels of -1 and 1, and pixels from 0 to 255, do that.
+    entropy is a distance only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to 255, it has no
+    minimum, falls below 0 and rewards ever larger logits.
 
     ## Example
     ```python
@@ -74,16 +80,18 @@ class TargetsOutOfReach(Rule):
     ```
 
     ## Thresholds
-    At least 10% of the targets of the batch must lie outside by 10% of the range (of the largest target where the
-    range has no end); under binary cross entropy by 0.001, which is rounding. Under categorical cross entropy, at
-    least 10% of the rows must have several numbers that do not add up to 1 by 0.1, and a metric must be an
-    accuracy: counts of words, for which the same formula is a likelihood, have none. In PyTorch such rows must
-    hold nothing but 0 and 1, of at most 50 classes, and not be those of pairs within the batch. Under CTC one
-    blank in a target is enough, and half of the examples must have too few frames. The shares are ours.
+    At least 10% of the targets of the batch must be out of range by 10% of the range (or of the largest target if
+    the range has no end). Under binary cross entropy the margin is 0.001, a rounding error. Under categorical
+    cross entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1 by more than
+    0.1, and one metric must be an accuracy: word counts, for which the same formula is a likelihood, come without
+    one. In PyTorch such rows must contain only 0 and 1, have at most 50 classes, and not come from pairs within
+    the batch. Under CTC, one blank in a target is enough, or half of the examples must have too few frames. The
+    shares are our choice.
 
     ## Known problems
-    Judged on one batch, where the last function is known: in PyTorch from the graph of the output. A loss that
-    leaves out some targets, such as -1, is judged only if its value shows that it did not.
+    Only one batch is judged, and only if the last activation is known; in PyTorch it is read from the graph of the
+    output. A loss that ignores some targets, such as -1, is judged only if its value shows that it did not ignore
+    them.
 
     ## Sources
     The documentation of `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and of
@@ -103,7 +111,7 @@ class TargetsOutOfReach(Rule):
 
     @check
     def from_batch(self, batch: BatchFacts, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
-        """Compare the targets with what can be reached."""
+        """Compare the targets with the reachable range."""
         targets = _numbers(batch.labels)
         if targets is None:
             raise NotApplicable("needs targets that are numbers")
@@ -174,7 +182,7 @@ class TargetsOutOfReach(Rule):
 
     @check
     def from_shares(self, targets: ShareTargets) -> Finding | None:
-        """Look for targets of cross entropy that are no shares of the classes of the second axis."""
+        """Look for cross-entropy targets that are not shares of the classes on the second axis."""
         shape, width = targets.shape, targets.shape[-1]
         if len(shape) > 2 and targets.one_by_last > 1 - SHARE and targets.one_by_class < 1 / 2:
             return self.found(
@@ -200,11 +208,11 @@ class TargetsOutOfReach(Rule):
 
     @check
     def from_outputs(self, several: SeveralOutputs) -> Finding | None:
-        """Compare the targets of each output with what can be reached."""
+        """Compare the targets of each output with its reachable range."""
         return first_found(several, lambda part: self.from_batch(part.batch, part.outputs, part.loss))
 
     def _single_class(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
-        """Look for categorical cross entropy on a single output, which no weights change."""
+        """Look for categorical cross entropy on a single output, where it does not depend on the weights."""
         if outputs.num_classes != 1 or outputs.indexed_labels:
             return None
         return self.found(
@@ -220,7 +228,7 @@ class TargetsOutOfReach(Rule):
         )
 
     def _fractions(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
-        """Look for class indices with a fraction, which a loss cuts off, as of labels divided by 255."""
+        """Look for class indices with fractions, which the loss cuts off, as in labels divided by 255."""
         if outputs.num_classes is None or not outputs.indexed_labels:
             return None
         if targets.size != math.prod(outputs.shape[:-1]):
@@ -249,14 +257,14 @@ class TargetsOutOfReach(Rule):
         )
 
     def _no_distribution(self, batch: BatchFacts, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
-        """Look for rows that are neither one-hot nor probabilities, where a metric counts right classes."""
+        """Look for rows that are neither one-hot nor probabilities, if a metric is an accuracy."""
         labels, width = batch.labels, outputs.shape[-1] if outputs.shape else 0
         if not loss.accuracy or outputs.indexed_labels or width < 2 or labels is None:
             return None
         if labels.shape != outputs.shape or labels.dtype.kind not in "fiu" or not np.isfinite(labels).all():
             return None
         rows = labels.reshape(-1, width).astype(np.float64)
-        several = (rows != 0).sum(1) > 1  # one number other than 1 is a weight, or a reward
+        several = (rows != 0).sum(1) > 1  # a single number other than 1 is a weight or a reward
         share = float((several & (np.abs(rows.sum(1) - 1) > MARGIN)).mean())
         if share < SHARE:
             return None
@@ -292,7 +300,7 @@ class TargetsOutOfReach(Rule):
         )
 
     def _several_labels(self, batch: BatchFacts, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
-        """Hold a softmax, whose outputs add up to 1, against rows of targets that do not."""
+        """Compare a softmax, whose outputs add up to 1, with rows of targets that do not."""
         labels, width = batch.labels, outputs.shape[-1] if outputs.shape else 0
         if outputs.last_activation != "softmax" or labels is None or labels.shape != outputs.shape or width < 2:
             return None
@@ -361,7 +369,7 @@ class TargetsOutOfReach(Rule):
 
     def _beyond_activation(self, targets: Array, activation: str) -> Finding | None:
         least, most = RANGES.get(activation, (-math.inf, math.inf))
-        step = 1 if activation == "cosine_similarity" else -1  # a cosine stays: it is what is compared
+        step = 1 if activation == "cosine_similarity" else -1  # a cosine stays, because it is the value compared
         slack = MARGIN * (most - least if math.isfinite(most) else float(np.abs(targets).max()))
         share = float(((targets < least - slack) | (targets > most + slack)).mean())
         if share < SHARE:
@@ -390,7 +398,7 @@ def _named(loss: LossFacts) -> str:
 
 
 def _numbers(labels: Array | None) -> Array | None:
-    """Flatten targets to finite float64 (n,); None if there are none."""
+    """Return the finite targets as float64 (n,); None if there are none."""
     if labels is None or labels.dtype.kind not in "fiu":
         return None
     flat = labels.reshape(-1).astype(np.float64)

@@ -10,7 +10,7 @@ from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import OUTPUTS_SETTING, ModelFacts, OutputFacts
 from diagnostics.text.join import count_of
 
-RATIO = 2.0  # below it, rare classes that are not in the sample explain the difference as well
+RATIO = 2.0  # below it, rare classes missing from the sample explain the difference just as well
 SPARE_OUTPUTS = 10  # two or three unused outputs have no measurable cost
 
 
@@ -19,11 +19,11 @@ class UnusedClasses(Rule):
 
     ## What it does
     Compares the number of outputs with the number of classes: the number of class names if the dataset has them,
-    else the highest label among the rows that were read, plus one.
+    else the highest label in the rows that were read, plus one.
 
     ## Why it is bad
     Usually the last layer was made for other data, such as the 1000 classes of ImageNet in a model for ten kinds
-    of animals. The first loss is then ln 1000 = 6.9 instead of ln 10 = 2.3, the first steps only teach the model
+    of animals. The initial loss is then ln 1000 = 6.9 instead of ln 10 = 2.3, the first steps only teach the model
     that most of its outputs never occur, and a prediction can be a class that does not exist.
 
     ## Example
@@ -40,16 +40,16 @@ class UnusedClasses(Rule):
     ## Thresholds
     More than twice as many outputs as classes, and at least 10 more. Both are our choice: they leave room for a
     few reserved classes and for classes too rare to be among the rows read. The finding is a warning only if the
-    number of classes is known, from their names or because every row was read; else it is a note.
+    number of classes is known, from their names or because every row was read; otherwise it is a note.
 
     ## Known problems
-    An output layer widened on purpose, to a multiple of 64 for speed or for future classes, is reported too if
-    there are few classes. A debugging subset of a sorted dataset holds only the first classes; if the dataset
-    has no class names, that looks the same as a last layer made for other data.
+    An output layer that was widened on purpose, to a multiple of 64 for speed or for future classes, is also
+    reported if there are few classes. A debugging subset of a sorted dataset contains only the first classes; if
+    the dataset has no class names, that looks the same as a last layer made for other data.
 
     ## Sources
-    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "init well": the last layer should fit
-    the targets. PyTorch's tutorial "Transfer Learning for Computer Vision" replaces `fc` for this reason.
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "init well": the last layer should fit the
+    targets. PyTorch's tutorial "Transfer Learning for Computer Vision" replaces `fc` for this reason.
     """
 
     severity = "warning"
@@ -60,7 +60,7 @@ class UnusedClasses(Rule):
     ) -> Finding | None:
         """Compare the classes of the dataset with the model's outputs."""
         labels, names, num_outputs = dataset.labels, dataset.label_names, outputs.num_classes
-        labels = None if labels is None else labels[labels >= 0]  # the loss skips negative ones
+        labels = None if labels is None else labels[labels >= 0]  # the loss skips negative labels
         if labels is None or not labels.size or num_outputs is None:
             raise NotApplicable("needs labels that are class indices")
         low, high = int(labels.min()), int(labels.max())

@@ -14,31 +14,32 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.text.join import count_of, listed
 
-FEW = 0.1  # of the model's keys that were found: a bias or a buffer may have the same name by chance
+FEW = 0.1  # share of the model's keys found; a bias or a buffer may have the same name by chance
 MOST_TRIED = 200  # keys, in the search for a prefix
 MAX_KEYS_NAMED = 4  # in the message; the evidence holds them all
-WRAPPERS = {  # what adds a prefix to every key
+WRAPPERS = {  # wrappers that add a prefix to every key
     "module.": "DataParallel or DistributedDataParallel",
     "_orig_mod.": "torch.compile",
     "model.": "a LightningModule that holds the model as self.model",
     "net.": "a module that holds the model as self.net",
 }
-_SHORTENED = re.compile(r"\.{3}|\N{HORIZONTAL ELLIPSIS}")  # by whoever pasted it: PyTorch lists every key
+_SHORTENED = re.compile(r"\.{3}|\N{HORIZONTAL ELLIPSIS}")  # shortened by the user: PyTorch lists every key
 CONTAINERS = {"state_dict", "model_state_dict", "model", "optimizer", "optimizer_state_dict", "epoch", "net"}
 
 
 class CheckpointKeysMismatch(MessageRule):
-    """The keys of a checkpoint and those of the model differ.
+    """The keys of a checkpoint differ from those of the model.
 
     ## What it does
-    Compares the missing with the unexpected keys of the error, and reports the prefix that makes them equal, a
-    checkpoint that holds more than the model's state, or the layers that differ. In a watched run it does so, too,
-    after a `load_state_dict(..., strict=False)` that found hardly any key of the model.
+    Compares the missing keys of the error message with the unexpected ones. Reports the prefix that would make
+    them equal, a checkpoint that contains more than the model's state, or the layers that differ. In a watched
+    run, it makes the same comparison after a `load_state_dict(..., strict=False)` that found hardly any key of the
+    model.
 
     ## Why it is bad
     `load_state_dict` matches weights by name. `DataParallel` and `DistributedDataParallel` put `module.` in front
     of every name, `torch.compile` puts `_orig_mod.`; a checkpoint written with one and read without it matches
-    nothing. `strict=False` silences the error and leaves every weight that did not match at random.
+    nothing. `strict=False` silences the error and leaves every unmatched weight at its random initial value.
 
     ## Example
     ```python
@@ -53,12 +54,12 @@ class CheckpointKeysMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None where loading has failed. With `strict=False` less than a tenth of the model's keys were found, and as
-    many keys of the checkpoint were left over, or a prefix makes most of them fit: a new head, or a part of a
-    larger checkpoint, is loaded that way on purpose.
+    None if loading failed. With `strict=False`, fewer than a tenth of the model's keys must be found, with at
+    least as many checkpoint keys left over, or a prefix must make most of them fit. Otherwise the load may be
+    intended, for a new head or a part of a larger checkpoint.
 
     ## Known problems
-    From an old version's message that stops at the first key, only that key is known.
+    The message of an old version stops at the first key, so only that key is known.
 
     ## Sources
     The documentation of `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"
@@ -69,7 +70,7 @@ class CheckpointKeysMismatch(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: CheckpointKeysDiffer) -> Finding | None:
-        """Find the prefix that repairs the keys, or name those that differ."""
+        """Find the prefix that makes the keys match, or name the keys that differ."""
         if symptom.of_optimizer:
             seen, fix = _of_optimizer()
         elif symptom.missing and not symptom.unexpected and _SHORTENED.search(crash.message):
@@ -119,7 +120,7 @@ def prefix_of(symptom: CheckpointKeysDiffer, in_part: bool = False) -> str | Non
 
     Args:
         symptom: the keys that differ.
-        in_part: whether the checkpoint may hold other parts beside, without that prefix.
+        in_part: whether the checkpoint may also hold other parts, without that prefix.
     """
     missing, unexpected = set(symptom.missing), set(symptom.unexpected)
     for longer, shorter, sign in ((unexpected, missing, ""), (missing, unexpected, "-")):
@@ -135,7 +136,7 @@ def prefix_of(symptom: CheckpointKeysDiffer, in_part: bool = False) -> str | Non
 
 
 def divided(missing: Sequence[str], unexpected: Sequence[str]) -> str | None:
-    """Return the layer in whose place the checkpoint has several, if that explains every missing key."""
+    """Return the layer that the checkpoint replaces by several, if that explains every missing key."""
     layers = {key.rpartition(".")[0] for key in missing}
     inside = re.compile("|".join(rf"{re.escape(layer)}\.\d+\." for layer in layers)) if layers else None
     if inside is None or not all(inside.match(key) for key in unexpected) or len(layers) != 1:
@@ -144,7 +145,7 @@ def divided(missing: Sequence[str], unexpected: Sequence[str]) -> str | None:
 
 
 def renumbered(symptom: CheckpointKeysDiffer) -> bool:
-    """Whether missing and unexpected keys are the same but for the numbers of layers."""
+    """Return whether missing and unexpected keys differ only in the numbers of layers."""
     missing, unexpected = (
         Counter(re.sub(r"(?<=\.)\d+(?=\.)", "#", key) for key in keys)
         for keys in (symptom.missing, symptom.unexpected)
@@ -164,7 +165,7 @@ def _of_optimizer() -> tuple[str, Fix]:
 
 
 def _of_first(key: str) -> tuple[str, Fix]:
-    """Say what a key tells by itself: PyTorch before 0.4 stops at the first that the model lacks."""
+    """Report what one key reveals: PyTorch before 0.4 stops at the first that the model lacks."""
     seen = (
         f"The checkpoint has the key {key}, and the model has none of that name; this PyTorch names only the "
         "first."
@@ -191,7 +192,7 @@ def _of_first(key: str) -> tuple[str, Fix]:
 
 
 def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
-    """Say what is open where the message was shortened: the checkpoint's own names are not known."""
+    """Report what a shortened message leaves open: the checkpoint's own names are not known."""
     model = symptom.model or "The model"
     return (
         f"{model} has keys that the checkpoint lacks, such as {listed(symptom.missing, most=MAX_KEYS_NAMED)}; the "

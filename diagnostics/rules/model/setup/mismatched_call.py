@@ -6,15 +6,16 @@ from diagnostics.engine.message_rule import MessageRule
 
 
 class MismatchedCall(MessageRule):
-    """A model or a function of tensors is given other arguments, or another type, than it takes.
+    """A model or a tensor function receives different arguments, or a different type, than it takes.
 
     ## What it does
     Recognises the messages of Python, PyTorch, torchvision and OpenCV about a forward that is called with too
-    many, too few or unknown arguments, and about tuples, lists, arrays, strings and None where a tensor is needed.
+    many, too few or unknown arguments, and about tuples, lists, arrays, strings and None where a tensor is
+    required.
 
     ## Why it is bad
-    Several layers and models return more than one tensor, and loaders yield lists, dicts and tuples. What is
-    passed on unopened fails at the next operation, with a message about Python's types.
+    Some layers and models return more than one tensor, and loaders yield lists, dicts and tuples. If such a value
+    is passed on without unpacking, the next operation fails with a message about Python types.
 
     ## Example
     ```python
@@ -29,10 +30,10 @@ class MismatchedCall(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after a call has failed.
+    None: the rule fires only after a call has failed.
 
     ## Known problems
-    The text names the type, and not where the value was made.
+    The message names the type, but not where the value was created.
 
     ## Sources
     The documentation of `torch.nn.LSTM`, of transformers' `ModelOutput`, and of `cv2.imread`.

@@ -6,15 +6,15 @@ from diagnostics.engine.message_rule import MessageRule
 
 
 class RefusedCall(MessageRule):
-    """A library is called before it has what it needs, or in a way that it does not offer.
+    """A library is called before it has everything it needs, or in a way that it does not support.
 
     ## What it does
-    Recognises what PyTorch, Keras, Lightning, transformers, PEFT, TRL, accelerate and datasets say when a part is
-    missing (a dataset, a loader, a step, `compile`, a process group) or when they cannot do what they are asked.
+    Recognises the messages of PyTorch, Keras, Lightning, transformers, PEFT, TRL, accelerate and datasets about a
+    missing part (a dataset, a loader, a step, `compile`, a process group) or an unsupported request.
 
     ## Why it is bad
     The library checks at the first call that needs the part, often far from the line where it was left out, and
-    its message names what is missing in the library's words and not in the script's.
+    its message uses the library's vocabulary, not the script's.
 
     ## Example
     ```python
@@ -30,10 +30,10 @@ class RefusedCall(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after the library has refused.
+    None: the rule fires only after the library has refused.
 
     ## Known problems
-    The message alone does not show why the part is missing, where several reasons are common.
+    If several reasons are common, the message alone does not show why the part is missing.
 
     ## Sources
     The checks in these libraries' own sources.

@@ -12,24 +12,25 @@ SHOWN = 3  # modules or parameters named in the message; the evidence holds them
 
 
 class SettingWithoutEffect(Rule):
-    """The script sets an attribute that nothing reads, and what it was to change goes on as before.
+    """The script sets an attribute that nothing reads, so the setting has no effect.
 
     ## What it does
-    Looks for attributes that look like a setting and are none: `requires_grad` of a module, `require_grad` of a
-    parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Of a module or a
-    parameter just before a step of the optimizer, of an optimizer in all sampled steps. Under `diagnose run` it
-    also reads the script for a setting that is made on the data set beneath one part of a split, and then, with
-    another value, beneath another part; and for statements whose result is kept nowhere: a method that returns
-    a new tensor, `scores.masked_fill(mask, -1e9)`, or a parameter's name in a loop over parameters that is made
-    to stand for something else. Of Keras, looks for layers with a regularizer, and for those that call `add_loss`,
-    in a `train_step` or a loop of the script's own that never reads `losses` of the model.
+    Looks for attributes that look like settings but are not: `requires_grad` of a module, `require_grad` of a
+    parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and parameters
+    are checked just before an optimizer step, optimizers in all sampled steps.
+
+    `diagnose run` also reads the script. It looks for a setting on the dataset behind one part of a split that is
+    then overwritten, with a different value, through another part. It also looks for statements that discard their
+    result: a method that returns a new tensor, such as `scores.masked_fill(mask, -1e9)`, or a loop over parameters
+    that rebinds the loop variable. For Keras, it looks for layers that have a regularizer or call `add_loss` while
+    a custom `train_step` or training loop never reads the model's `losses`.
 
     ## Why it is bad
-    Python lets a script set an attribute of any name on any object, and raises no error. PyTorch never reads it:
-    the layers that were to be frozen are trained, the rate stays where it was, the images are not augmented. The
-    parts of `random_split` share one data set: `val_set.dataset.transform` is that of the training part, too.
-    A result that is not kept is as if it had never been computed: the mask is not applied, the moving average of
-    the weights stays where it began.
+    In Python, a script can set an attribute of any name on any object without an error. PyTorch never reads it:
+    the layers that should be frozen are trained, the learning rate does not change, the images are not augmented.
+    The parts of `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the
+    training part. If a result is discarded, it might as well never have been computed: the mask is not applied,
+    and the moving average of the weights stays at its initial value.
 
     ## Example
     ```python
@@ -48,16 +49,15 @@ class SettingWithoutEffect(Rule):
 
     ## Thresholds
     None. A module counts only if all its parameters require gradients, have one, and are about to be changed by
-    the optimizer, and no class in the model uses the name. An optimizer counts if it is one of PyTorch's own and
-    its rates never changed while the attribute differs from all of them. A subset counts if the data set beneath
-    has an attribute of that name, with another value. Of calls without effect, only functions of PyTorch, methods
-    of tensors that have a twin with an underscore, and some of pandas and of data sets; not within `try`. Losses
-    of layers count as read if anything but an evaluation has read them once, or has called a regularizer.
+    the optimizer, and if no class in the model uses the name. An optimizer counts if it is one of PyTorch's own,
+    its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has an
+    attribute of that name with a different value. Discarded results count only for functions of PyTorch, tensor
+    methods that have an in-place version, and some methods of pandas and of datasets, and not inside `try`. Layer
+    losses count as read if anything but an evaluation has read them once, or has called a regularizer.
 
     ## Known problems
-    A script that reads the attribute itself, elsewhere than in the model, in order to do something about it, is
-    reported wrongly if the parameters are trained all the same. What is set and undone between two sampled steps
-    is not seen.
+    A script that reads the attribute itself, outside the model, and acts on it is reported wrongly if the
+    parameters are trained all the same. A setting that is made and undone between two sampled steps is not seen.
 
     ## Sources
     PyTorch's documentation of `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
@@ -69,7 +69,7 @@ class SettingWithoutEffect(Rule):
 
     @check
     def from_settings(self, settings: SettingFacts) -> Finding | None:
-        """Take the first attribute without effect."""
+        """Report the first attribute without effect."""
         if not settings.idle:
             return None
         first, *others = settings.idle
@@ -89,7 +89,7 @@ class SettingWithoutEffect(Rule):
 
     @check
     def from_losses(self, unread: UnreadLosses) -> Finding:
-        """Report losses of layers that a step of the user's own leaves out."""
+        """Report layer losses that a custom training step leaves out."""
         whose = "`train_step`" if unread.step == "train_step" else "loop over the batches"
         model = "self" if unread.step == "train_step" else "model"
         parts = [
@@ -114,7 +114,7 @@ class SettingWithoutEffect(Rule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Take the first setting that another part of the same data set overwrites, or the first lost result."""
+        """Report the first setting that another part of the same dataset overwrites, or the first lost result."""
         if not written.shared:
             return self._of_lost(written)
         one = written.shared[0]

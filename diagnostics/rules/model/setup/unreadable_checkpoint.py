@@ -61,20 +61,20 @@ SEEN: dict[str, tuple[str, Fix]] = {
 
 
 class UnreadableCheckpoint(MessageRule):
-    """A saved model cannot be read back: another format or version, an unknown class, or half a file.
+    """A saved model cannot be read: wrong format or version, unknown class, or incomplete file.
 
     ## What it does
-    Recognises the errors of `torch.load`, safetensors and Keras' `load_model` that come before any weight is
+    Recognises the errors that `torch.load`, safetensors and Keras' `load_model` raise before any weight is
     compared.
 
     ## Why it is bad
-    A checkpoint is a file in a format, and often a pickle: it names classes that must be importable, and its
-    reader
-    must be of a version that knows the format. Nothing of the training has been lost; only the reading fails.
+    A checkpoint is a file in a particular format, often a pickle: it refers to classes that must be importable,
+    and the library that reads it must be of a version that supports the format. Nothing of the training is lost;
+    only reading fails.
 
     ## Example
     ```python
-    torch.save(model, "model.pt")      # the whole object, by the name of its class
+    torch.save(model, "model.pt")      # the whole object, with a reference to its class
     torch.load("model.pt")             # PyTorch 2.6: Weights only load failed
     ```
 
@@ -85,10 +85,10 @@ class UnreadableCheckpoint(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after reading has failed.
+    None: the rule fires only after reading has failed.
 
     ## Known problems
-    A file that is damaged in its middle can fail with the words of another format.
+    A file that is damaged in the middle can cause the error message of a different format.
 
     ## Sources
     PyTorch's "Serialization semantics" (`weights_only`), and Keras' guide "Save, serialize, and export models".
@@ -98,7 +98,7 @@ class UnreadableCheckpoint(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: facts.UnreadableCheckpoint) -> Finding | None:
-        """Say why the file could not be read."""
+        """Report why the file could not be read."""
         message, fix = SEEN[symptom.kind]
         named = f" The message names {symptom.what}." if symptom.what else ""
         return self.found(

@@ -13,16 +13,15 @@ MAX_NAMED = 8  # metrics in the message; the evidence holds them all
 
 
 class UnusableSetting(MessageRule):
-    """A setting names a layer, a metric or a port that is not there, or contradicts another setting.
+    """A setting names a layer, metric or port that does not exist, or contradicts another setting.
 
     ## What it does
-    Recognises what PEFT, Lightning, transformers, DeepSpeed, Keras and PyTorch's rendezvous say of settings that
-    they
-    cannot use, and names what there is in their place.
+    Recognises the messages of PEFT, Lightning, transformers, DeepSpeed, Keras and PyTorch's rendezvous about
+    settings that they cannot use, and lists the alternatives that the message names.
 
     ## Why it is bad
-    Such settings are strings and numbers, which are compared only at run time: the name of a layer of another
-    architecture, a metric that is logged under another name, a port that a run before still holds.
+    Such settings are strings and numbers that are checked only at run time: a layer name from another
+    architecture, a metric that is logged under another name, a port that a previous run still holds.
 
     ## Example
     ```python
@@ -36,10 +35,10 @@ class UnusableSetting(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after the library has refused.
+    None: the rule fires only after the library has refused.
 
     ## Known problems
-    What the model or the log offers is known only where the message lists it.
+    The layers or metrics that do exist are known only if the message lists them.
 
     ## Sources
     The documentation of `peft.LoraConfig`, Lightning's `ModelCheckpoint`, transformers' `TrainingArguments` and
@@ -50,7 +49,7 @@ class UnusableSetting(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: facts.UnusableSetting) -> Finding | None:
-        """Say which setting cannot be used, and what could stand in its place."""
+        """Report which setting cannot be used, and possible replacements."""
         message, fix = _seen(symptom)
         return self.found(
             message,
