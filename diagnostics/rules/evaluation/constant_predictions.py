@@ -24,17 +24,19 @@ class ConstantPredictions(Rule):
     """A classifier predicts the same class for every input.
 
     ## What it does
-    In a watched run: counts the predicted classes, in the sampled training steps and in the passes without
-    gradients, as an evaluation makes them. Reports if the predictions of the second half of the run are all one
-    class, or if those of the evaluation are while those of training vary.
+    In a watched run, counts the predicted classes in the sampled training steps, and in passes without gradients,
+    which are usually evaluations. Reports if all predictions in the second half of the run are of one class, or if
+    all those of the evaluation are while those of training vary.
 
     ## Why it is bad
-    The model has learned which class is the most frequent and nothing about the examples; accuracy equals the
+    The model has learned which class is the most frequent and nothing about the examples. Accuracy equals the
     share of that class, which may look good. If it happens only in evaluation, the model behaves differently
     there: usually batch norm's running statistics do not match the data, or the evaluation preprocesses its inputs
-    differently. If one class has nearly all the labels, it may even be the most likely class for every example.
-    Then it is a note if its scores differ across examples, for the accuracy hides that no other class is ever
-    predicted, and a warning if they say no more than the shares of the classes.
+    differently.
+
+    If one class has nearly all the labels, it may even be the most likely class for every example. The finding is
+    then a note if the scores differ across examples, because the accuracy hides that no other class is ever
+    predicted. It is a warning if the scores say no more than the class frequencies.
 
     ## Example
     ```python
@@ -47,19 +49,22 @@ class ConstantPredictions(Rule):
     ```
 
     ## Thresholds
-    At least 200 steps, 6 of them sampled in the second half, and 100 examples. No class has more than 80% of the
-    labels (if one has, it is a note, once 10 examples of the others were seen). The learning rate has stopped
-    rising, and the model is not merely slow: if all steps had one direction, they would have changed the weights
-    by their own norm. And the cross entropy is no lower than that of a constant prediction: if classes are
-    imbalanced and hard to separate, the most frequent one may rightly have the highest score everywhere. If the
-    loss curve says more, `learning-rate-too-high` or `loss-plateau` reports instead. All limits are ours.
+    At least 200 steps, 6 sampled steps in the second half, and 100 examples. No class has more than 80% of the
+    labels; if one has, the finding is a note, once 10 examples of the other classes were seen. The learning rate
+    has stopped rising, and the model is not merely slow: if all steps pointed in one direction, they would have
+    changed the weights by their own norm. The cross entropy is no lower than that of a constant prediction: if
+    classes are imbalanced and hard to separate, the most frequent one may rightly have the highest score
+    everywhere. If the loss curve is more specific, `learning-rate-too-high` or `loss-plateau` reports the run
+    instead.
 
     An evaluation counts if it has 100 examples and its labels are known, as they are if the model is called with
-    them: then it is a warning. Without labels it takes two evaluations and is a note, because their examples may
-    all be of one class on purpose.
+    them; the finding is then a warning. Without labels, two evaluations are needed and the finding is a note,
+    because their examples may all be of one class on purpose.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Only outputs of shape (examples, classes) are covered, and only if the loss is seen to treat them as logits.
+    Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "visualize prediction dynamics"; Ioffe and

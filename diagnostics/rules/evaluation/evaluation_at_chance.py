@@ -67,20 +67,19 @@ EXCLUDES: Final = {
 
 
 class EvaluationAtChance(Rule):
-    """The model learned its training examples, and predicts for evaluation examples as if it had seen no labels.
+    """The model learned its training examples, but its evaluation is no better than chance.
 
     ## What it does
-    Compares the predicted classes with the labels, in training and in each evaluation, beyond what predictions and
-    labels with these shares would agree in by chance (Cohen's kappa). Where the evaluation is at chance and no
-    other rule says why, it looks for the reason: whether another numbering of the classes would make the
-    predictions right, whether the inputs of both sides look alike, and whether a linear or radial fit to some
-    training rows predicts others.
+    Compares the predicted classes with the labels, in training and in each evaluation, and measures their
+    agreement beyond chance (Cohen's kappa). If the evaluation is at chance and no other rule explains it, the rule
+    looks for the reason: whether another numbering of the classes would make the predictions right, whether the
+    inputs of both sides look alike, and whether a linear or radial fit to some training rows predicts others.
 
     ## Why it is bad
-    A model that merely overfits is still better than chance. At chance, the evaluation measures something else
-    than the training taught: labels in another order than their rows, classes numbered otherwise, inputs prepared
-    otherwise; or rows that were sorted by class when they were split, so that the evaluation holds classes of
-    which training had none. Or there was nothing to learn but the examples themselves.
+    A model that merely overfits is still better than chance. At chance, the evaluation measures something other
+    than what was trained: labels in a different order from their rows, classes numbered differently, or inputs
+    prepared differently. Or the rows were sorted by class when they were split, so the evaluation holds classes
+    that training never saw. Or there was nothing to learn except the examples themselves.
 
     ## Example
     ```python
@@ -95,31 +94,41 @@ class EvaluationAtChance(Rule):
     ```
 
     ## Thresholds
-    At least 32 training examples and 100 of the evaluation, with known labels. In the last quarter of the
-    training, or in its second half where that shows too few, the agreement is 0.5 or more; in every evaluation
-    after it began, it stays below 0.2 by two standard errors. No class has more than 80% of the labels of the
-    evaluation, and its passes differ by no more than chance (otherwise they are of several evaluations, some
-    under attack perhaps). A warning if one other numbering of three or more classes makes 60% of the predictions
-    right, also above chance if at most 70% as many are right as they are; if half of its labels are of classes
-    that no training example looked at carries, where chance would hide a tenth; or if the inputs look alike and
-    a fit to half of the training rows leaves at most 70% of the constant prediction's error on the other half.
-    Otherwise a note, and also in a run of fewer than 100 steps where the running statistics of batch norm lag:
-    with the statistics of the batch itself a copy classifies rows of the first training batch, and with the
-    running ones it does less than half as well, or that was not measured. Of Keras' `fit` the accuracy that it
-    logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
-    of the labels; a note where layers differ between training and evaluation, as batch norm in its first epochs.
-    There it is a warning, too, if of three or more classes fewer are right than by chance, by five standard
-    errors. The numbers are ours.
+    At least 32 training examples and 100 evaluation examples, with known labels. In the last quarter of training,
+    or in its second half if the last quarter has too few examples, the agreement is at least 0.5. In every later
+    evaluation it stays below 0.2 by two standard errors. No class has more than 80% of the evaluation's labels,
+    and its passes differ by no more than chance; otherwise they belong to several evaluations, perhaps some under
+    attack.
+
+    The finding is a warning if
+
+    - another numbering of three or more classes makes at least 60% of the predictions right, while at most 70% as
+      many are right as they are (this also applies above chance),
+    - at least half of its labels are of classes that no inspected training example has, although chance would hide
+      at most a tenth, or
+    - the inputs look alike, and a fit to half of the training rows leaves at most 70% of the constant prediction's
+      error on the other half.
+
+    Otherwise it is a note. It is also a note if batch norm's running statistics lag in a run of fewer than 100
+    steps: on rows of the first training batch, a copy with running statistics is right less than half as often as
+    with the batch's own, or that was not measured.
+
+    For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
+    class has 1.5 times its share of the labels. The finding is a note if layers behave differently in training and
+    in evaluation, as batch norm does in its first epochs. It is a warning if, among three or more classes, fewer
+    predictions are right than by chance, by five standard errors.
+
+    The thresholds are our choice.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
-    note. The labels of an evaluation are known where the script computes a cross entropy there, hands them to the
-    model, or draws them from a `DataLoader` of PyTorch beside the inputs, as in training.
+    note. The labels of an evaluation are known only if the script computes a cross entropy there, passes them to
+    the model, or draws them together with the inputs from a PyTorch `DataLoader`, as in training.
 
     ## Sources
-    Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), for labels that can only
-    be memorised; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960); khanrc/pt.darts, issue 24, of rows
-    that were split in their order.
+    Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only
+    be memorised; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960); khanrc/pt.darts, issue 24, on rows
+    that were split in order.
     """
 
     severity = "warning"

@@ -67,20 +67,21 @@ class _Mismatch:
 
 
 class EvaluationMismatch(Rule):
-    """Evaluation data are scaled otherwise than training data, or their channels stand in another order.
+    """Evaluation data has a different scale or channel order from training data.
 
     ## What it does
-    Compares the inputs of evaluation with those of training, channel by channel: their means and scales, whether
-    one side is standardised, which range pixels fill, and how far the 256 levels of bytes lie apart. Then it looks
-    whether the channels of evaluation are those of training in another order: pictures read as BGR on one side, a
-    table whose columns were sorted. Of a regression it compares the targets, too, as the loss gets them. Under
-    `diagnose run` it reads the script for a scaler or an encoder of scikit-learn that is fitted on both sides.
+    Compares the inputs of evaluation with those of training, channel by channel: means and scales, whether one
+    side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks whether
+    the evaluation has the channels of training in another order, such as images read as BGR on one side, or a
+    table whose columns were sorted. For a regression, it also compares the targets as the loss gets them. Under
+    `diagnose run`, it also reads the script for a scaler or an encoder of scikit-learn that is fitted on both
+    sides.
 
     ## Why it is bad
-    The model is measured on numbers that it has never seen. Images from 0 to 255 look to a model that was trained
-    on 0 to 1 like images with 255 times the contrast. The training loss falls, the evaluation stays at chance, and
-    the model seems to overfit. Where only the training targets were standardised, the evaluation loss is that of
-    another unit: it can choose no epoch and stop no training.
+    The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
+    0 to 255 have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the model
+    seems to overfit. If only the training targets were standardised, the evaluation loss is in a different unit,
+    and is useless for choosing an epoch or for early stopping.
 
     ## Example
     ```python
@@ -95,29 +96,37 @@ class EvaluationMismatch(Rule):
     ```
 
     ## Thresholds
-    80% of the channels must agree, over at least 32 training and 16 evaluation rows; of pictures one is enough, if
-    it is 20 times wider. Scales must differ 5 times; 3 times in half of the channels where only one side is
-    standardised, with means of 0 and standard deviations of 1 up to 0.3, and the others moved, if not scaled; 1.5
-    times where pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to 255), or where the values of
-    both sides are evenly spaced, and those of one side further apart. Or means must differ by 3 standard
-    deviations. Beyond mean and scale the distributions must agree, unless the scales differ 20 times, or one side
-    is standardised and the other 10 times wider or narrower or 10 standard deviations away. All of the evaluation
-    batches must differ, and agree with each other; if some are like those of training (the training rows are
-    evaluated too), only ranges, levels and a factor of 20 count. Channels are in another order where two of them
-    lie 10 standard errors from those in their own place, and in the other order all agree within 4 in mean and
-    mean deviation. Targets must differ 5 times in scale, 3 times where only one side is standardised, with inputs
-    that look alike; 20 times where these are not known or the rows are a series. The numbers are ours.
+    At least 80% of the channels must agree, over at least 32 training and 16 evaluation rows. A single evaluation
+    image is enough if its scale is 20 times larger. A difference counts if
+
+    - the scales differ 5 times, or the means by 3 standard deviations;
+    - only one side is standardised (means of 0 and standard deviations of 1, within 0.3), and the scales of half
+      of the channels differ 3 times while the others have moved or are scaled as well; or
+    - the scales differ 1.5 times, and pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to 255), or
+      the values of both sides are evenly spaced and the spacing of one side is wider.
+
+    Apart from mean and scale, the distributions must agree, unless the scales differ 20 times, or one side is
+    standardised and the other is 10 times wider or narrower or 10 standard deviations away. All evaluation batches
+    must differ from training and agree with each other. If some are like those of training (because training rows
+    are evaluated as well), only ranges, levels and a factor of 20 count.
+
+    Channels are in another order if two of them are 10 standard errors from the channels in their own place, and
+    all agree in the other order, within 4 standard errors in mean and mean deviation. Targets must differ 5 times
+    in scale, or 3 times if only one side is standardised, with inputs that look alike; 20 times if the inputs are
+    unknown or the rows are a series.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Rows from another domain that differ as much look the same. Series drift: where rows resemble the row before,
-    only ranges, levels and a factor of 20 count. Small differences, such as other constants to normalise by, go
-    unseen, as do channels of the same distribution that change places, passes before the first step and passes
-    with gradients.
+    Rows from another domain look the same if they differ as much. Series drift: if rows resemble the row before,
+    only ranges, levels and a factor of 20 count. Small differences, such as other normalisation constants, go
+    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
+    gradients.
 
     ## Sources
     The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;
     scikit-learn's "Common pitfalls and recommended practices" (inconsistent preprocessing); public reports of
-    networks trained on RGB and tested on what `cv2.imread` returns, which is BGR.
+    networks trained on RGB and tested on the output of `cv2.imread`, which is BGR.
     """
 
     severity = "warning"

@@ -30,19 +30,20 @@ LEARNED = 0.1  # of the first loss: a run that got there before needed no more s
 
 
 class CollapsedSchedule(Rule):
-    """The schedule brings the learning rate to almost nothing while most of the run is still to come.
+    """The schedule cuts the learning rate to almost nothing while most of the run is still ahead.
 
     ## What it does
-    Follows the learning rate of every step, and reports a run whose highest rate falls to less than a thousandth
-    within a few steps, early, and never rises again. And one whose schedule begins far below the rate that the
-    optimizer was made with, and stays there.
+    Follows the learning rate through the run. Reports a rate that falls to less than a thousandth of its highest
+    value early in the run and never rises again. Also reports a schedule that starts far below the rate the
+    optimizer was created with, and never gets above its start.
 
     ## Why it is bad
-    The steps that follow change nothing: the model stays as it was when the rate collapsed, and the loss with it.
-    Nearly always the schedule counts in other units than the loop. One that is meant for epochs, such as
+    The remaining steps change nothing: the model stays where it was when the rate collapsed, and so does the loss.
+    The schedule nearly always counts in different units from the loop. A schedule meant for epochs, such as
     `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches the rate is 0.00003 of what it was.
-    Or `decay_steps`, `milestones` or `T_max` are given in epochs where the schedule counts batches. Or the
-    function of a `LambdaLR` returns the rate where a factor of it is asked for, and what is used is its square.
+    Or `decay_steps`, `milestones` or `T_max` are given in epochs although the schedule counts batches. Or the
+    function passed to `LambdaLR` returns the learning rate instead of a factor, and the optimizer uses the square
+    of the rate.
 
     ## Example
     ```python
@@ -64,22 +65,30 @@ class CollapsedSchedule(Rule):
     ```
 
     ## Thresholds
-    At least 50 steps, and less than a thousandth of the highest rate: before a third of the run if the rate falls
-    at every step, or in a staircase of at least three equal treads, as of one epoch each; before half of it if it
-    falls from half of its highest value within 5% of the run. A cosine takes 46% of the run for that and ends
-    with it; a schedule that divides the rate by ten on plateaus keeps it for some epochs in between. A run whose
-    loss had fallen to a tenth of the first before the collapse is left alone: there was nothing left to do. A
-    schedule begins far below if its first rate is its highest one, and the square of the optimizer's, or less than
-    a thousandth of it; not if the optimizer was made with 0.1 or more, as by those whose function gives the rates
-    themselves. The numbers are ours.
+    At least 50 steps, and a rate below a thousandth of its highest value. It must get there
+
+    - in the first third of the run, if the rate falls at every step or in a staircase of at least three equal
+      treads, such as one per epoch; or
+    - in the first half of the run, if it takes at most 5% of the run to fall from half of its highest value. A
+      cosine takes 46% of the run for that and gets there only at the end; a schedule that divides the rate by ten
+      on plateaus keeps each rate for some epochs.
+
+    A run whose loss had fallen to a tenth of its first value before the collapse is not reported: there was
+    nothing left to learn.
+
+    A schedule starts far below the optimizer's rate if its first rate is also its highest, and is the square of
+    the optimizer's rate or less than a thousandth of it. An optimizer created with a rate of 0.1 or more is not
+    reported: it may be meant for a function that returns the rates themselves.
+
+    The thresholds are our choice.
 
     ## Known problems
-    A run in two phases, the second at a rate a thousand times lower, looks the same if one optimizer makes both.
-    The highest rate of all parameter groups is followed, so a single group that collapses goes unseen.
+    A run in two phases, the second at a rate a thousand times lower, looks the same if both share one optimizer.
+    Only the highest rate of all parameter groups is followed, so a single group that collapses goes unnoticed.
 
     ## Sources
-    The documentation of `torch.optim.lr_scheduler` ("How to adjust learning rate": step the scheduler after an
-    epoch or after a batch, as the scheduler counts) and of `keras.optimizers.schedules.ExponentialDecay`
+    The documentation of `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped
+    after an epoch or after a batch depends on what it counts) and of `keras.optimizers.schedules.ExponentialDecay`
     (`decay_steps`).
     """
 

@@ -20,14 +20,14 @@ class LossDivergence(Rule):
     """The loss diverges although the updates are of normal size.
 
     ## What it does
-    In a watched run: compares the training loss over the last quarter of the run with its initial and its lowest
-    level. Reports if it ended far above both, and the updates were of normal size. Reports, too, a loss that began
-    above 0 and falls below it ever more quickly.
+    In a watched run, compares the training loss over the last quarter of the run with its initial and its lowest
+    level. Reports a loss that ended far above both although the updates were of normal size. Also reports a loss
+    that began above 0 and falls below it ever more quickly.
 
     ## Why it is bad
-    Training should lower the training loss. If it keeps rising, the optimizer does not follow the gradient of this
-    loss, or no longer does: it maximises instead of minimising, a term of the loss has no lower bound, the weights
-    grow without bound, or the data has changed. The model forgets what it has learned.
+    Training should lower the training loss. If the loss keeps rising, the optimizer does not follow its gradient,
+    or no longer does: it maximises instead of minimising, a term of the loss has no lower bound, the weights grow
+    without bound, or the data has changed. The model forgets what it has learned.
 
     ## Example
     ```python
@@ -40,18 +40,20 @@ class LossDivergence(Rule):
     ```
 
     ## Thresholds
-    For a classifier trained on cross entropy: the median cross entropy of the last quarter of the sampled steps is
-    at least twice that of a constant prediction, and 1.5 times its initial and its lowest level. For any other
-    loss, of 40 steps or more: 100 times both, and the weights have grown threefold. All limits are ours. If a step
-    changes the weights by 1% or more, `learning-rate-too-high` reports it instead; if gradients are never zeroed,
-    `gradients-not-zeroed` does.
+    For a classifier trained on cross entropy, the median cross entropy over the last quarter of the sampled steps
+    is at least twice that of a constant prediction, and at least 1.5 times both its initial and its lowest level.
+    Any other loss must have at least 40 steps and reach 100 times both, while the weights have grown threefold. If
+    a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead; if gradients are
+    never zeroed, `gradients-not-zeroed` does.
 
-    A falling loss began above 0, ended below 0 by ten times as much, and fell in each quarter of the run at least
-    1.5 times as far as in the one before. A likelihood falls more and more slowly.
+    A loss that falls without bound began above 0, ended ten times as far below 0, and fell in each quarter of the
+    run at least 1.5 times as far as in the quarter before. A likelihood, in contrast, falls more and more slowly.
+
+    The thresholds are our choice.
 
     ## Known problems
     The limits for other losses are wide, because some healthy losses rise: that of the generator in adversarial
-    training, that of Q-learning while values grow, one with a weight that a schedule raises. A loss that starts
+    training, that of Q-learning while values grow, or one with a weight that a schedule raises. A loss that starts
     below 0 is not covered.
 
     ## Sources

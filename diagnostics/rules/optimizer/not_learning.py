@@ -66,23 +66,25 @@ EXCLUDES: Final = {
 
 
 class NotLearning(Rule):
-    """The run ends no better than a constant prediction, and no other rule says why.
+    """The run ends no better than a constant prediction, and no other rule explains it.
 
     ## What it does
-    Compares the losses of the second half of a run with what the best constant prediction would have cost on the
-    same batches. The targets are recovered from the gradient of the output, and only where the loss that follows
-    is the one that the script differentiated. If the run is no better, a linear and a radial fit are made to some
-    of its rows: do these learn what the model did not?
+    Compares the losses of the second half of a run with what the best constant prediction would have scored on the
+    same batches. The targets are recovered from the gradient of the output, and only if they reproduce the loss
+    that the script differentiated. If the run is no better, a linear and a radial fit to some of its rows show
+    whether these fits learn something that the model did not.
 
-    A loss of triplets (`triplet_margin_loss`) is compared with its margin, which it is for equal embeddings: they
-    end there, or just above, also where positives and negatives are given in the other order.
+    A triplet loss (`triplet_margin_loss`) is compared with its margin, which is its value when all embeddings are
+    equal. Such losses end at the margin, or just above it, also if positives and negatives are passed in the wrong
+    order.
 
-    Where a loss has several outputs, or penalties on the weights, its value does not tell. Then the trained model
-    is asked again about training rows, and each output's predictions are compared with a constant one.
+    If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
+    trained model for predictions on training rows, and compares the predictions of each output with a constant
+    one.
 
     ## Why it is bad
-    The first steps bring any model down to the constant prediction, the mean of the targets or the shares of the
-    classes, and look like learning. A run that ends there has learned nothing from its inputs.
+    The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
+    frequencies, and they look like learning. A run that ends there has learned nothing from its inputs.
 
     ## Example
     ```python
@@ -99,22 +101,29 @@ class NotLearning(Rule):
     ```
 
     ## Thresholds
-    At least 100 steps, a learning rate that has stopped rising, a script that ended by itself, and a model that is
-    not trained in turn with another. The losses of the last third, and those of the sampled steps of the second
-    half, must be at least 97% of the constant prediction's; the former may be lower by two standard errors of what
-    the sampled batches give. A warning needs proof that there is something to learn: a fit to half of the sampled
-    rows has at most 70% of the constant prediction's error on the other half (of classes, also less by five
-    standard errors). Otherwise it is a note, as is a loss that was still falling, unless it ended above the
-    constant prediction's, and either 10% above it after 200 steps or more, or after steps that together can have
-    moved the fastest third of the layers by 5% at most; or unless the inputs show what they have lost: each row of
-    3 to 64 columns was standardised by itself, or a number for missing ones is 100 standard deviations from all
-    others. Of several outputs one counts from 95% on, after 300 steps, if a simple fit leaves half of the error at
-    most, and another output has come to half of its own. The numbers are ours.
+    The run has at least 100 steps, its learning rate has stopped rising, the script ended by itself, and the model
+    is not trained in alternation with another. Two losses must be at least 97% of the constant prediction's: that
+    of the last third of the run, and that of the sampled steps in its second half. The former may be lower by two
+    standard errors of the constant prediction's loss over the sampled batches.
+
+    The finding is a warning only with proof that there is something to learn. A fit to half of the sampled rows
+    has at most 70% of the constant prediction's error on the other half (for classes, the error must also be lower
+    by five standard errors). Or the inputs show what they have lost: each row of 3 to 64 columns was standardised
+    by itself, or a number used for missing values is 100 standard deviations from all others.
+
+    Otherwise the finding is a note. It is also a note if the loss was still falling, unless the run ended above
+    the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the
+    fastest third of the layers by at most 5%.
+
+    One of several outputs must reach 95% of the constant prediction's error after 300 steps or more, while a
+    simple fit leaves at most half of that error, and another output has come down to half of its own.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Labels of pure noise, as in a control experiment, end here rightly and get the note. What only a deep model can
-    learn gets the note, too. Losses with weights are not judged; several outputs and penalties only in Keras, for
-    models of Keras' own layers: others may train an output backwards, on purpose.
+    Labels of pure noise, as in a control experiment, rightly end here and get the note. Targets that only a deep
+    model can learn get the note as well. Weighted losses are not judged. Several outputs and penalties are judged
+    only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

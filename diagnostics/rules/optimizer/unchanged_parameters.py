@@ -20,14 +20,17 @@ PASSES = 100  # without any step; more than any gradient accumulation in use
 
 
 class UnchangedParameters(Rule):
-    """The optimizer steps, or should, but no weight of the model changes.
+    """No weight of the model changes, although the optimizer steps or should step.
 
     ## What it does
-    In a watched run: compares the weights before and after a step, at sampled steps, and reports if not a single
-    number ever changed. Also if the loop makes many passes and no optimizer steps at all; in TensorFlow, if it
-    takes gradients from tapes and never applies them; in Keras, if `train_on_batch` is called 20 times on a model
-    that was frozen each time, as the discriminator of a GAN that the combined model froze; or if a `fit` after
-    another is to begin where it ends, as with `epochs=10, initial_epoch=10`.
+    In a watched run, compares the weights before and after a step, at sampled steps, and reports if not a single
+    number ever changed. It also reports
+
+    - a loop that makes many passes while no optimizer steps at all,
+    - in TensorFlow, gradients that are computed with tapes and never applied,
+    - in Keras, 20 calls of `train_on_batch` on a model that was frozen each time, such as the discriminator that
+      the combined model of a GAN has frozen, and
+    - a `fit` that starts where it ends, as with `epochs=10, initial_epoch=10`.
 
     ## Why it is bad
     The model never trains. The loss varies with the batches and looks stuck.
@@ -46,12 +49,12 @@ class UnchangedParameters(Rule):
 
     ## Thresholds
     At least 3 sampled steps, all without any change; or 100 passes without an optimizer step; or 20 backward
-    passes, as many calls of `zero_grad()` or tapes, and no step. The limits are ours. Of tapes, the script must
-    have made an optimizer, and the model must be as it was made: its biases are 0.
+    passes, as many calls of `zero_grad()` (or as many tapes), and no step. With tapes, the script must also have
+    created an optimizer, and all biases must still be 0, as initialised. The thresholds are our choice.
 
     ## Known problems
-    Only a model without any change is reported, not single layers: these may be frozen on purpose by a learning
-    rate of 0. A run that is watched only after its schedule has reached 0 is reported.
+    Only a model that does not change at all is reported. Single layers are not, because a learning rate of 0 may
+    freeze them on purpose. A run that is watched only after its schedule has reached 0 is reported.
 
     ## Sources
     PyTorch's documentation of `torch.optim`, "Constructing it", on optimizers made before the model is replaced
