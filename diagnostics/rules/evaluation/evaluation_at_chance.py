@@ -110,13 +110,13 @@ class EvaluationAtChance(Rule):
       error on the other half.
 
     Otherwise it is a note. It is also a note if batch norm's running statistics lag in a run of fewer than 100
-    steps: on rows of the first training batch, a copy with running statistics is right less than half as often as
-    with the batch's own, or that was not measured.
+    steps: on rows of the first training batch, a copy with running statistics beats the most frequent class by at
+    most half as much as a copy with the batch's own statistics, or this was not measured.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
-    class has 1.5 times its share of the labels. The finding is a note if layers behave differently in training and
-    in evaluation, as batch norm does in its first epochs. It is a warning if, among three or more classes, fewer
-    predictions are right than by chance, by five standard errors.
+    class has more than 1.5 times its share of the labels. The finding is a note if layers behave differently in
+    training and in evaluation, as batch norm does in its first epochs. It is a warning if, among three or more
+    classes, fewer predictions are right than by chance, by five standard errors.
 
     The thresholds are our choice.
 

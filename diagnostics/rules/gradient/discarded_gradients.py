@@ -13,20 +13,20 @@ EACH = 0.9  # passes thrown away for each step: a batch left out now and then is
 
 
 class DiscardedGradients(Rule):
-    """Gradients of whole batches are cleared before a step has used them.
+    """Gradients of whole batches are cleared before any step has used them.
 
     ## What it does
-    In a watched run: counts the calls of `zero_grad()` that come after a backward pass and before a step, where
-    the next pass is of other examples. Around TensorFlow's tapes it counts those that have recorded a pass and are
-    asked for no gradient before the next step.
+    In a watched run, counts the calls of `zero_grad()` that come after a backward pass and before a step, if the
+    next pass is on other examples. In TensorFlow, it counts the tapes that have recorded a pass but compute no
+    gradient before the next step.
 
     ## Why it is bad
-    Gradient accumulation adds up the gradients of several batches, and then makes one step. If each batch clears
-    them first, the step uses the last batch alone: the others are computed for nothing, the effective batch is as
-    small as before, and where the loss is divided by their number, the step is that much too small.
+    Gradient accumulation adds up the gradients of several batches and then makes one step. If each batch clears
+    them first, the step uses only the last batch: the others are computed for nothing, and the effective batch is
+    as small as before. If the loss is divided by the number of batches, the step is too small by that factor.
 
-    Where the step stands behind the loop over the batches, by its indentation, only the last batch of an epoch is
-    learned.
+    If the step is indented wrongly and follows the loop over the batches, the model learns only from the last
+    batch of each epoch.
 
     ## Example
     ```python
@@ -47,17 +47,17 @@ class DiscardedGradients(Rule):
     ```
 
     ## Thresholds
-    At least 8 steps, and nine passes thrown away for ten steps: some training loops leave out a batch now and
-    then. Of tapes at least 3 steps, and two unasked tapes or more before each of them.
+    At least 8 steps, and at least nine discarded passes for every ten steps: some training loops skip a batch now
+    and then. For tapes, at least 3 steps, each preceded by two or more unused tapes.
 
     ## Known problems
-    A loop with several optimizers is not judged, as the passes of one may leave gradients for another. Neither is
-    a script that reads `.grad` itself, since it may have kept what was cleared. Passes on the same examples, as of
-    an adversarial attack or a sharpness-aware optimizer, do not count.
+    A loop with several optimizers is not judged, because the passes of one may leave gradients for another.
+    Neither is a script that reads `.grad` itself, because it may have kept what was cleared. Passes on the same
+    examples, such as those of an adversarial attack or a sharpness-aware optimizer, do not count.
 
     ## Sources
-    Public issues of training scripts whose gradient accumulation did nothing, such as `zero_grad` in the inner
-    loop; the documentation of Accelerate, "Performing gradient accumulation".
+    Public issues about training scripts whose gradient accumulation did nothing, for example with `zero_grad` in
+    the inner loop; the documentation of Accelerate, "Performing gradient accumulation".
     """
 
     severity = "warning"

@@ -53,15 +53,15 @@ FIXED: dict[str, tuple[str, Fix]] = {
 
 
 class GraphMisuse(MessageRule):
-    """Autograd cannot differentiate: the graph was freed, overwritten, or does not end in one number.
+    """Autograd cannot differentiate: the graph was freed or overwritten, or does not end in a scalar.
 
     ## What it does
-    Recognises autograd's errors, and tells from the name of the operation in the message what was overwritten.
+    Recognises autograd's errors, and infers from the operation named in the message what was overwritten.
 
     ## Why it is bad
     The forward pass keeps the tensors that the backward pass needs, and `backward()` frees them. A second
-    `backward()` finds them gone; one that was changed in place holds other values than those that the derivative
-    was recorded for. Autograd counts changes and refuses to compute a wrong gradient.
+    `backward()` finds them gone. A tensor that was changed in place no longer has the values for which the
+    derivative was recorded. Autograd counts such changes and refuses to compute a wrong gradient.
 
     ## Example
     ```python

@@ -25,19 +25,19 @@ RISING = 0.8  # rank correlation of depth and gradient
 
 
 class VanishingGradients(Rule):
-    """The gradient vanishes through layers or through time, so the early layers or positions do not count.
+    """The gradient vanishes through layers or time, so early layers or positions learn nothing.
 
     ## What it does
-    In a watched run, two kinds are detected.
+    In a watched run, detects two kinds.
 
     Through layers: in the later half of the run, the gradient of the first third of the layers is less than
-    1/100,000 of that of the last third, it decreases steadily from back to front, and the first layers hardly
+    1/100,000 of that of the last third, it shrinks steadily from back to front, and the first layers hardly
     change.
 
-    Through time: in an RNN, LSTM or GRU all positions share the same weights, so the weight gradients do not show
-    that only the last positions contribute. So the gradient of the loss with respect to the layer's input is
-    measured, position by position, in a few steps. It is reported if the gradient at the first positions is
-    negligible compared with the last, and the loss has not fallen.
+    Through time: in an RNN, LSTM or GRU, all positions share the same weights, so the weight gradients do not show
+    that only the last positions contribute. Instead, the gradient of the loss with respect to the layer's input is
+    measured, position by position, in a few steps. A finding requires that the gradient at the first positions is
+    negligible compared with the last, and that the loss has not fallen.
 
     ## Why it is bad
     Layers without a gradient stay as initialised. A deep network then trains its last layers on random features; a
@@ -54,29 +54,31 @@ class VanishingGradients(Rule):
     ```
 
     ## Thresholds
-    Through time: 1e-5 or less of the gradient at the end of the sequence, the median over the later half of at
-    least 4 sampled steps. Measured: on 40 positions of which the first determines the class, an `nn.RNN` had 5e-8
-    and less and learned nothing in 600 steps; an LSTM with an open forget gate learned it within 200. Only if the
-    median loss of the last quarter is above nine tenths of the first: a model that needs only the end of a
-    sequence has such gradients too, and learns. And only if no gradient is 100 times the median, which may have
-    raised the loss.
+    Through time: at most 1e-5 of the gradient at the end of the sequence, in the median over the later half of at
+    least 4 sampled steps. In a measurement with 40 positions, the first of which determines the class, an `nn.RNN`
+    had 5e-8 or less and learned nothing in 600 steps; an LSTM with an open forget gate learned the task within
+    200. The median loss of the last quarter must be above nine tenths of the first: a model that needs only the
+    end of a sequence has such gradients as well, but it learns. No gradient may be 100 times the median, because
+    it may have raised the loss.
 
     Through layers: 1e-5 over at least 6 layers and 20 steps, a rank correlation of at least 0.8 between depth and
-    gradient, and updates of at most 1e-5 of the weight norm in the first third, 1000 times less than in the last.
-    All limits are ours. Plain networks of 10 sigmoid layers reach 1e-7 and less; residual networks, transformers,
-    and networks with batch norm stay above 1e-2.
+    gradient, and updates of at most 1e-5 of the weight norm in the first third, 1000 times smaller than in the
+    last. Plain networks of 10 sigmoid layers reach 1e-7 or less; residual networks, transformers and networks with
+    batch norm stay above 1e-2.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Adam divides by the gradient's own magnitude and so updates layers with a vanishing gradient; then nothing is
-    reported. A label that cannot be learned at all looks the same as one that depends on positions too far back.
-    LSTM and GRU gradients vanish at first, too, until the gates have learned to remember: read the report at the
-    end of a run. Only sequences of at least 16 positions are covered, and layers of `torch.nn`, not cells in a
-    loop.
+    Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case
+    nothing is reported. Labels that cannot be learned at all look the same as labels that depend on positions too
+    far back. LSTM and GRU gradients vanish at first as well, until the gates have learned to remember, so read the
+    report at the end of a run. Only sequences of at least 16 positions are covered, and layers of `torch.nn`, not
+    cells in a loop.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp
     Hochreiter and Jürgen Schmidhuber, "Long short-term memory" (1997); Razvan Pascanu et al., "On the difficulty
-    of training recurrent neural networks" (2013); Xavier Glorot and Yoshua Bengio (2010) for layers.
+    of training recurrent neural networks" (2013); for layers, Xavier Glorot and Yoshua Bengio (2010).
     """
 
     severity = "warning"
