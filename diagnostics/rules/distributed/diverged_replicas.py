@@ -50,20 +50,20 @@ FIX_BY_HAND = (
 
 
 class DivergedReplicas(Rule):
-    """The copies of one model, which the ranks should keep alike, differ.
+    """The replicas of one model differ between ranks although they should stay identical.
 
     ## What it does
-    Under `diagnose run` of several processes, each rank keeps a few values of up to 32 parameters of a model in
-    DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, without a
-    collective. Without the wrapper it keeps those of the first optimizer, after these steps, if the script
-    averages most of their gradients by `all_reduce`, one by one or all in one tensor; or if the loaders give each
-    rank its share of the rows (DistributedSampler, Accelerate) and nothing averages anything. When the ranks of a
-    host have ended, these are compared.
+    Under `diagnose run` with several processes, each rank samples a few values from up to 32 parameters of a model
+    in DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so on. This needs
+    no collective. Without the wrapper, each rank samples the parameters of the first optimizer after these steps,
+    in two cases: the script averages most of their gradients with `all_reduce`, one by one or all in one tensor;
+    or the loaders give each rank its share of the rows (DistributedSampler, Accelerate) and nothing averages the
+    gradients. The samples are compared after the ranks of a host have ended.
 
     ## Why it is bad
-    DistributedDataParallel starts all replicas alike and averages their gradients, so that they stay alike. If
-    they differ, the gradients of each rank belong to another model, and their average to none; what rank 0 saves
-    and evaluates is one of several models.
+    DistributedDataParallel starts all replicas from the same weights and averages their gradients so that they
+    stay identical. If they differ, the gradients of each rank belong to another model, and their average belongs
+    to none. What rank 0 saves and evaluates is only one of several models.
 
     ## Example
     ```python
@@ -81,16 +81,16 @@ class DivergedReplicas(Rule):
     ```
 
     ## Thresholds
-    Two ranks differ in a value by more than a thousandth of the parameter's typical value. Where nothing averages
-    anything, half of the parameters are alike after the first step, to a fifth of that value: models that start
-    from seeds of their own are apart on purpose.
+    Two ranks differ in a value by more than a thousandth of the parameter's typical value. If nothing averages the
+    gradients, half of the parameters must also agree after the first step, within a fifth of that value: models
+    that start from different seeds differ on purpose.
 
     ## Known problems
-    Only ranks of one host are compared, and no models in FSDP, whose ranks hold different parts. With a
-    communication hook, as for local SGD, replicas may differ on purpose: they are not compared. Nor are those
-    within `model.join()`, where one rank may be an epoch ahead. Replicas that a script averages now and then in a
-    function compiled by torch.compile, or through files, look as if nothing averaged them. Batch norm's
-    statistics are not compared: DistributedDataParallel takes those of rank 0.
+    Only ranks of one host are compared, and no models in FSDP, whose ranks hold different shards. Replicas are not
+    compared if they may differ on purpose: with a communication hook, as for local SGD, or within `model.join()`,
+    where one rank may be an epoch ahead. Replicas that a script averages only now and then, in a function compiled
+    with torch.compile or through files, look as if nothing averaged them. Batch norm's statistics are not
+    compared: DistributedDataParallel uses those of rank 0.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

@@ -12,15 +12,15 @@ from diagnostics.facts.crash.processes import LauncherTail
 
 
 class LauncherFailure(MessageRule):
-    """Only the launcher's report is at hand: a process failed, and its own traceback is elsewhere.
+    """The text holds only the launcher's report; the failed process's traceback is elsewhere.
 
     ## What it does
-    Recognises the summaries of torchrun, srun, mpirun, accelerate and `torch.multiprocessing.spawn` where no
-    worker's traceback is in the text, and reads which rank failed first and how.
+    Recognises the summaries of torchrun, srun, mpirun, accelerate and `torch.multiprocessing.spawn` in text
+    without a worker's traceback, and reads which rank failed first and how.
 
     ## Why it is bad
-    `ChildFailedError` says that a child failed. The cause is in the child's own output, which stands above, among
-    the lines of other ranks, or in a file.
+    `ChildFailedError` says only that a child process failed. The cause is in the child's own output, further up
+    among the lines of other ranks, or in a file.
 
     ## Example
     ```python
@@ -39,7 +39,7 @@ class LauncherFailure(MessageRule):
     None.
 
     ## Known problems
-    The launcher calls the process that it saw end first the root cause; another may have failed before.
+    The launcher names the process that it saw end first as the root cause; another may have failed before.
 
     ## Sources
     PyTorch's "Error propagation" of Torch Distributed Elastic and the documentation of torchrun (`--log-dir`,

@@ -20,17 +20,17 @@ LOST = re.compile(
 
 
 class UnevenBatches(Rule):
-    """The ranks have different numbers of batches, and the one with more waits for ranks that are done.
+    """The ranks have different numbers of batches, so one waits for ranks that are already done.
 
     ## What it does
-    Under `diagnose run` of several processes, each rank counts the batches that a DataLoader gives while it
-    trains, and its backward passes. It compares them when no rank moves any more, and when a rank ended by itself
-    while another failed because the connection to it was gone.
+    Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
+    a DataLoader during training. The counts are compared if no rank makes progress any more, or if one rank ended
+    by itself while another failed because the connection to it was gone.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
-    must make it. A rank with one more batch waits in it, until the time limit ends the job. In every epoch but the
-    last, its extra step meets the first step of the others' next epoch, and nobody notices.
+    must take part. A rank with one batch more waits until the time limit ends the job. In every epoch but the
+    last, its extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
 
     ## Example
     ```python
@@ -44,11 +44,11 @@ class UnevenBatches(Rule):
     ```
 
     ## Thresholds
-    None: one batch more is enough. It is found only with the hang or the failure that follows.
+    None: a difference of one batch is enough. It is found only with the hang or the failure that follows.
 
     ## Known problems
-    Within `model.join()` ranks may have different numbers of batches, and nothing is said. Batches that come from
-    no DataLoader are counted by their backward passes alone, once a rank has ended.
+    Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. Batches that do
+    not come from a DataLoader are compared only by their backward passes, after a rank has ended.
 
     ## Sources
     The documentation of `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed Training
