@@ -16,13 +16,15 @@ class BatchOfOne(MessageRule):
     """A batch norm layer in training mode got a batch with one value per channel.
 
     ## What it does
-    Recognises the error, and reads the shape of the input from it. Keras gives none: there, if a model with batch
-    norm is trained on single rows, it is asked in training mode about two rows, one by one.
+    Recognises the error, and reads the shape of the input from it. Keras raises none: if a Keras model with batch
+    norm is trained on single rows, it gets two different rows in training mode, one at a time, and the predictions
+    are compared.
 
     ## Why it is bad
-    Batch norm subtracts the mean of the batch and divides by its standard deviation. One value is its own mean:
-    the output would be 0 whatever the input was. The usual batch of one is the last of an epoch: 1,025 examples
-    in batches of 32 leave one over. It also happens in a forward pass on one example without `model.eval()`.
+    Batch norm subtracts the mean of the batch and divides by its standard deviation. A single value is its own
+    mean: the output would be 0 whatever the input was. The batch of one is usually the last of an epoch: 1,025
+    examples in batches of 32 leave one over. It also happens in a forward pass on one example without
+    `model.eval()`.
 
     ## Example
     ```python
@@ -35,10 +37,10 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after the layer has refused, or where both predictions are the same to the last bit.
+    None: it is found only after the layer has refused, or if both predictions are the same to the last bit.
 
     ## Known problems
-    Whether this was the last batch of an epoch or a single example is not known from the message.
+    The message does not show whether this was the last batch of an epoch or a single example.
 
     ## Sources
     The documentation of `torch.nn.BatchNorm1d` and of `torch.utils.data.DataLoader` (`drop_last`).

@@ -15,14 +15,14 @@ class PaddingInLoss(Rule):
     """Padding positions count in the loss.
 
     ## What it does
-    In a batch with one label per token, checks the labels where the attention mask is 0. They should be the one
-    that the loss ignores (-100 by default). A decoder of transformers has labels at positions of its own: there it
-    looks for rows that end with the pad token several times.
+    In a batch with one label per token, checks the labels where the attention mask is 0. They should have the
+    value that the loss ignores (-100 by default). Decoders of transformers have labels at different positions from
+    the input; for those, it looks for rows that end with the pad token several times.
 
     ## Why it is bad
     The loss averages over all positions that have a label. The label at padding is always the same and is learned
-    within a few steps, so the loss looks good early and hardly changes after that; the real tokens have less
-    weight, and the less the shorter an example is.
+    within a few steps, so the loss looks good early and hardly changes after that. The real tokens get less
+    weight, especially in short examples.
 
     ## Example
     ```python
@@ -39,13 +39,13 @@ class PaddingInLoss(Rule):
 
     ## Thresholds
     None: one such label is enough, except at the first padding position of each example. A language model often
-    ends each text with one end-of-text token that is also the pad token and has to be learned, and the mask may
+    ends each text with an end-of-text token that is also the pad token and has to be learned, and the mask may
     count it as padding.
 
     ## Known problems
     A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,
-    masks and sample weights do the same; where it is not known whether there are any, the rule does not judge.
-    Decoders of other libraries, whose labels belong to other positions than the input, are not judged either.
+    masks and sample weights do the same job; if it is unknown whether there are any, the rule is not checked.
+    Decoders of other libraries, whose labels are at different positions from the input, are not judged either.
 
     ## Sources
     PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,

@@ -45,12 +45,12 @@ class RaggedBatch(MessageRule):
     """Examples of different lengths are batched without padding.
 
     ## What it does
-    Recognises the error when examples cannot be stacked, and reads from the frames which columns differ in
-    length.
+    Recognises the error raised when examples cannot be stacked, and reads from the stack frames which columns
+    differ in length.
 
     ## Why it is bad
-    A batch is one tensor, and a tensor is rectangular: all examples must have the same number of values. The
-    error (`expected sequence of length 11 at dim 1 (got 13)`, `stack expects each tensor to be equal size`; in
+    A batch is one tensor, and a tensor is rectangular: all examples must have the same number of values. The error
+    (`expected sequence of length 11 at dim 1 (got 13)`, `stack expects each tensor to be equal size`; in
     TensorFlow `Can't convert non-rectangular Python sequence to Tensor`, `Cannot batch tensors with different
     shapes in component 0`) gives at most two lengths, but neither the column nor the missing step: padding.
 
@@ -70,8 +70,8 @@ class RaggedBatch(MessageRule):
     None: it is found only after stacking has failed.
 
     ## Known problems
-    Examples that differ for another reason than text length, such as images of several sizes, give the same error
-    and need resizing or cropping instead of padding.
+    Examples that differ in more than text length, such as images of several sizes, raise the same error, but need
+    resizing or cropping instead of padding.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation of

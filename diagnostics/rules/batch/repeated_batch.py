@@ -28,12 +28,12 @@ class RepeatedBatch(Rule):
     """Every step trains on the same rows.
 
     ## What it does
-    Counts the distinct training rows read, by their inputs. Reports if all are the same, or if they fill no more
-    than one batch although many were read. In a watched run it compares the batches of the steps.
+    Counts the distinct training rows it reads, by their inputs. Reports if all are the same, or if the distinct
+    rows fit into one batch although many were read. In a watched run, it compares the batches of the steps.
 
     ## Why it is bad
-    The dataset claims many rows and returns one, or a generator yields its first batch forever. The model
-    memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
+    The dataset claims to have many rows and returns only one, or a generator yields its first batch forever. The
+    model memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
     exception is raised.
 
     ## Example
@@ -51,21 +51,26 @@ class RepeatedBatch(Rule):
     ```
 
     ## Thresholds
-    At least 8 rows, all identical. Or at least 64 rows and 4 batches' worth were read, and no more of them are
-    distinct than one batch holds: fewer than 5% of the rows, or exactly the batch size. In a watched run: at least
-    20 steps, all on the same batch: a note, because a dataset may fit into one batch, and a warning where the
-    loader's dataset is known to have four times as many rows (of one with code of its own, where its length can be
-    asked for, and batches are as large as the loader makes them). Or at least 64 rows of the batches were looked
-    at, and at most an eighth of them differ, and at most an eighth as many as differ among the rows read of the
-    dataset. All limits are ours.
+    Any of these is enough:
+
+    - At least 8 rows, all identical.
+    - At least 64 rows and 4 batches' worth were read, and no more of them are distinct than one batch holds: fewer
+      than 5% of the rows, or exactly the batch size.
+    - In a watched run, at least 20 steps, all on the same batch. This is a note, because a dataset may fit into
+      one batch. It is a warning if the loader's dataset is known to have at least four times as many rows. For a
+      custom dataset, this means that its length can be read, and that the batches have the loader's batch size.
+    - In a watched run, at least 64 rows of the batches were checked, and at most an eighth of them are distinct,
+      although the rows read from the dataset have at least eight times as many distinct ones.
+
+    The thresholds are our choice.
 
     ## Known problems
-    A table with few columns has few possible rows, and these repeat by nature. So the second limit applies only to
-    rows of at least 16 numbers that are token ids, images or sequences, or that hold fractions. A toy dataset that
-    repeats a few sentences is reported, but in Keras not as arrays, unless as many rows differ as a batch holds;
-    and so is a batch repeated on purpose to see whether the model can
-    memorise it. Random augmentation hides repeated rows. In a watched run two batches count as the same if about
-    1,000 numbers of each input agree, in the same order.
+    A table with few columns has few possible rows, and they repeat by nature. So the second threshold applies only
+    to rows of at least 16 numbers that are token ids, images or sequences, or that contain fractions. A toy
+    dataset that repeats a few sentences is reported; for arrays in Keras, only if exactly as many rows are
+    distinct as a batch holds. A batch that is repeated on purpose, to see whether the model can memorise it, is
+    reported as well. Random augmentation hides repeated rows. In a watched run, two batches count as the same if
+    about 1,000 numbers of each input agree, in the same order.
 
     ## Sources
     The documentation of `torch.utils.data.Dataset` (`__getitem__`) and of `keras.utils.PyDataset`; Andrej

@@ -37,20 +37,20 @@ _NEWER = (
 
 
 class AsynchronousError(MessageRule):
-    """The traceback points at the synchronisation point, not at the failing call.
+    """The traceback points at the synchronisation point, not at the call that failed.
 
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
     launch failures), and those of cuBLAS, cuDNN and NCCL that usually have another cause. Lists the lines of the
     training step that launched work on the device, up to the line in the traceback: one of them failed. If the
-    labels and the number of outputs are still known on the host, or the log holds the kernel's assertion, the
+    labels and the number of outputs are still known on the host, or the log contains the kernel's assertion, the
     cause is reported as well, under its own rule.
 
     ## Why it is bad
-    A GPU operation is queued, and the call returns before it has run. Python continues, and gets the error only
-    at the next synchronisation: at `loss.item()`, at a copy to the CPU, in `backward()`. The traceback names that
-    line, which is the wrong place to search. Everything queued after a failed kernel fails too, and the process
-    cannot use the device any more.
+    A GPU operation is queued, and the call returns before it has run. Python continues, and gets the error only at
+    the next synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names that
+    line, which is the wrong place to search. Everything queued after a failed kernel fails as well, and the
+    process can no longer use the device.
 
     ## Example
     ```python
@@ -70,10 +70,10 @@ class AsynchronousError(MessageRule):
     None: it is found only after a device has failed.
 
     ## Known problems
-    Calls that launch work on the device are recognised in the source by their names: a function of yours that
-    computes only on the host is listed too. Work that was launched before the step, without a synchronisation
-    since, is not listed. The text of a traceback does not show the environment, so it is not known whether
-    launches were blocking.
+    Calls that launch work on the device are recognised in the source by their names: one of your functions that
+    computes only on the host is listed as well. Work that was launched before the step, without a synchronisation
+    since, is not listed. The text of a traceback does not show the environment, so it is unknown whether launches
+    were blocking.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"

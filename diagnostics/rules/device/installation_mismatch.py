@@ -81,12 +81,11 @@ SEEN: dict[str, tuple[str, Fix]] = {
 
 
 class InstallationMismatch(MessageRule):
-    """Packages, driver and GPU do not fit together; the training code is not at fault.
+    """Packages, driver and GPU are incompatible; the training code is not at fault.
 
     ## What it does
-    Recognises the errors of CUDA, PyTorch, NumPy and the dynamic linker that come of versions which do not fit,
-    and
-    code that asks a library for a name that its installed version does not have.
+    Recognises errors of CUDA, PyTorch, NumPy and the dynamic linker that are caused by incompatible versions, and
+    code that uses a name missing from the installed version of a library.
 
     ## Why it is bad
     PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a GPU
@@ -106,8 +105,8 @@ class InstallationMismatch(MessageRule):
     None: it is found only after a call has failed.
 
     ## Known problems
-    A message about a missing symbol does not say which of the two packages is the wrong one. A misspelt name of a
-    library fails with the same words as one that the installed version lacks.
+    A message about a missing symbol does not show which of the two packages is the wrong one. A misspelt name
+    fails with the same words as a name that the installed version lacks.
 
     ## Sources
     PyTorch's "Get started" page, NVIDIA's "CUDA compatibility", and NumPy's migration guide to 2.0.

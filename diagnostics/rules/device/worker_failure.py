@@ -63,15 +63,15 @@ SEEN: dict[str, tuple[str, Fix]] = {
 
 
 class WorkerFailure(MessageRule):
-    """A worker of the data loader, or another process that the script starts, could not start or died.
+    """A data loader worker, or another process of the script, could not start or died.
 
     ## What it does
-    Recognises the errors of `multiprocessing` and of the data loader's watch over its workers.
+    Recognises the errors of `multiprocessing`, and those that the data loader raises about its workers.
 
     ## Why it is bad
-    A worker is a process of its own. Where processes are spawned (Windows, macOS), the dataset is pickled for it,
-    and lambdas, local functions, open files and locks cannot be; the child then says no more than
-    `EOFError: Ran out of input`. A worker that a signal ends cannot say anything.
+    Each worker is a separate process. On platforms that spawn processes (Windows, macOS), the dataset is pickled
+    for it, and lambdas, local functions, open files and locks cannot be pickled; the child process then reports
+    only `EOFError: Ran out of input`. A worker that is killed by a signal cannot report anything.
 
     ## Example
     ```python
@@ -92,7 +92,7 @@ class WorkerFailure(MessageRule):
     None: it is found only after a process has failed.
 
     ## Known problems
-    Why a worker died without an exception cannot be read from the loader's message.
+    The loader's message does not show why a worker died without an exception.
 
     ## Sources
     PyTorch's "Multiprocessing best practices" and "Platform-specific behaviors" of `torch.utils.data`; Python's

@@ -24,16 +24,17 @@ class GrowingMemory(Rule):
     """Memory use grows with every step until memory runs out.
 
     ## What it does
-    After memory ran out, searches the user's variables for a list, a dict of lists or a running sum of tensors
-    that hold the graphs of many batches, and adds up the activations that those graphs keep alive. For Keras it
-    searches for collections of models of earlier trainings, or of the `History` objects that reference them. In a
-    watched run it checks whether the graphs of old steps are still alive, and whether memory use keeps growing.
+    After memory ran out, searches your variables for a list, a dict of lists, or a running sum of tensors that
+    hold the graphs of many batches, and adds up the activations that those graphs keep alive. For Keras, it
+    searches for collections of models from earlier training runs, or of the `History` objects that reference them.
+    In a watched run, it checks whether the graphs of old steps are still alive, and whether memory use keeps
+    growing.
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
-    Usually both are freed with the batch. In a list, or added to a running total, they stay: memory use grows by
-    the activations of one batch per batch, and the run fails after some hundred steps, at a batch that is no
-    larger than the others.
+    Usually both are freed with the batch. In a list or a running total, they are kept: memory use grows by the
+    activations of one batch per batch, and the run fails after some hundred steps, at a batch that is no larger
+    than the others.
 
     ## Example
     ```python
@@ -51,22 +52,24 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    Ten graphs that share no node but the parameters: a step with several losses has fewer, and the outputs of a
-    recurrent layer share one graph. Two models with an optimizer, beside the one in training. An error if they
-    hold at least as much as the failed allocation.
+    After memory ran out: ten graphs that share no node except the parameters, because a step with several losses
+    has fewer, and the outputs of a recurrent layer share one graph. In Keras, two models with an optimizer,
+    besides the one in training. An error if they hold at least as much as the failed allocation.
 
     In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
-    Without such graphs: accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
+    Without such graphs, accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
     with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The memory
-    of a process grows for many reasons, such as cached data, so there it is a note. All limits are ours.
+    of a process grows for many reasons, such as cached data, so it gets only a note.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Tensors in an object's attributes, in a closure or on the host are not found, nor is memory that grows in a
+    Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
     library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected on
-    purpose, to be summed before one `backward()`, are reported: they do hold this memory, and `backward()` on each
-    gives the same gradient without it. In a watched run a graph is alive if any tensor computed in it is, whoever
-    references it; after `backward()` it holds only its nodes, a few hundred bytes each, so a list of losses may
-    take long to matter.
+    purpose, to be summed before one `backward()`, are reported: they do hold this memory, and calling `backward()`
+    on each gives the same gradient without it. In a watched run, a graph is alive if any tensor computed in it is,
+    whatever references it. After `backward()` it holds only its nodes, a few hundred bytes each, so a list of
+    losses may take long to matter.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't

@@ -75,16 +75,16 @@ class OutOfMemory(MessageRule):
     """An allocation failed because memory ran out.
 
     ## What it does
-    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, TensorFlow's allocator,
-    and a process that the operating system killed. Reports the size of the request and the free memory. From a
-    live exception it also adds up the memory of the model before any batch: weights, one gradient for each
-    trainable weight, and the optimizer's state. `diagnostics.largest_batch` searches for the largest batch that
-    fits, each trial in its own process.
+    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, a message of
+    TensorFlow's allocator, and a process that the operating system killed. Reports the size of the request and the
+    free memory. From a live exception, it also adds up the memory that the model needs before any batch: weights,
+    one gradient for each trainable weight, and the optimizer's state. `diagnostics.largest_batch` searches for the
+    largest batch that fits, with each trial in its own process.
 
     ## Why it is bad
-    The run ends. The memory of the model is fixed; the memory of a batch, the activations that the backward pass
-    needs, grows in proportion to its rows, and in proportion to the length of its rows or faster. So the batch
-    can be reduced, unless the model alone is too large.
+    The run ends. The memory of the model is fixed. The memory of a batch, which is the activations needed for the
+    backward pass, grows in proportion to its rows, and in proportion to the length of its rows or faster. So you
+    can reduce the batch, unless the model alone is too large.
 
     ## Example
     ```python
@@ -110,9 +110,9 @@ class OutOfMemory(MessageRule):
     little for a useful batch. Adam and its variants store two numbers per weight, SGD with momentum one.
 
     ## Known problems
-    A second copy of the weights in half-precision training, and the workspaces of cuDNN and cuBLAS, are not
-    included in the sum. For a model on several GPUs the sum is over all of them. Signal 9 is not always sent
-    because of memory; the system's log shows the reason.
+    The sum does not include a second copy of the weights in half-precision training, or the workspaces of cuDNN
+    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 is not always sent because of memory;
+    the system's log shows the reason.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); Samyam Rajbhandari and others, "ZeRO: Memory

@@ -39,15 +39,15 @@ OF_PROBABILITIES: Final = ("binary cross entropy", "cross entropy")
 
 
 class LossOutOfRange(Rule):
-    """The loss is below 0, where its formula cannot go.
+    """The loss is negative, which its formula rules out.
 
     ## What it does
-    Looks for negative values of a loss that is one call of the library and nothing else: cross entropy, squared or
-    absolute error, KL divergence. And says which of its arguments makes them possible.
+    Looks for negative values of a loss that is a single library call: cross entropy, squared or absolute error, KL
+    divergence. It names the argument that makes them possible.
 
     ## Why it is bad
-    These losses are distances, and 0 is their minimum. A negative value means that an argument is not what the
-    function takes it for: targets of binary cross entropy beyond 0 to 1, probabilities where `kl_div` reads
+    These losses measure distances, and their minimum is 0. A negative value means that an argument is not what the
+    function expects: targets of binary cross entropy outside 0 to 1, or probabilities where `kl_div` expects
     log-probabilities. Such a loss has no minimum at the right prediction. It falls, and the model does not get
     better.
 
@@ -63,14 +63,14 @@ class LossOutOfRange(Rule):
 
     ## Thresholds
     Below -0.0001, in the first step or in at least three later ones. KL divergence is reported only if the
-    exponentials of its input (of Keras' loss, the outputs or the targets themselves) add up to less than 0.95 or
-    more than 1.05 over the classes, and binary cross entropy only if a target of the first batch lies outside of
-    0 to 1: with right arguments neither is negative. A loss that was given weights is not judged: they may be
-    negative on purpose. The limits are ours.
+    exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras' loss, the
+    outputs or targets themselves are summed. Binary cross entropy is reported only if a target of the first batch
+    is outside 0 to 1. With correct arguments, neither loss is negative. A weighted loss is not judged, because its
+    weights may be negative on purpose. The thresholds are our choice.
 
     ## Known problems
-    The arguments are known of the first step only. A loss written by hand is not judged; of one with further
-    terms only a KL divergence in the first step.
+    Arguments are known only for the first step. A handwritten loss is not judged. For a loss with further terms,
+    only a KL divergence in the first step is.
 
     ## Sources
     The documentation of `torch.nn.KLDivLoss` ("the input should be in log-space") and of
