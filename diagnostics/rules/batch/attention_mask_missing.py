@@ -12,7 +12,7 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 # A single pad id at the edge may be a real token: GPT-2's end of text is often used as the pad token as well.
 MIN_RUN = 2
-# Class names of transformers. A causal position attends only to earlier ones, never to padding at the end.
+# Class names in transformers. A causal position attends only to earlier ones, never to padding at the end.
 CAUSAL = ("ForCausalLM", "LMHeadModel")
 
 

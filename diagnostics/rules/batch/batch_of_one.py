@@ -51,7 +51,7 @@ class BatchOfOne(MessageRule):
 
     @check
     def from_single_rows(self, blind: BlindToRows) -> Finding:
-        """Report a model that is trained on batches of one row, all of which look alike to it."""
+        """Report a model trained on batches of one row, all of which look the same to it."""
         return self.found(
             f"Each batch has one row, and in training mode {listed(blind.layers, most=3)} subtracts from a row "
             "its own mean: what is left is 0, and the model gives every row the same prediction. It learns "
@@ -65,7 +65,7 @@ class BatchOfOne(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: BatchOfOneCrash) -> Finding | None:
-        """Say what the layer got."""
+        """Describe the input of the layer."""
         shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
         return self.found(
             f"A normalization layer in training mode got an input{shape}, which has one value per channel. It "

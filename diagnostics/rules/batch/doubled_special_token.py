@@ -8,7 +8,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
-ROWS, LENGTH = 4, 4  # texts of a batch, and tokens of each, beside the two: fewer may begin alike by chance
+ROWS, LENGTH = 4, 4  # texts in a batch, and tokens in each besides the two: fewer may begin alike by chance
 
 
 class DoubledSpecialToken(Rule):
@@ -82,6 +82,6 @@ class DoubledSpecialToken(Rule):
 
 
 def _is_within(token: int, rest: np.ndarray) -> bool:
-    """Whether a token stands before the end of what follows; at the end it may close the text, or pad it."""
+    """Return whether a token occurs before the end of the rest; at the end it may close or pad the text."""
     inner = np.flatnonzero(rest != token)
     return not inner.size or bool((rest[: inner[-1]] == token).any())

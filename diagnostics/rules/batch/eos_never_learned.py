@@ -10,8 +10,8 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EndToken
 from diagnostics.facts.pipeline import BatchFacts
 
-TEXTS = 2  # that end with the token, and whose other tokens count
-LABELS = 4  # that count in each: fewer may be a verdict, which nobody lets the model end
+TEXTS = 2  # texts that end with the token and whose other tokens count
+LABELS = 4  # labels that count in each: fewer may be a verdict, which needs no end token
 
 
 class EosNeverLearned(Rule):
@@ -58,7 +58,7 @@ class EosNeverLearned(Rule):
 
     @check
     def from_batch(self, batch: BatchFacts, end: EndToken) -> Finding | None:
-        """Look at the labels of the last tokens."""
+        """Check the labels of the last tokens."""
         ids, mask = batch.token_ids, batch.attention_mask
         ignored = -100 if batch.ignore_index is None else batch.ignore_index
         labels = None if ids is None or ids.ndim != 2 else _of_tokens(batch.labels, ids, ignored)
@@ -94,10 +94,10 @@ class EosNeverLearned(Rule):
 
 
 def _of_tokens(labels: Array | None, ids: Array, ignored: int) -> Array | None:
-    """Return the labels (rows, length) at the places of their tokens; None if there is not one for each.
+    """Return the labels (rows, length) at the positions of their tokens; None if some token has none.
 
-    Labels of a model of transformers stand there already. A loss of the script's own gets the next token of each
-    place, often flattened, and of a length one less where the last place has none.
+    Labels for a transformers model are already there. A custom loss gets the next token of each position, often
+    flattened, and one fewer per row because the last position has none.
     """
     if labels is None or (labels.shape == ids.shape and (labels == ids)[labels != ignored].all()):
         return labels

@@ -8,13 +8,13 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
-# Class names of transformers whose loss compares each prediction with the label after it.
+# Class names in transformers whose loss compares each prediction with the label after it.
 SHIFTING = ("ForCausalLM", "LMHeadModel")
-# Whose loss does not: they are given `decoder_input_ids`, or were written before the others.
+# Those whose loss does not: they get `decoder_input_ids`, or were written before the others.
 OTHERS = ("Bart", "Pegasus", "Marian", "Blenderbot", "TrOCR", "Speech2Text", "XLM", "ProphetNet", "Whisper")
 ENOUGH = 16  # labels: fewer may agree with the next token by chance
 KINDS = 3  # of tokens among them
-OF_THEIR_OWN = 0.5  # share of labels that may equal the token at their own place: more, and the text repeats
+OF_THEIR_OWN = 0.5  # share of labels that may equal the token at their own position: with more, the text repeats
 
 
 class LabelsShiftedTwice(Rule):

@@ -9,7 +9,7 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 from .labels_shifted_twice import ENOUGH, OTHERS, SHIFTING
 
-HIDDEN = 0.5  # share of the labels whose own token is another one; the masked-LM collator replaces 9 of 10
+HIDDEN = 0.5  # share of labels that differ from their own token; the masked-LM collator replaces 9 of 10
 COUNTED = 0.5  # share of the tokens that may have a label
 
 
@@ -56,7 +56,7 @@ class MaskedCausalInputs(Rule):
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
-        """Compare each label with the token in its place."""
+        """Compare each label with the token at its position."""
         causal = any(name in model.name for name in SHIFTING) and not any(name in model.name for name in OTHERS)
         if model.is_own or not causal or model.computes_loss is False:
             raise NotApplicable("needs a causal language model of transformers that computes its own loss")

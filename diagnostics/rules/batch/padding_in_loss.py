@@ -56,7 +56,7 @@ class PaddingInLoss(Rule):
 
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
-        """Count the labels at padding that are in the loss."""
+        """Count the labels at padding that count in the loss."""
         labels, ids, mask = batch.labels, batch.token_ids, batch.attention_mask
         if any(name.startswith("decoder_") for name in (*batch.inputs, *model.input_names)):
             return self._of_decoder(batch, loss, model)
@@ -100,7 +100,7 @@ class PaddingInLoss(Rule):
         )
 
     def _of_decoder(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
-        """Count the labels of a decoder's padding: the pad token again and again, up to the end of a row."""
+        """Count the labels at a decoder's padding: the pad token repeated up to the end of a row."""
         labels, pad = batch.labels, model.pad_token_id
         if model.library != "transformers" or pad is None or loss.kind != "cross_entropy":
             raise NotApplicable("needs a decoder of transformers, its pad token, and its own cross-entropy loss")
@@ -108,7 +108,7 @@ class PaddingInLoss(Rule):
             raise NotApplicable("needs one label per token")
         counted = np.ones(labels.shape, bool) if batch.ignore_index is None else labels != batch.ignore_index
         ends = np.cumprod(((labels == pad) | ~counted)[:, ::-1], axis=1)[:, ::-1].astype(bool)
-        ends[:, 1:] &= ends[:, :-1]  # the first may be an end of text that doubles as padding
+        ends[:, 1:] &= ends[:, :-1]  # the first may be an end-of-text token that is also the pad token
         ends[:, 0] = False
         wrong = ends & counted & (labels == pad)
         number, total = int(wrong.sum()), int(counted.sum())

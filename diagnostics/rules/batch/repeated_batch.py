@@ -18,9 +18,9 @@ MIN_ROWS = 8  # all identical: fewer rows may be an experiment
 MANY_ROWS = 64
 FEW = 0.05  # distinct rows among many read
 BATCHES = 4  # rows read, at least, in batches
-DRAWN = 1 / 8  # of the rows looked at, and of those of the dataset: distinct rows that were drawn
-STEPS = 20  # of a watched run, all with the same batch
-LENGTH = 4  # tokens of a row that are looked at
+DRAWN = 1 / 8  # of the rows checked, and of the dataset's distinct rows: distinct rows that were drawn
+STEPS = 20  # in a watched run, all with the same batch
+LENGTH = 4  # tokens of a row that are checked
 WIDE = 16  # scalars in a row: narrow rows repeat by nature
 
 
@@ -113,7 +113,7 @@ class RepeatedBatch(Rule):
         if not _rarely_repeat(batch):
             return None
         if model is not None and model.library == "keras" and dataset.spread_out and distinct != batch.size:
-            return None  # all rows are in arrays, and nobody makes them: windows of a periodic series repeat
+            return None  # all rows are in arrays and never generated: windows of a periodic series repeat
         return self.found(
             f"Only {distinct} of {rows:,} training rows read have distinct inputs, and a batch has {batch.size} "
             "examples: every batch contains the same few rows. Usually a generator yields one batch over and "
@@ -197,7 +197,7 @@ class RepeatedBatch(Rule):
     ) -> Finding | None:
         """Compare a batch that every step used with the length of a dataset whose rows were not read.
 
-        A data set that gives whole batches, as of all points of an image, has a length that says nothing.
+        The length of a dataset that yields whole batches, such as all points of an image, says nothing.
         """
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if size != length.batch_size:
@@ -238,7 +238,7 @@ class RepeatedBatch(Rule):
 
 
 def _only_token(batch: BatchFacts | None, model: ModelFacts | None) -> int | None:
-    """Return the id that all tokens of a batch have, but for padding, a start and an end; None if several do."""
+    """Return the id of all tokens in a batch except padding, start and end; None if there are several."""
     if batch is None:
         return None
     found = [values for values in batch.inputs.values() if values.dtype.kind == "i"]
@@ -250,15 +250,15 @@ def _only_token(batch: BatchFacts | None, model: ModelFacts | None) -> int | Non
         ids != (0 if padding is None else padding) if batch.attention_mask is None else batch.attention_mask == 1
     )
     if not real.any():
-        real = np.ones(ids.shape, bool)  # what is taken for padding is all that there is
+        real = np.ones(ids.shape, bool)  # the supposed padding is all there is
     if ((real[:, 1:] != real[:, :-1]).sum(axis=1) > 1).any():
-        return None  # no padding, which is at one end: the flags of a table
+        return None  # not padding, which is at one end: the flags of a table
     several = [token for token in np.unique(ids[real]) if ((ids == token) & real).sum(axis=1).max() > 1]
     return int(several[0]) if len(several) == 1 else None
 
 
 def _left_over(dataset: DatasetFacts, size: int) -> bool:
-    """Whether the dataset has clearly more rows, that differ, than one batch."""
+    """Return whether the dataset clearly has more distinct rows than one batch."""
     if dataset.size is None or not size or dataset.size < BATCHES * size:
         return False
     return dataset.distinct_rows is None or dataset.distinct_rows > min(2 * size, dataset.rows_read // 2)
@@ -273,7 +273,7 @@ def _counted(dataset: DatasetFacts) -> tuple[int, int]:
 
 
 def _rarely_repeat(batch: BatchFacts) -> bool:
-    """Whether rows of this kind are usually all different."""
+    """Return whether rows of this kind are usually all distinct."""
     return any(_varied(values, values is batch.token_ids) for values in batch.inputs.values())
 
 

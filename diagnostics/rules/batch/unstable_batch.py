@@ -15,8 +15,8 @@ from diagnostics.text.join import capitalized, count_of, listed
 
 LABELS = ("labels", "label", "label_ids")  # for the loss, even if the model does not take them
 ROUNDING = 1e-5  # relative: a mean computed in another order differs by less in float32
-NARROWER = 20.0  # times: a division that is repeated in each epoch, by 255 or by a standard deviation of pixels
-BATCHES, ROWS = 3, 8  # least numbers, of batches before and after, and of rows in each
+NARROWER = 20.0  # times: a division repeated in each epoch, by 255 or by the standard deviation of pixels
+BATCHES, ROWS = 3, 8  # least number of batches before and after, and of rows in each
 
 
 class UnstableBatch(Rule):
@@ -163,7 +163,7 @@ class UnstableBatch(Rule):
 
 
 def _narrowed(sample: InputSample) -> tuple[int, float, float] | None:
-    """Return after how many batches the inputs were narrower for good, and the deviations before and after."""
+    """Return after how many batches the inputs became permanently narrower, and the deviations around it."""
     if sample.integers or any(len(batch) < ROWS for batch in sample.batches):
         return None
     flat = [np.moveaxis(batch, 1, 0).reshape(batch.shape[1], -1) for batch in sample.batches]
@@ -175,7 +175,7 @@ def _narrowed(sample: InputSample) -> tuple[int, float, float] | None:
 
 
 def _enters(name: str, model: ModelFacts) -> bool:
-    """Whether the model or the loss takes an entry of a batch; parts of a tuple have no names and always count."""
+    """Return whether the model or the loss takes an entry of a batch; unnamed parts of a tuple always count."""
     first = name.partition(".")[0]
     return not model.input_names or first.isdigit() or first in (*model.input_names, *LABELS)
 
@@ -216,7 +216,7 @@ def _short(value: np.generic) -> str:
 
 
 def _token_counts(reread: RereadFacts) -> str:
-    """Give the number of tokens before and after, for the first row where it changed."""
+    """Return the number of tokens before and after, for the first row in which it changed."""
     for name in ("attention_mask", "padding_mask"):
         one, other = reread.first.get(name), reread.again.get(name)
         if one is None or other is None or one.ndim != 2 or other.ndim != 2 or len(one) != len(other):

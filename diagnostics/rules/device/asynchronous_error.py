@@ -85,7 +85,7 @@ class AsynchronousError(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding | None:
-        """Explain why the line is wrong, which calls are candidates, and how to find the one that failed."""
+        """Explain why the reported line is wrong, which calls are candidates, and how to find the failed one."""
         if symptom.kind == "library":
             return self._library(crash, symptom)
         if symptom.kind == "nccl":
@@ -171,7 +171,7 @@ def _kernel(symptom: AsynchronousErrorCrash) -> str:
 
 
 def _candidates(symptom: AsynchronousErrorCrash) -> str:
-    """List the calls one of which failed, each on its own line."""
+    """List the candidate calls, one of which failed, each on its own line."""
     if not symptom.candidates:
         return " The failing call is above that line." if symptom.surfaced else ""
     latest = symptom.candidates[-MOST_LISTED:]
@@ -194,7 +194,7 @@ def _again(crash: CrashFacts) -> str:
 
 
 def _is_tensorflow(crash: CrashFacts, symptom: AsynchronousErrorCrash) -> bool:
-    """Whether TensorFlow asked for the library, which takes all of the GPU's memory unless told otherwise."""
+    """Return whether TensorFlow loaded the library; by default, it reserves all of the GPU's memory."""
     words = f"{crash.message} {symptom.said}"
     return (
         "tensorflow/" in words

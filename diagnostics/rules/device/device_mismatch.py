@@ -130,7 +130,7 @@ class DeviceMismatch(MessageRule):
 
 
 def _in_optimizer(crash: CrashFacts) -> bool:
-    """Whether the update itself failed: a closure runs the user's own code inside of the optimizer's step."""
+    """Return whether the update itself failed: a closure runs user code inside the optimizer's step."""
     last = crash.frames[-1].file.replace("\\", "/") if crash.frames else ""
     return re.search(r"(?:^|/)(?:torch|apex|timm)/optim\w*/", last) is not None
 

@@ -116,7 +116,7 @@ class InstallationMismatch(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: InstallationCrash) -> Finding | None:
-        """Say what does not fit."""
+        """Explain which versions are incompatible."""
         message, fix = SEEN[symptom.kind]
         return self.found(
             message, fix=fix, evidence={"kind": symptom.kind, "said": symptom.said}, where=crash.where
@@ -124,7 +124,7 @@ class InstallationMismatch(MessageRule):
 
     @check
     def from_versions(self, crash: CrashFacts, symptom: VersionsDiffer) -> Finding | None:
-        """Say which name the installed version lacks, and which package asked for it."""
+        """Name what the installed version lacks, and the package that uses it."""
         message, fix = _lacking(symptom)
         return self.found(
             message,
@@ -147,7 +147,7 @@ NUMPY_1_24 = {
     "object": "object",
     "str": "str",
 }
-"""Aliases that NumPy 1.24 removed, and what they stood for."""
+"""Aliases that NumPy 1.24 removed, and their replacements."""
 
 PIP_NAMES = {"pytorch_lightning": "lightning", "PIL": "pillow", "sklearn": "scikit-learn", "tf": "tensorflow"}
 

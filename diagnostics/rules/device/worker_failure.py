@@ -103,7 +103,7 @@ class WorkerFailure(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: WorkerCrash) -> Finding | None:
-        """Say why the process could not start, or how it ended."""
+        """Explain why the process could not start, or how it ended."""
         message, fix = _pickle(symptom.what, crash) if symptom.kind == "pickle" else SEEN[symptom.kind]
         if symptom.kind == "signal" and symptom.what is not None:
             message = (
@@ -117,7 +117,7 @@ class WorkerFailure(MessageRule):
 def _pickle(what: str | None, crash: CrashFacts) -> tuple[str, Fix]:
     named = "An object of the dataset" if what is None else what
     hidden = " The parent process says which one, above the child's EOFError." if what is None else ""
-    if what is not None and not crash.frames:  # the message alone does not tell who pickles
+    if what is not None and not crash.frames:  # the message alone does not show which code pickles
         return (
             f"{named} cannot be pickled. A process that is spawned gets the dataset by pickle (Windows, macOS, "
             "notebooks), and copy.deepcopy and functions that save whole objects pickle, too.",

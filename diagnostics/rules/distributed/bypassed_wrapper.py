@@ -7,7 +7,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.ranks.replicas import WrapperFacts
 from diagnostics.text.join import count_of, listed
 
-FEWEST_PASSES = 2  # forward passes, and optimizer steps: one may be a trial of shapes
+FEWEST_PASSES = 2  # forward passes and optimizer steps: a single one may be a shape check
 MAX_NAMED = 6  # parameters in the message
 
 
@@ -56,7 +56,7 @@ class BypassedWrapper(Rule):
 
     @check
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
-        """Look for calls past the wrapper, and for parameters that it does not know."""
+        """Look for calls that bypass the wrapper, and for parameters added after wrapping."""
         if wrapper.world < 2:
             raise NotApplicable("needs several ranks that share a model")
         evidence = {

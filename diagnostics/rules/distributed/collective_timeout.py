@@ -53,7 +53,7 @@ class CollectiveTimeout(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: CollectiveTimeoutCrash) -> Finding | None:
-        """Say who waited for what, and where to look."""
+        """Report which ranks waited for what, and where to look."""
         message, fix = _rendezvous(symptom) if symptom.joined is not None else _collective(symptom)
         return self.found(
             message,
@@ -113,7 +113,7 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
 
 
 def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
-    """Say which rank is behind, or in another call than the others; None if the log does not show it."""
+    """Name the rank that is behind or in a different call; None if the log does not show it."""
     if len(waiting) < 2:
         return None
     lowest = min(one.number for one in waiting)

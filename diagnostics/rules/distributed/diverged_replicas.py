@@ -12,8 +12,8 @@ from diagnostics.facts.ranks.replicas import ReplicaFacts
 from diagnostics.text.join import listed
 
 TOLERANCE = 1e-3
-"""Of a parameter's typical value. Equal gradients give equal bits on equal hardware; different processors may
-round differently, which is 1e-7 a step in float32."""
+"""Share of a parameter's typical value. Equal gradients give equal bits on equal hardware; other processors may
+round differently, by 1e-7 per step in float32."""
 MAX_NAMED = 6
 BY_WRAPPER = "DistributedDataParallel keeps them alike, as long as it averages every gradient."
 BY_HAND = (
@@ -34,8 +34,8 @@ FIX_AT_START = (
     SAME,
 )
 ALIKE_AT_FIRST = 0.2
-"""Of the typical value, by which half of the parameters may differ after the first step. Copies of one model are a
-step apart; models from seeds of their own by more than that value, and they may be trained apart on purpose."""
+"""Share of the typical value by which half of the parameters may differ after the first step. Model copies are
+one step apart; models from different seeds are further apart, and may be trained separately on purpose."""
 FEWEST_SAMPLES = 3
 FIX_APART = (
     "model = DistributedDataParallel(model), before the optimizer is made, and call the wrapper",
@@ -131,7 +131,7 @@ class DivergedReplicas(Rule):
         return None
 
     def _apart(self, replicas: ReplicaFacts) -> Finding | None:
-        """Look for replicas that start alike, and that nothing keeps alike."""
+        """Look for replicas that start identical but are never synchronised."""
         first, last = replicas.steps[0], replicas.steps[-1]
         sizes = {name: size for name, _, size in _differing(replicas, first)}
         held = next(iter(replicas.ranks.values()))[first].weights
@@ -160,7 +160,7 @@ class DivergedReplicas(Rule):
 
 
 def _differing(replicas: ReplicaFacts, number: int) -> Iterator[tuple[str, tuple[int, int], float]]:
-    """Yield parameter, two ranks and relative difference, where one differs."""
+    """Yield each parameter that differs, with two ranks and the relative difference."""
     first, *others = sorted(replicas.ranks)
     mine = replicas.ranks[first][number].weights
     for name, values in mine.items():

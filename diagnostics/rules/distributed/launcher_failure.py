@@ -50,7 +50,7 @@ class LauncherFailure(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: LauncherTail) -> Finding | None:
-        """Say which process failed and how to get its traceback."""
+        """Report which process failed, and how to get its traceback."""
         who = "A process" if symptom.rank is None else f"Rank {symptom.rank}"
         return self.found(
             f"{who} {_ended(symptom.exit_code)}, and {symptom.launcher} reports only that. The cause is in that "
@@ -97,4 +97,4 @@ _OF_WINDOWS = {
     0xC00000FD: "stack overflow",
     0xC0000409: "abort of a program that found its own memory damaged",
 }
-"""Exit codes with which Windows ends a process, by what they mean."""
+"""Windows exit codes and their meanings."""

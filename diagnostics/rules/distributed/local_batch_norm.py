@@ -8,7 +8,7 @@ from diagnostics.facts.ranks.replicas import WrapperFacts
 from diagnostics.text.join import count_of, listed
 
 FEW_ROWS = 8
-"""Rows of a rank. Wu and He (2018) measured ResNet-50 with batch norm: the error on ImageNet is 23.6% at 32 rows,
+"""Rows per rank. Wu and He (2018) measured ResNet-50 with batch norm: the error on ImageNet is 23.6% at 32 rows,
 24.8% at 8, 27.3% at 4 and 34.7% at 2."""
 MAX_NAMED = 3
 
@@ -50,7 +50,7 @@ class LocalBatchNorm(Rule):
 
     @check
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
-        """Look at the layers, and at the batch of one rank."""
+        """Check for local batch norm layers, and the batch of one rank."""
         if wrapper.world < 2 or not wrapper.wrapped or wrapper.rows is None:
             raise NotApplicable("needs the batches of a model that several ranks share")
         if not wrapper.local_norms or wrapper.rows > FEW_ROWS:

@@ -54,7 +54,7 @@ class MismatchedCollective(MessageRule):
 
     @check
     def from_stall(self, stall: StallFacts) -> Finding | None:
-        """Compare the calls."""
+        """Compare the collectives that the ranks wait in."""
         if len(stall.ranks) < 2 or elsewhere(stall):
             raise NotApplicable("needs two ranks, each of which waits in a collective")
         groups = by_call(waiting(stall))

@@ -12,7 +12,7 @@ from diagnostics.text.join import count_of, listed
 
 MAX_NAMED = 6  # ranks with one version in the message
 COMPARED = ("torch", "CUDA", "NCCL", "Python")
-"""What ranks must have alike. Of Python the first two numbers count: pickled objects go between the ranks."""
+"""Versions that must agree. For Python, the first two numbers do: ranks exchange pickled objects."""
 
 
 class MixedVersions(MessageRule):

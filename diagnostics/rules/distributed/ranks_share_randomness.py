@@ -8,7 +8,7 @@ from diagnostics.facts.ranks.notes import JoinedNotes, RankNotes
 from diagnostics.text.join import listed
 
 FEWEST_STEPS = 3
-FEWEST_BATCHES = 4  # of an epoch: at its start a loader draws a seed, which would look the same
+FEWEST_BATCHES = 4  # in an epoch: a loader draws a seed at its start, which would look the same
 GENERATORS = {"torch": "torch", "cuda": "torch.cuda", "numpy": "numpy.random", "random": "random"}
 
 

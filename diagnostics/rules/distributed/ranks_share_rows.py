@@ -9,7 +9,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.ranks.replicas import ReplicaFacts
 from diagnostics.text.join import count_of, listed
 
-FEWEST_BATCHES = 3  # different ones: a script may repeat one batch on every rank on purpose
+FEWEST_BATCHES = 3  # distinct ones: a script may repeat one batch on every rank on purpose
 
 
 class RanksShareRows(Rule):
@@ -54,7 +54,7 @@ class RanksShareRows(Rule):
 
     @check
     def from_replicas(self, replicas: ReplicaFacts) -> Finding | None:
-        """Compare the checksums."""
+        """Compare the ranks' checksums."""
         rows = {
             rank: tuple(samples[number].rows for number in replicas.steps)
             for rank, samples in replicas.ranks.items()

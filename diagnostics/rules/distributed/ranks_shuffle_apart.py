@@ -102,7 +102,7 @@ class RanksShuffleApart(Rule):
 
 
 def _differ(orders: list[tuple[int, int] | None], equally_many: bool) -> bool:
-    """Whether seeds differ, or epochs of ranks that have been in equally many: one may be an epoch ahead."""
+    """Return whether seeds differ, or epochs after equally many iterations: a rank may be an epoch ahead."""
     seeds = {order[0] for order in orders if order is not None}
     return len(seeds) > 1 or (equally_many and len(set(orders)) > 1)
 

@@ -7,7 +7,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.ranks.notes import Iteration, RankNotes
 from diagnostics.text.join import count_of
 
-FEWEST_BATCHES = 2  # of an epoch: one batch holds the same rows in any order
+FEWEST_BATCHES = 2  # in an epoch: a single batch holds the same rows in any order
 
 
 class RepeatedShuffle(Rule):

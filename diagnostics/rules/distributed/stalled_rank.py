@@ -52,7 +52,7 @@ class StalledRank(Rule):
 
     @check
     def from_stall(self, stall: StallFacts) -> Finding | None:
-        """Say who waits for whom."""
+        """Report which ranks wait for which."""
         waits, absent = waiting(stall), elsewhere(stall)
         for_long = f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has moved."
         unknown = stall.world - len(stall.ranks)

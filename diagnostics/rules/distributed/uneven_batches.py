@@ -16,7 +16,7 @@ LOST = re.compile(
     r"failed to (?:recv|send|connect)|store gone|no longer alive",
     re.IGNORECASE,
 )
-"""In the messages of gloo, NCCL and PyTorch's store, where the other side is gone."""
+"""Appears in the messages of gloo, NCCL and PyTorch's store if the other side is gone."""
 
 
 class UnevenBatches(Rule):
@@ -60,13 +60,13 @@ class UnevenBatches(Rule):
 
     @check
     def from_stall(self, stall: StallFacts) -> Finding | None:
-        """Compare the batches of ranks that stand still in different places."""
+        """Compare the batches of ranks that are stuck in different places."""
         waits = waiting(stall)
         known = [rank for rank in stall.ranks if rank.epochs or rank.drawn]
         if not waits or len(known) < 2:
             raise NotApplicable("needs the batches of two ranks, one of which waits in a collective")
         if len(by_call(waits)) < 2 and not elsewhere(stall):
-            return None  # all wait in the same call: nobody has left
+            return None  # all wait in the same call: no rank has left
         for less in known:
             for more in known:
                 epoch = _further(less, more)
@@ -130,7 +130,7 @@ def _further(less: StalledRank, more: StalledRank) -> int | None:
 
 
 def _counted(less: RankNotes, more: RankNotes) -> tuple[tuple[str, str], int, int] | None:
-    """Return what one rank had fewer of, and how many each had; None if neither is so."""
+    """Return what one rank had fewer of, and both counts; None if there is no such difference."""
     kinds = {
         ("batch", "batches"): (less.batches, more.batches),
         ("backward pass", "backward passes"): (less.backward_passes, more.backward_passes),

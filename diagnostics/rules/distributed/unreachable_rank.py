@@ -8,7 +8,7 @@ from diagnostics.engine.rule import check
 from diagnostics.facts.ranks.network import NetworkFacts
 from diagnostics.rules.shared.network_problems import problems
 
-MAX_TOLD = 2  # problems in the message: further ones mostly follow from the first
+MAX_TOLD = 2  # problems in the message: further ones usually follow from the first
 
 
 class UnreachableRank(MessageRule):
@@ -56,7 +56,7 @@ class UnreachableRank(MessageRule):
 
     @check
     def from_network(self, network: NetworkFacts) -> Finding | None:
-        """Say which ranks or pairs failed, and at what."""
+        """Name the ranks or pairs that failed, and the step at which they did."""
         found = problems(network)
         if not found:
             return None

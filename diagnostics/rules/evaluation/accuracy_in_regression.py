@@ -9,7 +9,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, LossFacts
 
 MIN_ROWS = 8
-FRACTIONS = 0.8  # of the targets: fewer, and some may be classes, or counts
+FRACTIONS = 0.8  # of the targets: if there are fewer, some may be classes or counts
 
 
 class AccuracyInRegression(Rule):

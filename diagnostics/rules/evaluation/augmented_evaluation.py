@@ -6,10 +6,10 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.inputs import EvaluationDraws
 
-CHANGED = 0.2  # of the rows: a flip changes half of them, some flips fewer
-CHANGE = 0.05  # of how far rows lie apart: less is noise of rounding, as of dequantised pixels
-LIKENESS = 0.6  # of a row with itself: of 12 rows re-created, it may be 0.4 by chance
-TURN = -0.2  # cosine of two changes that follow each other: independent draws have -0.5
+CHANGED = 0.2  # of the rows: a random flip changes half of them, rarer flips fewer
+CHANGE = 0.05  # of the distance between rows: less is rounding noise, as in dequantised pixels
+LIKENESS = 0.6  # correlation of a row with its earlier version: by chance up to 0.4 for 12 re-created rows
+TURN = -0.2  # cosine of two consecutive changes: independent draws have -0.5
 
 
 class AugmentedEvaluation(Rule):

@@ -17,7 +17,7 @@ EXAMPLES = 100
 MOST_FREQUENT = 0.8  # share of the labels; a model may not have learned the rarer classes yet
 MISSED = 10  # examples of the rarer classes, none of which was predicted
 SAME_FOR_ALL = 0.99  # of the chance level: below it the scores differ across examples
-VARIED = 0.1  # share of training predictions outside the most frequent class: there the model discriminates
+VARIED = 0.1  # share of training predictions outside the most frequent class: with it, the model discriminates
 
 
 class ConstantPredictions(Rule):
@@ -118,7 +118,7 @@ class ConstantPredictions(Rule):
     def _of_the_most_frequent(
         self, steps: StepHistory, answers: PredictionFacts, updates: UpdateHistory | None, late: Array
     ) -> Finding | None:
-        """Check whether a model of imbalanced data never predicts another class than the most frequent one."""
+        """Check whether a model of imbalanced data only ever predicts the most frequent class."""
         given, labels, step = answers.answers[late].sum(axis=0), answers.labels[late].sum(axis=0), None
         answer = int(labels.argmax())
         known = np.flatnonzero(answers.evaluation_labels.sum(axis=1) >= EXAMPLES)
@@ -150,7 +150,7 @@ class ConstantPredictions(Rule):
         )
 
     def _in_evaluation(self, answers: PredictionFacts, given: Array) -> Finding | None:
-        """Check whether the last evaluations have one predicted class, where training has several."""
+        """Check whether the last evaluations have one predicted class although training has several."""
         if given.sum() - given.max() < VARIED * given.sum():
             return None
         sizes = answers.evaluation_answers.sum(axis=1)
@@ -195,7 +195,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
 
 
 def _discriminates(answers: PredictionFacts, late: Array) -> bool:
-    """Whether the scores differ across examples, although the same class always has the highest."""
+    """Return whether the scores differ across examples although the same class always has the highest."""
     sizes, losses = answers.labels[late].sum(axis=1), answers.cross_entropies[late]
     known = np.isfinite(losses) & (sizes > 0)
     shares = answers.labels[late].sum(axis=0) / max(1, sizes.sum())
@@ -207,7 +207,7 @@ def _discriminates(answers: PredictionFacts, late: Array) -> bool:
 def _explained_by_loss_curve(
     steps: StepHistory, losses: LossHistory | None, updates: UpdateHistory | None, answers: PredictionFacts
 ) -> bool:
-    """Whether a rule on the loss curve reports the cause."""
+    """Return whether a rule about the loss curve reports the cause."""
     try:
         return loss_curve.worst_curve(steps, losses, updates, answers, loss_plateau.STEPS) is not None
     except NotApplicable:

@@ -31,17 +31,17 @@ from diagnostics.rules.shared.target_shift import can_be_compared, unit_ratio
 from diagnostics.text.join import listed
 
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
-FACTOR = 5.0  # in scale; noise, another camera or another year do not make up for it
-FACTOR_STANDARD = 3.0  # where only one side is standardised: 1 / 0.3081, as digits are, is just above
-FAR_STANDARD = 10.0  # the same, in scale or in deviations moved, where the rows may be others
-FACTOR_RANGE = 1.5  # where pixels fill different ranges, or their levels are further apart
-CODES = ("LabelEncoder", "OrdinalEncoder", "OneHotEncoder")  # the same on both sides if all categories are
+FACTOR = 5.0  # in scale; noise, another camera or another year do not make that much difference
+FACTOR_STANDARD = 3.0  # if only one side is standardised: 1 / 0.3081, as for digits, is just above
+FAR_STANDARD = 10.0  # the same, in scale or in standard deviations moved, if the rows may be from another domain
+FACTOR_RANGE = 1.5  # if pixels fill different ranges, or their levels are further apart
+CODES = ("LabelEncoder", "OrdinalEncoder", "OneHotEncoder")  # equal on both sides if all categories are
 HUGE = 20.0  # in scale: no series drifts so far, and no anomaly is so large
 MOVED = 3.0  # standard deviations of the training rows
-NARROWER = 2.5  # of all numbers together: the rows of one class are narrower in each feature, but not together
-FEATURES = 3  # least numbers in an example: with one or two it may be a coordinate, tried outside of its range
+NARROWER = 2.5  # of all numbers together: the rows of one class are narrower in each feature, but not overall
+FEATURES = 3  # least number of values in an example: one or two may be a coordinate, tested out of range
 FEATURES_NARROWER = 8
-AGREE = 2.0  # times the scale, within which the evaluation batches agree with each other
+AGREE = 2.0  # times the scale: within it, evaluation batches agree with each other
 CONFORM = 0.9  # of them
 SHOWN = 8  # channels whose new places are named
 
@@ -57,7 +57,7 @@ TARGETS: Final = (
 
 @dataclass(frozen=True)
 class _Mismatch:
-    """An input that differs, and how it is known; the numbers are of all channels together."""
+    """An input that differs, with the explanation; the numbers are those of all channels together."""
 
     name: str
     training: Array
@@ -144,7 +144,7 @@ class EvaluationMismatch(Rule):
 
     @check
     def from_inputs(self, inputs: InputFacts) -> Finding | None:
-        """Compare each input of evaluation with the same of training."""
+        """Compare each input of evaluation with the same input of training."""
         judged = False
         for name, training in inputs.training.items():
             evaluation = inputs.evaluation.get(name)
@@ -257,7 +257,7 @@ def _compared(name: str, training: InputSample, evaluation: InputSample, rounds:
     if found is not None or not far or not _agree(far):
         return found
     others = np.concatenate(far, axis=1)
-    if rounds == 1 and _is_noise(others):  # a trial, as to measure speed
+    if rounds == 1 and _is_noise(others):  # a trial run, for example to measure speed
         return None
     away = moments(others)
     apart = distance(whole, away)
@@ -274,7 +274,7 @@ def _compared(name: str, training: InputSample, evaluation: InputSample, rounds:
 
 
 def _few_pictures(name: str, training: InputSample, evaluation: InputSample) -> _Mismatch | None:
-    """Return the mismatch of pictures, even of a single one, whose values no picture of training can have."""
+    """Return the mismatch of images, even of a single one, whose values no training image can have."""
     ours, theirs = training.numbers(), evaluation.numbers()
     apart = distance(moments(ours), moments(theirs))
     if apart is None or (apart.scales > np.log(HUGE)).mean() < MOST:  # narrower ones may be dark
@@ -284,7 +284,7 @@ def _few_pictures(name: str, training: InputSample, evaluation: InputSample) -> 
 
 
 def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mismatch | None:
-    """Return the other order of the channels, where it is known for certain."""
+    """Return the mismatch of channels that are certain to be in another order."""
     if is_series(training) or is_series(evaluation):
         return None
     order = other_order(training, evaluation)
@@ -301,13 +301,13 @@ def _is_close(one: Moments, whole: Moments, usual: list[Moments]) -> bool:
 
 
 def _agree(groups: list[Array]) -> bool:
-    """Whether batches have about the same scale, as rows of one source have."""
+    """Return whether batches have about the same scale, as rows from one source have."""
     logs = np.log([max(float(group.std()), 1e-30) for group in groups])
     return bool((np.abs(logs - np.median(logs)) < np.log(AGREE)).mean() >= CONFORM)
 
 
 def _is_noise(numbers: Array) -> bool:
-    """Whether numbers (channels, n) look as `torch.randn` or `torch.rand` makes them."""
+    """Return whether numbers (channels, n) look like output of `torch.randn` or `torch.rand`."""
     mean, deviation = float(numbers.mean()), float(numbers.std())
     normal = abs(mean) < 0.1 and abs(deviation - 1) < 0.1
     uniform = (
@@ -318,7 +318,7 @@ def _is_noise(numbers: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Both sides: numbers (channels, n), their moments, and how far these are apart."""
+    """Both sides: numbers (channels, n), their moments, and the distance between these."""
 
     training: Array
     evaluation: Array
@@ -328,12 +328,12 @@ class _Sides:
     sample: InputSample
 
     def certain(self) -> tuple[str, str] | None:
-        """Return cause and explanation where the numbers themselves show how they were made."""
+        """Return cause and explanation if the numbers themselves show how they were prepared."""
         found = self._by_levels() or self._by_range() or self._by_scale(HUGE)
         return found or self._by_standard(FAR_STANDARD, FAR_STANDARD)
 
     def likely(self, series: bool) -> tuple[str, str] | None:
-        """Return the same where all evaluation batches lie far from training.
+        """Return cause and explanation if all evaluation batches are far from training.
 
         Args:
             series: whether the rows are a series.
@@ -395,7 +395,7 @@ class _Sides:
         )
 
     def _is_whole(self) -> bool:
-        """Whether the sides differ in more than which rows they have, where evaluation is narrower."""
+        """Return whether a narrower evaluation differs in more than the choice of its rows."""
         if np.median(self.apart.scales) > 0 or self.apart.scales.max() > np.log(FAR_STANDARD):
             return True
         together = self.training.std() / max(float(self.evaluation.std()), 1e-30)

@@ -9,12 +9,12 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
 
-ROWS = 20  # of a regression
+ROWS = 20  # in a regression
 CORRELATED = 0.7  # predictions with the targets
-SPREAD, SIZE = 10.0, 5.0  # times, in which both differ between two units; the size: |mean| + 2 deviations
+SPREAD, SIZE = 10.0, 5.0  # factors by which two units differ; the size is |mean| + 2 standard deviations
 RANKED = 50  # rows of two classes
 ERRORS = 5.0  # standard errors of the area under the curve, below one half
-TURNED = 0.1  # area, below which scores are taken to be turned round, wherever they come from
+TURNED = 0.1  # area below which scores count as reversed, wherever they come from
 
 UNITS: Final = (
     "predictions = target_scaler.inverse_transform(predictions)  # the scaler that was fitted on the targets",

@@ -15,8 +15,8 @@ from diagnostics.facts.written import WrittenFacts
 FALLING = ("mse", "mae", "mape", "msle", "rmse", "perplexity", "wer", "cer")
 RISING = ("acc", "accuracy", "auc", "precision", "recall", "f1", "f1_score", "r2_score")
 
-FEWEST = 3  # epochs
-LARGE, GAIN = 0.1, 0.01  # of the first value: a min_delta; what each epoch gained
+FEWEST = 3  # least number of epochs
+LARGE, GAIN = 0.1, 0.01  # of the first value: a large min_delta; the gain of each epoch
 
 
 class MonitoredBackwards(Rule):
@@ -151,7 +151,7 @@ class MonitoredBackwards(Rule):
 
 
 def _waits_through_progress(monitor: Monitor) -> bool:
-    """Whether no gain was ever large enough, and each epoch gained something."""
+    """Return whether each epoch gained something, but never enough."""
     values, sign = monitor.values, 1 if monitor.waits_for_rise else -1
     if monitor.stopped_after is None or len(values) < FEWEST or monitor.stopped_after != len(values):
         return False
@@ -175,7 +175,7 @@ def _effect(monitor: Monitor) -> str:
 
 
 def _rises(monitored: str) -> bool | None:
-    """Whether more is better; None where the name does not tell."""
+    """Return whether higher is better; None if the name does not show it."""
     name = re.sub(r"\W", "_", monitored.lower()).removeprefix("val_").removeprefix("eval_")
     last = name.rpartition("_")[2]
     if "neg" in name:

@@ -123,7 +123,7 @@ def _order(values: Array) -> float:
 
 
 def _training_levels(training: LossHistory, steps: Array) -> Array:
-    """Return the training loss before each evaluation, the median over as many steps as lie between two."""
+    """Return the training loss before each evaluation: the median over the steps between two of them."""
     known = np.isfinite(training.values)
     at, losses = training.steps[known], training.values[known]
     span = max(1, int(np.median(np.diff(steps))))

@@ -58,7 +58,7 @@ class StatisticsNotCopied(Rule):
 
     @check
     def from_evaluation(self, left: LeftStatistics) -> Finding:
-        """Report such an instance."""
+        """Report an average whose statistics were never copied."""
         one = len(left.layers) == 1
         return self.found(
             f"The {left.name} that is evaluated has weights that were averaged or copied from the trained one, "

@@ -8,7 +8,7 @@ from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import count_of
 
-SNAPSHOTS = 2  # who takes the weights again, at another step, takes them for a copy
+SNAPSHOTS = 2  # a script that takes the weights again at another step expects copies
 
 
 class WeightsKeptByReference(Rule):
@@ -105,7 +105,7 @@ class WeightsKeptByReference(Rule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Look for a best model that is a second name of the one that trains on."""
+        """Look for a best model that is only a second name of the model in training."""
         if not written.kept:
             return None
         first = written.kept[0]

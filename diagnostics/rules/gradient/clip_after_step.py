@@ -9,7 +9,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
 
-ENOUGH = 3  # calls: once may be a test, or the end of an epoch
+ENOUGH = 3  # calls: a single one may be a test, or the end of an epoch
 
 
 class ClipAfterStep(Rule):
@@ -96,7 +96,7 @@ class ClipAfterStep(Rule):
 
 
 def _largest(clips: ClipFacts, gradients: GradientHistory | None) -> float | None:
-    """Return the largest finite norm of the gradients; None if it is not known, or the limit is one of values."""
+    """Return the largest finite gradient norm; None if unknown, or if values are clipped instead."""
     if clips.function != "clip_grad_norm_":
         return None
     norms = np.concatenate([clips.norms, np.zeros(0) if gradients is None else gradients.norms.astype(np.float64)])

@@ -6,10 +6,10 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import StepOrderFacts, UnaskedTapes
 
-STEPS = 8  # fewer may be a trial before the training
+STEPS = 8  # fewer may be a trial before training
 TAPES = 2  # before each step: one may be a pass that only measures
-LEAST = 3  # steps of a loop around tapes, which may make one an epoch
-EACH = 0.9  # passes thrown away for each step: a batch left out now and then is no accumulation gone wrong
+LEAST = 3  # steps of a loop around tapes, which may make one step per epoch
+EACH = 0.9  # discarded passes per step: skipping a batch now and then is not a failed accumulation
 
 
 class DiscardedGradients(Rule):
@@ -65,7 +65,7 @@ class DiscardedGradients(Rule):
 
     @check
     def from_calls(self, order: StepOrderFacts) -> Finding | None:
-        """Compare the passes thrown away with the steps."""
+        """Compare the number of discarded passes with the number of steps."""
         if order.steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps of an optimizer")
         if order.discarded < EACH * order.steps:
@@ -85,7 +85,7 @@ class DiscardedGradients(Rule):
 
     @check
     def from_tapes(self, unasked: UnaskedTapes) -> Finding | None:
-        """Look for a loop that steps once for many passes, each under a tape of its own."""
+        """Look for a loop that steps once for many passes, each under its own tape."""
         if unasked.steps < LEAST:
             raise NotApplicable(f"needs {LEAST} steps of an optimizer")
         if unasked.fewest < TAPES:

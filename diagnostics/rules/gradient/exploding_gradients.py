@@ -13,9 +13,9 @@ from diagnostics.rules.shared.loss_curve import FIRST, has_fallen
 
 GROWTH = 1e3  # times the largest of the first steps
 ENOUGH = 20  # steps with a finite gradient
-ENOUGH_BEFORE_NAN = 4  # the same if the gradient became NaN, which may be soon
-LATEST = 5  # of them, at the end, whose median counts: a single spike recovers
-WINDOW = 20  # steps before a spike, and after it
+ENOUGH_BEFORE_NAN = 4  # the same if the gradient became NaN, which may happen early
+LATEST = 5  # of these steps, at the end, whose median counts: a single spike recovers
+WINDOW = 20  # steps before and after a spike
 LOST = 0.5  # of the improvement of the loss
 
 

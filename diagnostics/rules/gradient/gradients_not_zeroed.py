@@ -58,7 +58,7 @@ class GradientsNotZeroed(Rule):
 
     @check
     def from_history(self, steps: StepHistory, gradients: GradientHistory | None = None) -> Finding | None:
-        """Count the steps whose backward pass added to the gradients of the step before."""
+        """Count the steps whose backward pass added to the gradients of the previous step."""
         seen = steps.gradients_zeroed >= 0
         left = steps.gradients_zeroed == 0
         if seen.sum() < ENOUGH:

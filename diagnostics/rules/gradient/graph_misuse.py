@@ -95,7 +95,7 @@ class GraphMisuse(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: GraphMisused) -> Finding | None:
-        """Say what was done to the graph."""
+        """Explain what was done to the graph."""
         message, fix = FIXED.get(symptom.kind) or _overwritten(symptom, crash.live)
         return self.found(
             message,

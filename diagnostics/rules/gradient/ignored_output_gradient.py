@@ -56,7 +56,7 @@ class IgnoredOutputGradient(Rule):
 
     @check
     def from_graph(self, ignored: IgnoredGradient) -> Finding:
-        """Report such an operation."""
+        """Report an operation that ignores its output gradient."""
         names = listed([f"`{name}`" for name in ignored.given])
         given = ignored.given[0]
         return self.found(

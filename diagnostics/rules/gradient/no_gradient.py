@@ -33,9 +33,9 @@ RECONNECT_KERAS = (
     "between"
 )
 UNFREEZE_KERAS = "model.trainable = True  # or only the layers to train; then compile again"
-STEPS = 3  # of a watched run
-NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may have one
-WEIGHED = 8  # batches with sample weights; fewer may all be of a rare kind
+STEPS = 3  # in a watched run
+NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may still have one
+WEIGHED = 8  # batches with sample weights; fewer may all be unusual ones
 ORDER = "optimizer.zero_grad(), then loss.backward(), then optimizer.step(), in this order"
 REQUIRE = "keep requires_grad=True on the parameters to train"
 CHECKPOINTED = (
@@ -114,7 +114,7 @@ class NoGradient(MessageRule):
     def from_calls(
         self, order: StepOrderFacts, steps: StepHistory, gradients: GradientHistory | None = None
     ) -> Finding | None:
-        """Check whether the calls of the loop leave gradients for the optimizer."""
+        """Check whether the calls in the loop leave gradients for the optimizer."""
         if order.steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps of an optimizer")
         without = order.cleared + order.without_backward
@@ -158,7 +158,7 @@ class NoGradient(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
-        """Explain a backward pass without anything to differentiate."""
+        """Explain a backward pass that has nothing to differentiate."""
         if symptom.checkpointed:
             return self.found(
                 "No parameter got a gradient. The warning above it says where the graph ends: none of the inputs "

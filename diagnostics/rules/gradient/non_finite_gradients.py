@@ -53,7 +53,7 @@ class NonFiniteGradients(MessageRule):
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Name the step and the module whose backward pass made it."""
+        """Name the step, and the module whose backward pass produced the value."""
         if origin.kind is None and origin.loss is None and origin.parameters:
             return self._unlocated(origin)
         if origin.kind is None:

@@ -53,7 +53,7 @@ class UndetachedTarget(Rule):
 
     @check
     def from_graph(self, target: BootstrappedTarget) -> Finding:
-        """Report such a target."""
+        """Report a target that is differentiated with its prediction."""
         which = "the highest prediction" if target.best else "a chosen prediction"
         return self.found(
             f"The target of the squared error is a reward and {which} for the next state, and its gradient flows "

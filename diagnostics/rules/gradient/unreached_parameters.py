@@ -16,11 +16,11 @@ from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import OF_RECURRENT, GradientHistory, StepHistory, UpdateHistory
 from diagnostics.text.names import describe_parameters
 
-# Of all trainable scalars. BERT's pooler, unused in many healthy models, is 0.5 % of BERT-base; a mask embedding
+# Of all trainable scalars. BERT's pooler, unused in many healthy models, is 0.5% of BERT-base; a mask embedding
 # is less; a forgotten encoder or one of two heads is far more.
 WORTH_A_WARNING = 0.01
 STEPS = 50  # with a gradient: a head or an expert that only some batches use has been used by then
-COMPARED = 3  # steps whose weights were compared
+COMPARED = 3  # steps in which weights were compared
 MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an unused pooler is 1 of BERT-base's 76
 POOLER = "pooler"
 NAMED = 5  # layers named in the message; the evidence holds them all
@@ -185,7 +185,7 @@ class UnreachedParameters(Rule):
         )
 
     def _of_zeros(self, gradients: GradientHistory, silent: Array, count: int, step: int) -> Finding:
-        """Describe layers that a path leads to, along which every gradient is 0."""
+        """Describe layers that are in the graph of the loss but get only gradients of 0."""
         assert gradients.reached is not None
         zero = [name for name, of in zip(gradients.layers, silent & gradients.reached, strict=True) if of]
         none = [name for name, of in zip(gradients.layers, silent & ~gradients.reached, strict=True) if of]
@@ -225,9 +225,9 @@ class UnreachedParameters(Rule):
 
 
 def _are_poolers(names: Iterable[str]) -> bool:
-    """Whether all belong to the layer that sums up a text in a model of transformers, within another.
+    """Return whether all are in the pooler of a transformers model that is part of another model.
 
-    A head of one's own that averages the states of all tokens leaves it aside.
+    A custom head that averages the states of all tokens does not use it.
     """
     return all(POOLER in name.split(".")[1:] for name in names)
 

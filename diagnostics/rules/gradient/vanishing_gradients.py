@@ -16,7 +16,7 @@ from diagnostics.rules.shared.loss_curve import has_fallen
 
 VANISHED_IN_TIME = 1e-5  # of the largest: RNNs at this ratio learned nothing in our measurements
 SAMPLES = 4  # sampled steps, of which the later half counts
-STEPS = 20  # with a gradient, of which the later half counts: the first may be warm-up or zero initialisation
+STEPS = 20  # with a gradient; the later half counts, as the first may be warm-up or zero initialisation
 SPIKE = 100.0  # times the median gradient: then it explodes, which explains the loss
 MIN_LAYERS = 6
 VANISHED = 1e-5  # of the late layers' gradient; residual nets, transformers and batch norm stay above 1e-2
@@ -168,7 +168,7 @@ class VanishingGradients(Rule):
 
 
 def _exploded(gradients: GradientHistory | None) -> bool:
-    """Whether a gradient was so large that it may be why the loss has not fallen."""
+    """Return whether a gradient was so large that it may be why the loss has not fallen."""
     return gradients is not None and not gradients.norms.max() < SPIKE * np.median(gradients.norms)
 
 
@@ -177,7 +177,7 @@ def _later(values: Array) -> Array:
 
 
 def _median(values: Array) -> Array:
-    """Return the median over steps (steps, layers) of each layer, in float64; NaN where it was not seen."""
+    """Return each layer's median over steps (steps, layers), in float64; NaN if it was not seen."""
     wide = values.astype(np.float64)
     columns = [column[np.isfinite(column)] for column in wide.T]
     return np.array([np.median(column) if column.size else np.nan for column in columns])
@@ -189,7 +189,7 @@ def _profile(layer: RecurrentLayer) -> Array:
 
 
 def _share(layer: RecurrentLayer) -> float:
-    """Return the gradient at the beginning, as a share of the largest; 1 if that is not at the end."""
+    """Return the gradient at the beginning as a share of the largest; 1 if the largest is not at the end."""
     profile = _profile(layer)
     at_the_end = int(profile.argmax()) >= PARTS * 3 // 4
     return float(profile[0] / profile.max()) if at_the_end and profile.max() > 0 else 1.0

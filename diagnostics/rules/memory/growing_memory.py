@@ -10,14 +10,14 @@ from diagnostics.facts.crash.memory import KeptGraphs, KeptModels, OutOfMemoryCr
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory
 
-RECENT = 30  # steps: the graphs of these may still be needed
-OLD_GRAPHS = 8  # of sampled steps, older than that
-ALIVE = 0.9  # of them; in a loop that frees them once an epoch many are dead
-READINGS = 16  # of the memory, in the second half of the run
+RECENT = 30  # steps whose graphs may still be needed
+OLD_GRAPHS = 8  # graphs of older sampled steps
+ALIVE = 0.9  # of them; a loop that frees them once per epoch leaves fewer alive
+READINGS = 16  # of memory use in the second half of the run
 STEPS = 300
-GREW = 256 * 2**20  # bytes in that part
-GREW_BY = 0.3  # of the memory in use at its beginning
-STEADILY = 0.9  # of the readings are higher than the fourth before them
+GREW = 256 * 2**20  # bytes, over that half
+GREW_BY = 0.3  # of the memory in use at the start of that half
+STEADILY = 0.9  # of the readings are higher than the one four readings earlier
 
 
 class GrowingMemory(Rule):
@@ -81,7 +81,7 @@ class GrowingMemory(Rule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemoryCrash) -> Finding | None:
-        """Name the variable that holds the graphs, and whether freeing them would have been enough."""
+        """Name the variable that holds the graphs, and report whether freeing them would have been enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
         would_do = " Without them the allocation would have succeeded." if enough else ""
         return self.found(
@@ -104,7 +104,7 @@ class GrowingMemory(Rule):
 
     @check
     def from_models(self, crash: CrashFacts, symptom: KeptModels, memory: OutOfMemoryCrash) -> Finding | None:
-        """Name the variable that holds the models of earlier trainings, and whether freeing them is enough."""
+        """Name the variable that holds the models of earlier runs, and report whether freeing them is enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
         would_do = " Without them the allocation would have succeeded." if enough else ""
         what = "models of earlier trainings"
@@ -203,7 +203,7 @@ def _slope(steps: Array, memory: Array) -> float:
 
 
 def _steady(steps: Array, memory: Array, slope: float) -> bool:
-    """Whether each third grew at a similar rate, and nearly every reading is above earlier ones."""
+    """Return whether each third grew at a similar rate, and nearly every reading is above earlier ones."""
     import numpy as np
 
     thirds = [

@@ -12,9 +12,9 @@ from diagnostics.facts.crash.memory import ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes, listed
 from diagnostics.text import join
 
-REFUSED = 100  # times the request was free; the allocator takes blocks of at most 20 MiB more than it is asked for
+REFUSED = 100  # times the request was free; the allocator takes at most 20 MiB more than requested
 NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room for a useful batch
-MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: adapters are a few hundredths, a new head on a backbone, too
+MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: a few hundredths for adapters or a new head on a backbone
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
 MAYBE_EVALUATION = "if it ended in an evaluation: torch.no_grad() around it, and a smaller batch there"
@@ -68,7 +68,7 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
         "a smaller batch_size in evaluate or predict; validation_batch_size=..., in fit",
     ),
 }
-"""What is said and advised where no batch of the training was at fault."""
+"""Explanation and fixes if the training batch was not at fault."""
 
 
 class OutOfMemory(MessageRule):
@@ -195,7 +195,7 @@ def _requested(symptom: OutOfMemoryCrash) -> str:
 def _room(symptom: OutOfMemoryCrash) -> str:
     capacity, free = symptom.capacity, symptom.free
     others = ""
-    # Where the message does not give this process's own share, that of the driver counts as others'.
+    # If the message does not give this process's own share, the driver's memory counts as that of others.
     share = 0.5 if symptom.others is None else 0.1
     if symptom.elsewhere and symptom.card and symptom.elsewhere > share * symptom.card:
         held = listed(symptom.others) if symptom.others else in_bytes(symptom.elsewhere)
@@ -229,7 +229,7 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
 
 
 def _was_refused(symptom: OutOfMemoryCrash) -> bool:
-    """Whether so much was free that no fragmentation explains the failure."""
+    """Return whether so much was free that fragmentation cannot explain the failure."""
     return symptom.free is not None and symptom.tried is not None and symptom.free >= REFUSED * symptom.tried
 
 
@@ -277,7 +277,7 @@ _JOINS = (
 
 
 def _evaluation(crash: CrashFacts) -> str | None:
-    """Say whose evaluation the frames show, and if its predictions were being joined; None if they show none."""
+    """Name the evaluation in the frames, and whether it was joining predictions; None if there is none."""
     for frame in crash.frames:
         file = frame.file.replace("\\", "/")
         if file.startswith("transformers/trainer") and frame.function in ("evaluation_loop", "prediction_loop"):
@@ -295,7 +295,7 @@ def _evaluation(crash: CrashFacts) -> str | None:
 
 
 def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
-    """Return what to change where a smaller batch is not the first thing; None if it is."""
+    """Return the fix if a smaller batch is not the first thing to try; None if it is."""
     need = symptom.need
     if symptom.elsewhere and symptom.card and symptom.elsewhere > 0.5 * symptom.card:
         return "free memory first: other processes hold most of the GPU, and `diagnose gpu` lists them"
@@ -328,7 +328,7 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
 
 
 def _less(symptom: OutOfMemoryCrash, crash: CrashFacts) -> Fix:
-    """Return how a batch of the training takes less memory."""
+    """Return the ways to make a training batch need less memory."""
     need, way = symptom.need, _way_of_training(crash, symptom)
     if need is not None and need.batch_rows == 1:
         return ("shorter rows (a smaller max_length)", *LESS[way])

@@ -11,7 +11,7 @@ from diagnostics.facts.layers import UnderflowFacts
 from diagnostics.text.join import count_of, listed
 
 LEAST = 2.0**-24  # the smallest positive number of float16
-CLIPPED = 2.0**-6  # how much clipping or averaging may have scaled it down since
+CLIPPED = 2.0**-6  # factor by which clipping or averaging may have scaled it down
 CROWDED = 0.1  # of the non-zero numbers are exactly the smallest one
 LASTING = 3  # sampled steps
 MOSTLY = 2 / 3  # of the sampled steps

@@ -13,7 +13,7 @@ from diagnostics.facts.crash.usage import MixedPrecisionMisused
 STEPS = 3  # with clipped gradients: fewer may be a test
 MOSTLY = 0.9  # of these steps
 ENOUGH = 8  # steps on gradients of a scaled loss
-SMALL = 0.01  # of the scale: a limit that was multiplied by the scale by hand is not that small
+SMALL = 0.01  # of the scale: a limit that the script multiplied by the scale is not that small
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "half parameters": (
@@ -82,7 +82,7 @@ class MixedPrecisionMisuse(MessageRule):
     None if PyTorch has refused. For steps on a scaled loss: at least 8 steps and 8 scaled losses, without a call
     of `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For clipping: of at least 3
     scaler steps with clipped gradients, 90% were clipped while scaled, to a limit that they exceeded and that is
-    below 1% of the scale; this is a warning. The thresholds are our choice.
+    below 1% of the scale; both are warnings. The thresholds are our choice.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected.
@@ -97,13 +97,13 @@ class MixedPrecisionMisuse(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: MixedPrecisionMisused) -> Finding | None:
-        """Say which rule of mixed precision is broken."""
+        """Explain which rule of mixed precision is broken."""
         message, fix = SEEN[symptom.kind]
         return self.found(message, fix=fix, evidence={"kind": symptom.kind}, where=crash.where)
 
     @check
     def from_steps(self, order: StepOrderFacts) -> Finding | None:
-        """Check whether an optimizer steps on gradients that nobody has divided by the scale."""
+        """Check whether an optimizer steps on gradients that were never divided by the scale."""
         if min(order.steps, order.scaled) < ENOUGH:
             raise NotApplicable(f"needs {ENOUGH} steps, and losses scaled by a loss scaler")
         if order.unscaled:

@@ -57,10 +57,10 @@ class NonFiniteActivations(MessageRule):
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Name the module that returned it."""
+        """Name the module that returned the first non-finite value."""
         if origin.kind is None:
             raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
-        if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow says the latter
+        if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow reports the latter
             return None
         last = origin.frames[-1] if origin.frames else None
         limit = nonfinite.LIMITS.get(last.dtype or "") if last is not None else None

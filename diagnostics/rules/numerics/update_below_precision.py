@@ -15,16 +15,16 @@ from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.rules.shared.update_size import top_rates
 
 SPACING: Final = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
-"""Between 1 and the next larger number."""
+"""Distance between 1 and the next larger number."""
 SMALLEST: Final = {"bfloat16": 2.0**-133, "float16": 2.0**-24}
-"""Distance of the numbers nearest to 0."""
+"""Distance between the numbers nearest to 0."""
 
 STEPS = 50  # between the first and the last sample
 SAMPLES = 4
-WEIGHTS = 64  # with a gradient
-OFTEN = 0.75  # of the samples in which such a weight has one
+WEIGHTS = 64  # that have a gradient
+OFTEN = 0.75  # of the samples: such a weight has a gradient in them
 STUCK = 0.9  # of them never change
-LEARNED = 0.5  # of the first loss; then the weights that do move were enough
+LEARNED = 0.5  # of the first loss; then the weights that do change were enough
 
 
 class UpdateBelowPrecision(Rule):
@@ -136,7 +136,7 @@ def _typical(weights: Array) -> float:
 
 
 def _learned(losses: LossHistory | None) -> bool:
-    """Whether the loss has at least halved."""
+    """Return whether the loss has at least halved."""
     if losses is None:
         return False
     values = losses.values[np.isfinite(losses.values)]

@@ -13,7 +13,7 @@ from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of, listed
 
-CLEARLY_BELOW = 0.9  # of the best constant prediction's loss; healthy copies reach half of it and less
+CLEARLY_BELOW = 0.9  # of the best constant prediction's loss; healthy copies reach half of it or less
 DISTINCT_SHARE = 0.5  # below it, equal inputs with different labels may keep the loss high
 MOSTLY_TRAINABLE = 0.5  # of all scalars; a head over frozen, nearly equal features learns slowly
 ROUNDING = 1e-6  # of the labels' size (of a nat, for cross entropy): less is 0 up to float32 rounding
@@ -126,7 +126,7 @@ def _num_labels(batch: BatchFacts) -> int:
 
 
 def _least(loss: LossFacts, batch: BatchFacts) -> float:
-    """Return right predictions' loss as a share of the best constant one's: above 0 where targets are soft."""
+    """Return correct predictions' loss relative to the best constant prediction's: above 0 for soft targets."""
     targets = batch.labels
     if loss.kind != "binary_cross_entropy" or targets is None or targets.dtype.kind != "f" or not targets.size:
         return 0.0
@@ -138,13 +138,13 @@ def _least(loss: LossFacts, batch: BatchFacts) -> float:
 
 
 def _entropy(shares: Array) -> Array:
-    """Return the entropy (nats) of each share of one of two classes."""
+    """Return the binary entropy (nats) of each share."""
     kept = np.clip(shares.astype(float), np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
     return np.asarray(-(kept * np.log(kept) + (1 - kept) * np.log1p(-kept)))
 
 
 def _rounding(loss: LossFacts, batch: BatchFacts) -> float:
-    """Return the loss that a correct prediction can have from rounding alone."""
+    """Return the largest loss that rounding alone gives a correct prediction."""
     if loss.kind in ("cross_entropy", "binary_cross_entropy") or batch.labels is None:
         return ROUNDING
     size = ROUNDING * float(np.abs(batch.labels).max(initial=0))

@@ -12,21 +12,21 @@ from diagnostics.facts.pipeline import OptimizerFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.text.join import count_of
 
-STEPS = 50  # of a run: a shorter one says little of its schedule
-COLLAPSED = 1e-3  # of the highest rate: what is left of an update is mostly rounding and noise
-EARLY = 0.5  # of the run: a schedule that ends in nothing does so at its end
-ABRUPT = 0.05  # of the run, from half of the highest rate to `COLLAPSED`; cuts on plateaus are further apart
-EARLY_IF_SMOOTH = 1 / 3  # of the run, where the rate falls at every step, or epoch, without a pause
-TREADS = 3  # of a staircase, before it counts as a fall without a pause
-UNEVEN = 0.1  # of a tread's length, and one step: what treads of one length differ by
+STEPS = 50  # in a run: a shorter one says little about its schedule
+COLLAPSED = 1e-3  # of the highest rate: an update is then mostly rounding and noise
+EARLY = 0.5  # of the run: a schedule that decays to nothing gets there only at the end
+ABRUPT = 0.05  # of the run, from half of the highest rate to `COLLAPSED`; plateau cuts are further apart
+EARLY_IF_SMOOTH = 1 / 3  # of the run, if the rate falls at every step or every epoch
+TREADS = 3  # in a staircase, before it counts as a steady fall
+UNEVEN = 0.1  # of a tread's length, plus one step: the tolerance for treads of equal length
 COMPOUNDS = (
     "compute the rate from the first one: initial_rate * factor**epoch, not the last rate times that",
     "a factor nearer to 1, as 0.95 for each epoch",
 )
-UNIT = 0.1  # from such a rate on, an optimizer may have been made for a schedule that gives the rates themselves
-SQUARED = 0.01  # relative difference, to which a rate is the square of another
-ABOVE = 1.01  # times the first rate: a schedule that goes on from there is a warm-up
-LEARNED = 0.1  # of the first loss: a run that got there before needed no more steps
+UNIT = 0.1  # an optimizer with at least this rate may be meant for a schedule that returns the rates themselves
+SQUARED = 0.01  # relative tolerance for a rate being the square of another
+ABOVE = 1.01  # times the first rate: a schedule that rises above it is a warm-up
+LEARNED = 0.1  # of the first loss: a run that got there earlier needed no more steps
 
 
 class CollapsedSchedule(Rule):
@@ -105,7 +105,7 @@ class CollapsedSchedule(Rule):
 
     @check
     def from_steps(self, steps: StepHistory, losses: LossHistory | None = None) -> Finding | None:
-        """Find the step after which the rate stays at almost nothing."""
+        """Find the step after which the rate stays near 0."""
         known = np.isfinite(steps.learning_rates).all(axis=1)
         if steps.total_steps < STEPS or not known.any():
             raise NotApplicable(f"needs the learning rates of at least {STEPS} steps")
@@ -139,7 +139,7 @@ class CollapsedSchedule(Rule):
 
     @check
     def from_factor(self, steps: StepHistory, optimizer: OptimizerFacts) -> Finding | None:
-        """Compare the rates with the one that the optimizer was made with."""
+        """Compare the rates with the one that the optimizer was created with."""
         known = np.isfinite(steps.learning_rates).all(axis=1)
         full = optimizer.full_rate
         if steps.total_steps < STEPS or not known.any() or full is None:
@@ -170,10 +170,10 @@ def _is_abrupt(falling: int, collapsed: int, total: int) -> bool:
 
 
 def _tread(at: Array, rates: Array) -> int | None:
-    """Return after how many steps the rate falls, again and again, from its highest value to its collapse.
+    """Return the number of steps between falls of the rate, from its highest value to its collapse.
 
     Returns:
-        1 if it falls at every step; None if it rises, or pauses now and then.
+        1 if it falls at every step; None if it rises or pauses irregularly.
     """
     highest = int(rates.argmax())
     changes = np.diff(rates[highest:])
@@ -195,6 +195,6 @@ def _why(tread: int | None) -> str:
 
 
 def _had_learned(losses: LossHistory, collapsed: int) -> bool:
-    """Whether the loss had fallen far before the rate did."""
+    """Return whether the loss had fallen far before the rate did."""
     before = losses.values[(losses.steps < collapsed) & np.isfinite(losses.values)]
     return bool(len(before)) and float(np.median(before[-8:])) < LEARNED * abs(float(before[0]))

@@ -75,7 +75,7 @@ class DefaultLearningRate(Rule):
             unfit = "too low"
         else:
             return None
-        assert trial.better_rate is not None  # or the trial would show nothing
+        assert trial.better_rate is not None  # otherwise the trial would show nothing
         return self.found(
             f"{_origin(optimizer, default, model)} That is {unfit} for this model: on "
             f"{lr_trial.on_batches(trial)} the loss went {_from_to(trial.losses, trial.batches)}; at "

@@ -14,8 +14,8 @@ from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
 from diagnostics.rules.shared.learnable import is_learnable
 
-REPLACED = 1.0  # of a layer's norm, in one step: what was there before is gone
-STEPS = 200  # of a watched run that is stuck; steps of 1% each add up to twice the weights by then
+REPLACED = 1.0  # of a layer's norm, in one step: its earlier weights are lost
+STEPS = 200  # in a watched run that is stuck; by then, steps of 1% add up to twice the weights
 
 
 BY_HAND = (
@@ -133,7 +133,7 @@ class LearningRateTooHigh(Rule):
         model: ModelFacts | None = None,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
-        """Detect a bad loss curve that too large updates explain."""
+        """Detect a bad loss curve that is explained by updates that are too large."""
         update_size.check_measured(updates)
         seen = loss_curve.worst_curve(steps, losses, updates, answers, STEPS)
         update = update_size.large_updates(updates, seen[1].since) if seen is not None else None
@@ -142,7 +142,7 @@ class LearningRateTooHigh(Rule):
         what, curve = seen
         rate = update_size.rate_until(steps, curve.until)
         much = "more than its own norm" if update > 1 else f"{update:.1%} of its norm"
-        known = rate > 0  # and no step of the script's own, which takes none from the optimizer
+        known = rate > 0  # 0 for a handwritten step, which takes no rate from an optimizer
         return self.found(
             f"{loss_curve.describe(what, curve)} {f'At a learning rate of {rate:.3g} a' if known else 'A'} step "
             f"changed a layer by {much} (the median); about 0.1% is typical. Such updates overshoot"

@@ -14,11 +14,11 @@ from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
 from diagnostics.rules.shared.learnable import is_learnable
 
-STEPS = 100  # of a watched run
-REACHED = 0.5  # of the full rate, at the end of a run that was over before its warm-up
-STARTED = 0.1  # of the full rate, at the end of a run whose schedule counts batches and is stepped once an epoch
+STEPS = 100  # in a watched run
+REACHED = 0.5  # of the full rate, at the end of a run that ended during its warm-up
+STARTED = 0.1  # of the full rate, at the end of a run whose schedule counts batches but is stepped once per epoch
 TREAD = 5  # steps at one rate, at least, before the schedule is stepped again
-WARM_UP_STEPS = 50  # of a run that is judged though its rate still rises: fewer are a test of the script
+WARM_UP_STEPS = 50  # in a run that is judged while its rate is still rising: shorter ones test the script
 
 
 class LearningRateTooLow(Rule):
@@ -166,7 +166,7 @@ class LearningRateTooLow(Rule):
         verdicts: Verdicts,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
-        """Look for a run that was over before its warm-up was, and learned nothing."""
+        """Look for a run that ended before its warm-up did and learned nothing."""
         update_size.check_measured(updates)
         if steps.total_steps < WARM_UP_STEPS or not verdicts.complete or not verdicts.alone:
             raise NotApplicable(
@@ -178,7 +178,7 @@ class LearningRateTooLow(Rule):
         rates = update_size.top_rates(steps)
         if not update_size.warms_up(steps) or (np.diff(rates) < 0).any() or rates[-1] > REACHED * full:
             return None
-        moved = update_size.largest_update(updates) * steps.total_steps  # a test of rates ends with large ones
+        moved = update_size.largest_update(updates) * steps.total_steps  # a range test ends with large ones
         constant, ended = float(targets.constant_losses.mean()), whole_run.late_loss(losses, steps.total_steps)
         if moved >= lr_trial.MOVED or not ended >= whole_run.NO_BETTER * constant > 0:
             return None
@@ -210,7 +210,7 @@ class LearningRateTooLow(Rule):
     def from_staircase(
         self, steps: StepHistory, verdicts: Verdicts, optimizer: OptimizerFacts | None = None
     ) -> Finding | None:
-        """Look for a schedule that counts batches, and is stepped so seldom that the run ends in its warm-up."""
+        """Look for a schedule that counts batches but is stepped so rarely that the run ends in its warm-up."""
         if steps.total_steps < WARM_UP_STEPS or not verdicts.complete:
             raise NotApplicable(f"needs a whole run of {WARM_UP_STEPS} steps")
         full = None if optimizer is None else optimizer.full_rate

@@ -12,8 +12,8 @@ from diagnostics.rules.shared import loss_curve, update_size
 
 FELL_BY = 10.0  # times the first loss, below 0: a likelihood ends a few times its start below
 QUICKER = 1.5  # times the fall of the quarter before, each time: a likelihood falls more and more slowly
-FALLS = 40  # losses
-FIRST = 5  # losses that stand for the beginning
+FALLS = 40  # least number of losses
+FIRST = 5  # losses that represent the beginning
 
 
 class LossDivergence(Rule):
@@ -94,7 +94,7 @@ class LossDivergence(Rule):
 
     @check
     def from_fall(self, losses: LossHistory, verdicts: Verdicts) -> Finding | None:
-        """Look for a loss that has no lower bound, and falls ever more quickly."""
+        """Look for a loss that has no lower bound and falls ever more quickly."""
         values = losses.values
         if len(values) < FALLS or not np.isfinite(values).all() or not verdicts.alone:
             return None

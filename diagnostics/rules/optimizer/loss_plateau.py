@@ -20,12 +20,12 @@ from diagnostics.rules.shared.whole_run import check_whole, last_third
 
 AT_FLOOR = 0.05  # of the constant prediction's loss: the largest distance of the median of the last losses
 HOVERING = 0.2  # of the same: the largest range of the last losses
-STEPS = 400  # of a watched run; many healthy ones take some hundred steps to leave the chance level
-SAME = 1e-4  # of the loss: the range of the last third; those of other rows differ by percents
+STEPS = 400  # in a watched run; many healthy runs take some hundred steps to leave the chance level
+SAME = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
 FEWEST = 30  # losses in that third
-DISTINCT = 0.5  # of the rows read; a few rows over and over may well make equal batches
-LITTLE = 0.9  # of the loss of equal scores: as low as it can fall, of cosines that a small constant multiplies
-MOVED = 1.0  # of the norm of the weights: the sum of all updates, if they had one direction
+DISTINCT = 0.5  # of the rows read; a few repeated rows may well form equal batches
+LITTLE = 0.9  # of the loss of equal scores: the lowest loss of cosines times a small constant
+MOVED = 1.0  # of the weights' norm: the sum of all updates, if they all pointed in one direction
 
 
 class LossPlateau(Rule):
@@ -96,7 +96,7 @@ class LossPlateau(Rule):
 
     @check
     def from_cosines(self, scores: CosineScores) -> Finding | None:
-        """Compute how low a cross entropy can fall whose scores cannot lie far apart."""
+        """Compute the lowest cross entropy of scores that cannot be far apart."""
         if scores.classes < 2:
             raise NotApplicable("needs several scores to compare")
         chance = math.log(scores.classes)
@@ -126,7 +126,7 @@ class LossPlateau(Rule):
         if not trial.better_rate:
             return None
         if not lr_trial.is_too_high(trial, baseline) and not lr_trial.is_too_low(trial, baseline):
-            return None  # such a run is only slow at first, as fine-tuning at 2e-5
+            return None  # such a run is only slow at first, like fine-tuning at 2e-5
         if not all(math.isfinite(value) for value in last):
             return None
         if abs(statistics.median(last) - baseline) > AT_FLOOR * baseline:
@@ -158,7 +158,7 @@ class LossPlateau(Rule):
             raise NotApplicable("needs steps before and after which the weights were compared")
         if curve is None or update_size.large_updates(updates, curve.since):
             return None
-        assert curve.chance is not None  # or it would not be stuck
+        assert curve.chance is not None  # otherwise it would not be stuck
         if moved < MOVED or curve.ended > loss_curve.AT_CHANCE[1] * curve.chance:
             return None
         total = answers.labels.sum()

@@ -142,7 +142,7 @@ class OptimizerMissesParameters(MessageRule):
 
     @check
     def from_leaves(self, leaves: LeafFacts, optimizer: OptimizerFacts) -> Finding | None:
-        """Look for parameters that the loss depends on and that nobody trains."""
+        """Look for parameters that the loss depends on but no optimizer trains."""
         lost = {
             **leaves.unregistered,
             **leaves.vanished,

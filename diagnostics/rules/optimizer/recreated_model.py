@@ -78,7 +78,7 @@ class RecreatedModel(Rule):
 
     @check
     def from_evaluation(self, evaluated: UntrainedEvaluation) -> Finding:
-        """Report an evaluation of another instance than the trained one."""
+        """Report the evaluation of an instance other than the trained one."""
         return self.found(
             f"The {evaluated.name} that is evaluated after the training is not the one that was trained, but "
             "another instance: its weights are random, as when it was made, and the trained one is not evaluated.",

@@ -56,7 +56,7 @@ class CellsOutOfOrder(Rule):
         """Name the first variable that came from elsewhere.
 
         Raises:
-            NotApplicable: no cell has a number.
+            NotApplicable: no cell has an execution count.
         """
         if not notebook.run:
             raise NotApplicable("needs a notebook with the numbers of its runs")

@@ -59,7 +59,7 @@ class FunctionReadsGlobals(Rule):
     @check
     def from_notebook(self, notebook: NotebookFacts) -> Finding | None:
         """Report the most doubtful variable, or list all."""
-        reads = [read for read in notebook.reads if not read.changes_kind]  # which another rule reports
+        reads = [read for read in notebook.reads if not read.changes_kind]  # redefined-name reports those
         if not reads:
             return None
         functions: dict[str, list[str]] = {}
