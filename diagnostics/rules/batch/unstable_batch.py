@@ -64,7 +64,7 @@ class UnstableBatch(Rule):
     that cannot be reset, streams, and datasets over 256 MiB or two million objects, which are not copied. Data
     that a dataset keeps outside itself, in a global variable, is not copied either. An edit that has the same
     result when it is repeated, such as padding to the length of the same batch, is missed. Training for one epoch
-    reads each row once and is not affected. Noise that is annealed on purpose makes inputs narrower as well.
+    reads each row once and is not affected. Noise that is annealed on purpose narrows the inputs as well.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation of `torch.utils.data` (`collate_fn`,

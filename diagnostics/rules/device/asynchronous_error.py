@@ -55,7 +55,7 @@ class AsynchronousError(MessageRule):
     ## Example
     ```python
     logits = model(inputs)              # two outputs
-    loss = loss_fn(logits, labels)      # labels 0, 1 and 2: this kernel fails, some time later
+    loss = loss_fn(logits, labels)      # labels 0, 1 and 2: this kernel fails later
     loss.backward()
     print(loss.item())                  # the traceback names this line
     ```

@@ -67,7 +67,7 @@ class DivergedReplicas(Rule):
 
     ## Example
     ```python
-    with model.no_sync():                       # around the step, too: the gradients are never averaged
+    with model.no_sync():                       # includes the step: gradients are never averaged
         loss_fn(model(inputs), targets).backward()
         optimizer.step()
     ```
@@ -76,7 +76,7 @@ class DivergedReplicas(Rule):
     ```python
     with model.no_sync():
         loss_fn(model(first), targets).backward()
-    loss_fn(model(second), targets).backward()  # averages what has gathered
+    loss_fn(model(second), targets).backward()  # averages the accumulated gradients
     optimizer.step()
     ```
 
@@ -86,11 +86,11 @@ class DivergedReplicas(Rule):
     that start from different seeds differ on purpose.
 
     ## Known problems
-    Only ranks of one host are compared, and no models in FSDP, whose ranks hold different shards. Replicas are not
-    compared if they may differ on purpose: with a communication hook, as for local SGD, or within `model.join()`,
-    where one rank may be an epoch ahead. Replicas that a script averages only now and then, in a function compiled
-    with torch.compile or through files, look as if nothing averaged them. Batch norm's statistics are not
-    compared: DistributedDataParallel uses those of rank 0.
+    Only ranks of one host are compared. Models in FSDP are not compared, because each rank holds a different
+    shard. Replicas are not compared either if they may differ on purpose: with a communication hook, as for local
+    SGD, or within `model.join()`, where one rank may be an epoch ahead. Replicas that a script averages only now
+    and then, in a function compiled with torch.compile or through files, look as if nothing averaged them. Batch
+    norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

@@ -25,7 +25,7 @@ class MismatchedCollective(MessageRule):
 
     ## Example
     ```python
-    if loss.item() > worst:                 # true on one rank, and not on another
+    if loss.item() > worst:                 # true on one rank but not on another
         dist.all_reduce(histogram)
     dist.barrier()
     ```
@@ -33,7 +33,7 @@ class MismatchedCollective(MessageRule):
     ## Instead
     ```python
     surprising = torch.tensor(loss.item() > worst)
-    dist.all_reduce(surprising, dist.ReduceOp.MAX)      # every rank decides alike
+    dist.all_reduce(surprising, dist.ReduceOp.MAX)      # every rank decides the same way
     if surprising:
         dist.all_reduce(histogram)
     ```

@@ -34,7 +34,7 @@ class MixedVersions(MessageRule):
 
     ## Instead
     ```python
-    # one image or one environment for all nodes; pip freeze on each of them
+    # use one image or environment for all nodes; compare pip freeze
     ```
 
     ## Thresholds

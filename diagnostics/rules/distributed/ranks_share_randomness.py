@@ -34,7 +34,7 @@ class RanksShareRandomness(Rule):
 
     ## Instead
     ```python
-    torch.manual_seed(42 + dist.get_rank())     # after the model was made
+    torch.manual_seed(42 + dist.get_rank())     # after creating the model
     noisy = inputs + torch.randn_like(inputs)
     ```
 

@@ -26,7 +26,7 @@ class RanksShuffleApart(Rule):
     ## Example
     ```python
     torch.manual_seed(42 + rank)
-    train, held_out = random_split(dataset, [0.8, 0.2])         # another split on every rank
+    train, held_out = random_split(dataset, [0.8, 0.2])         # a different split on every rank
     sampler = DistributedSampler(train)
     ```
 

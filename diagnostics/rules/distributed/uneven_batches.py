@@ -35,7 +35,7 @@ class UnevenBatches(Rule):
     ## Example
     ```python
     mine = rows[rank::world]                        # 13 rows on rank 0, 12 on rank 1
-    loader = DataLoader(mine, batch_size=4)         # 4 batches, and 3
+    loader = DataLoader(mine, batch_size=4)         # 4 batches on rank 0, 3 on rank 1
     ```
 
     ## Instead

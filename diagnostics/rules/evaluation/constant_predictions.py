@@ -40,7 +40,7 @@ class ConstantPredictions(Rule):
 
     ## Example
     ```python
-    nn.BatchNorm1d(64, momentum=0.0001)     # its statistics never get to those of the data
+    nn.BatchNorm1d(64, momentum=0.0001)     # its statistics never reach those of the data
     ```
 
     ## Instead

@@ -35,7 +35,7 @@ class Overfitting(Rule):
     ```python
     for epoch in range(100):
         train(model)
-        evaluate(model)                     # best in epoch 12, and worse ever since
+        evaluate(model)                     # best in epoch 12, worse ever since
     torch.save(model.state_dict(), "model.pt")
     ```
 

@@ -45,12 +45,12 @@ class VanishingGradients(Rule):
 
     ## Example
     ```python
-    self.memory = torch.nn.RNN(64, 64, batch_first=True)      # 40 events, and the first of them tells
+    self.memory = torch.nn.RNN(64, 64, batch_first=True)      # 40 events, the first is decisive
     ```
 
     ## Instead
     ```python
-    self.memory = torch.nn.GRU(64, 64, batch_first=True)      # its gates let a state, and its gradient, pass
+    self.memory = torch.nn.GRU(64, 64, batch_first=True)      # its gates pass on a state and its gradient
     ```
 
     ## Thresholds

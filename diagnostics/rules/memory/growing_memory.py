@@ -40,7 +40,7 @@ class GrowingMemory(Rule):
     ```python
     for batch in validation:                # no torch.no_grad()
         output = model(**batch)
-        losses.append(output.loss)          # with the graph, and all activations
+        losses.append(output.loss)          # with the graph and all activations
     ```
 
     ## Instead

@@ -62,8 +62,8 @@ class LossOutOfRange(Rule):
     ```
 
     ## Thresholds
-    Below -0.0001, in the first step or in at least three later ones. KL divergence is reported only if the
-    exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras' loss, the
+    The loss is below -0.0001 in the first step or in at least three later ones. KL divergence is reported only if
+    the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras' loss, the
     outputs or targets themselves are summed. Binary cross entropy is reported only if a target of the first batch
     is outside 0 to 1. With correct arguments, neither loss is negative. A weighted loss is not judged, because its
     weights may be negative on purpose. The thresholds are our choice.

@@ -26,7 +26,7 @@ class NonFiniteActivations(MessageRule):
     ## Example
     ```python
     with torch.autocast("cuda", dtype=torch.float16):
-        hidden = self.up(x) * torch.nn.functional.silu(self.gate(x))   # passes 65504
+        hidden = self.up(x) * torch.nn.functional.silu(self.gate(x))   # exceeds 65504
         return self.down(hidden)
     ```
 

@@ -34,7 +34,7 @@ class NonFiniteLoss(MessageRule):
 
     ## Example
     ```python
-    target = torch.log(price / area)              # the area is missing, 0, in some rows
+    target = torch.log(price / area)              # a missing area is 0 in some rows
     loss = F.mse_loss(model(features), target)
     ```
 

@@ -33,14 +33,14 @@ class CannotOverfitOneBatch(Rule):
 
     ## Example
     ```python
-    states = gpt2(ids).last_hidden_state   # causal: each token sees only those before it
-    logits = head(states[:, 0])            # the first one has seen nothing of the text
+    states = gpt2(ids).last_hidden_state   # causal: each token sees only earlier ones
+    logits = head(states[:, 0])            # the first token has seen none of the text
     ```
 
     ## Instead
     ```python
     states = gpt2(ids).last_hidden_state   # ids are padded on the left
-    logits = head(states[:, -1])           # the last one has seen all of it
+    logits = head(states[:, -1])           # the last token has seen all of it
     ```
 
     ## Thresholds

@@ -26,7 +26,7 @@ class NegativeLearningRate(Rule):
     scheduler = LambdaLR(optimizer, lambda epoch: 1 - epoch / 20)
     for batch in loader:
         ...
-        scheduler.step()        # once a batch: below 0 after 20 of them
+        scheduler.step()        # once per batch: negative after 20 batches
     ```
 
     ## Instead

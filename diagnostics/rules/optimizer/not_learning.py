@@ -89,14 +89,14 @@ class NotLearning(Rule):
     ## Example
     ```python
     for images, labels in loader:
-        features = encoder(images).mean(dim=(1, 2, 3), keepdim=True)    # one number is left of an image
+        features = encoder(images).mean(dim=(1, 2, 3), keepdim=True)    # leaves one number per image
         loss = F.cross_entropy(head(features.flatten(1)), labels)
     ```
 
     ## Instead
     ```python
     for images, labels in loader:
-        features = encoder(images).mean(dim=(2, 3))                     # one number a channel
+        features = encoder(images).mean(dim=(2, 3))                     # one number per channel
         loss = F.cross_entropy(head(features), labels)
     ```
 

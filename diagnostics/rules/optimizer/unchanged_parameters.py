@@ -38,7 +38,7 @@ class UnchangedParameters(Rule):
     ## Example
     ```python
     optimizer = torch.optim.Adam(model.parameters())
-    model = build_model()                        # another model: the optimizer holds the weights of the first
+    model = build_model()                        # a new model: the optimizer holds the old weights
     ```
 
     ## Instead
