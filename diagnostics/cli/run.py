@@ -58,8 +58,8 @@ def add_to(commands: Any, summary: str) -> None:
         "--output",
         metavar="FILE",
         type=Path,
-        help="write the report to FILE (- is standard output); it is also written during the run, so it survives a "
-        "kill (without FILE, a killed process leaves no report)",
+        help="write the report to FILE (- is standard output); it is also written during the run, so it survives "
+        "a kill (without FILE, a killed process leaves no report)",
     )
     run.add_argument(
         "--no-redact", action="store_true", help="do not redact folders, host names, secrets and data in Markdown"
