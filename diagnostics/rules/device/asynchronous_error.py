@@ -77,8 +77,8 @@ class AsynchronousError(MessageRule):
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"
-    ("Asynchronous Concurrent Execution", and `CUDA_LAUNCH_BLOCKING` under "CUDA Environment Variables");
-    NVIDIA, "cuBLAS" (`cublasStatus_t`); NVIDIA, "NCCL" ("Troubleshooting").
+    ("Asynchronous Concurrent Execution", and `CUDA_LAUNCH_BLOCKING` under "CUDA Environment Variables"); NVIDIA,
+    "cuBLAS" (`cublasStatus_t`); NVIDIA, "NCCL" ("Troubleshooting").
     """
 
     severity = "error"

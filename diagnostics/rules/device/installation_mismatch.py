@@ -88,8 +88,8 @@ class InstallationMismatch(MessageRule):
     code that uses a name missing from the installed version of a library.
 
     ## Why it is bad
-    PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a GPU
-    that is too new, or an extension built for another PyTorch fails at the first call, often far from the import.
+    PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a GPU that
+    is too new, or an extension built for another PyTorch fails at the first call, often far from the import.
 
     ## Example
     ```python

@@ -50,8 +50,8 @@ class ConstantPredictions(Rule):
 
     ## Thresholds
     At least 200 steps, 6 sampled steps in the second half, and 100 examples. No class has more than 80% of the
-    labels; if one has, the finding is a note, once 10 examples of the other classes were seen. The learning rate
-    has stopped rising, and the model is not merely slow: if all steps pointed in one direction, they would have
+    labels; if one has, the finding is a note and requires 10 examples of the other classes. The learning rate has
+    stopped rising, and the model is not merely slow: if all steps pointed in one direction, they would have
     changed the weights by their own norm. The cross entropy is no lower than that of a constant prediction: if
     classes are imbalanced and hard to separate, the most frequent one may rightly have the highest score
     everywhere. If the loss curve is more specific, `learning-rate-too-high` or `loss-plateau` reports the run

@@ -99,21 +99,21 @@ class EvaluationMismatch(Rule):
     At least 80% of the channels must agree, over at least 32 training and 16 evaluation rows. A single evaluation
     image is enough if its scale is 20 times larger. A difference counts if
 
-    - the scales differ 5 times, or the means by 3 standard deviations;
+    - the scales differ by a factor of 5, or the means by 3 standard deviations;
     - only one side is standardised (means of 0 and standard deviations of 1, within 0.3), and the scales of half
-      of the channels differ 3 times while the others have moved or are scaled as well; or
-    - the scales differ 1.5 times, and pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to 255), or
-      the values of both sides are evenly spaced and the spacing of one side is wider.
+      of the channels differ by a factor of 3 while the other channels are scaled or shifted as well; or
+    - the scales differ by a factor of 1.5, and pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to
+      255), or the values of both sides are evenly spaced and the spacing of one side is wider.
 
-    Apart from mean and scale, the distributions must agree, unless the scales differ 20 times, or one side is
-    standardised and the other is 10 times wider or narrower or 10 standard deviations away. All evaluation batches
-    must differ from training and agree with each other. If some are like those of training (because training rows
-    are evaluated as well), only ranges, levels and a factor of 20 count.
+    Apart from mean and scale, the distributions must agree, unless the scales differ by a factor of 20, or one
+    side is standardised and the other is 10 times wider or narrower or 10 standard deviations away. All evaluation
+    batches must differ from training and agree with each other. If some are like those of training (because
+    training rows are evaluated as well), only ranges, levels and a factor of 20 count.
 
     Channels are in another order if two of them are 10 standard errors from the channels in their own place, and
-    all agree in the other order, within 4 standard errors in mean and mean deviation. Targets must differ 5 times
-    in scale, or 3 times if only one side is standardised, with inputs that look alike; 20 times if the inputs are
-    unknown or the rows are a series.
+    all agree in the other order, within 4 standard errors in mean and mean deviation. The scales of targets must
+    differ by a factor of 5, or of 3 if only one side is standardised, with inputs that look alike. If the inputs
+    are unknown or the rows are a series, the factor is 20.
 
     The thresholds are our choice.
 

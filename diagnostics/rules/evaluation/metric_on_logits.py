@@ -72,8 +72,8 @@ class MetricOnLogits(MessageRule):
     followed.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model");
-    scikit-learn's documentation of `sklearn.metrics.accuracy_score`.
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's
+    documentation of `sklearn.metrics.accuracy_score`.
     """
 
     severity = "error"

@@ -24,7 +24,7 @@ UNITS: Final = (
 
 
 class MisreadAnswers(Rule):
-    """A metric gets predictions in another unit than the targets, or scores of the wrong class.
+    """A metric gets predictions in a different unit from the targets, or scores of the wrong class.
 
     ## What it does
     Under `diagnose run`, checks what the script passes to scikit-learn's metrics around a training run. It looks
@@ -51,7 +51,8 @@ class MisreadAnswers(Rule):
 
     ## Thresholds
     For a regression, at least 20 rows whose predictions and targets have a correlation of at least 0.7. Their
-    standard deviations differ 10 times, and their sizes (the mean plus two standard deviations) 5 times.
+    standard deviations differ by a factor of 10, and their sizes (the mean plus two standard deviations) by a
+    factor of 5.
 
     For scores, at least 50 rows and an area under the ROC curve below one half by five standard errors, if the
     scores are the first of two columns of predictions. If their origin is unknown, the finding is a note, and the

@@ -61,10 +61,10 @@ class VanishingGradients(Rule):
     end of a sequence has such gradients as well, but it learns. No gradient may be 100 times the median, because
     it may have raised the loss.
 
-    Through layers: 1e-5 over at least 6 layers and 20 steps, a rank correlation of at least 0.8 between depth and
-    gradient, and updates of at most 1e-5 of the weight norm in the first third, 1000 times smaller than in the
-    last. Plain networks of 10 sigmoid layers reach 1e-7 or less; residual networks, transformers and networks with
-    batch norm stay above 1e-2.
+    Through layers: a ratio of 1e-5 over at least 6 layers and 20 steps, a rank correlation of at least 0.8 between
+    depth and gradient, and updates of at most 1e-5 of the weight norm in the first third, 1000 times smaller than
+    in the last. Plain networks of 10 sigmoid layers reach 1e-7 or less; residual networks, transformers and
+    networks with batch norm stay above 1e-2.
 
     The thresholds are our choice.
 

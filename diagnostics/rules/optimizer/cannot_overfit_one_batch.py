@@ -68,8 +68,8 @@ class CannotOverfitOneBatch(Rule):
     in the targets of a model too small to memorise it.
 
     ## Sources
-    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face
-    course, chapter 8, "Overfit your model on one batch".
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face course,
+    chapter 8, "Overfit your model on one batch".
     """
 
     severity = "warning"

@@ -51,8 +51,8 @@ class DefaultLearningRate(Rule):
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your
-    hyperparameters"; the documentation of `keras.optimizers.Adam` (`learning_rate=0.001`) and
-    `torch.optim.Adam` (`lr=1e-3`).
+    hyperparameters"; the documentation of `keras.optimizers.Adam` (`learning_rate=0.001`) and `torch.optim.Adam`
+    (`lr=1e-3`).
     """
 
     severity = "warning"

@@ -91,9 +91,9 @@ class LearningRateTooHigh(Rule):
     grows a lot: healthy losses in adversarial and reinforcement learning grow tenfold.
 
     ## Sources
-    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
-    ("should be somewhere around 1e-3"); the Hugging Face course, chapter 8, "Debugging the training pipeline"
-    (TensorFlow), "Check your hyperparameters".
+    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("should
+    be somewhere around 1e-3"); the Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow),
+    "Check your hyperparameters".
     """
 
     severity = "warning"

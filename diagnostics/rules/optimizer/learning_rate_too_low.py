@@ -52,7 +52,7 @@ class LearningRateTooLow(Rule):
     weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The rule of thumb for
     training from scratch is 1e-3.
 
-    Three kinds of complete runs are reported:
+    Three kinds of complete run are reported:
 
     - A run of at least 100 steps that ended no better than a constant prediction, if all its steps together could
       move the weights by less than 10% of their norm, a rate at least 10 times as large passes the trial, and a
@@ -79,9 +79,9 @@ class LearningRateTooLow(Rule):
     if the rate warms up or might, or if the best constant prediction is unknown.
 
     ## Sources
-    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
-    ("if it is lower than this then the learning rate might be too low"); Devlin et al., "BERT" (2019),
-    appendix A.3 (rates of 2e-5 to 5e-5 for fine-tuning).
+    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it
+    is lower than this then the learning rate might be too low"); Devlin et al., "BERT" (2019), appendix A.3 (rates
+    of 2e-5 to 5e-5 for fine-tuning).
     """
 
     severity = "warning"

@@ -42,8 +42,8 @@ class LossDivergence(Rule):
     ## Thresholds
     For a classifier trained on cross entropy, the median cross entropy over the last quarter of the sampled steps
     is at least twice that of a constant prediction, and at least 1.5 times both its initial and its lowest level.
-    Any other loss must have at least 40 steps and reach 100 times both, while the weights have grown threefold. If
-    a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead; if gradients are
+    Any other loss needs at least 40 steps and must reach 100 times both, while the weights have grown threefold.
+    If a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead; if gradients are
     never zeroed, `gradients-not-zeroed` does.
 
     A loss that falls without bound began above 0, ended ten times as far below 0, and fell in each quarter of the

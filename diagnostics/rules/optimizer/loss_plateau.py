@@ -36,10 +36,10 @@ class LossPlateau(Rule):
     of that trial stays at that of a constant prediction, without a trend, while another rate gets well below it.
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
-    labels. For any loss, it checks whether the loss is constant at the end of the run although each
-    batch holds other rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no
-    gradient is left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss
-    can get at all.
+    labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
+    other rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no gradient is
+    left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss can get at
+    all.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned the class frequencies and nothing else. The first
@@ -72,10 +72,10 @@ class LossPlateau(Rule):
     moved the weights by their own norm, and the rate has stopped rising. If updates are larger than 1%,
     `learning-rate-too-high` reports the run instead.
 
-    A loss counts as constant if the last third of the run has at least 30 losses, above 0 and
-    within a ten-thousandth of each other, although the dataset is larger than a batch and its rows differ. It is
-    reported only if no other rule explains it. With scores that are cosines, the lowest possible loss is at least
-    90% of that of equal scores.
+    A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within a
+    ten-thousandth of each other, although the dataset is larger than a batch and its rows differ. It is reported
+    only if no other rule explains it. With scores that are cosines, the lowest possible loss is at least 90% of
+    that of equal scores.
 
     The thresholds are our choice.
 
@@ -87,8 +87,8 @@ class LossPlateau(Rule):
     same.
 
     ## Sources
-    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging
-    Face course, chapter 8, "Debugging the training pipeline" (TensorFlow).
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face
+    course, chapter 8, "Debugging the training pipeline" (TensorFlow).
     """
 
     severity = "warning"

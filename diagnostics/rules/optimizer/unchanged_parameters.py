@@ -57,8 +57,8 @@ class UnchangedParameters(Rule):
     freeze them on purpose. A run that is watched only after its schedule has reached 0 is reported.
 
     ## Sources
-    PyTorch's documentation of `torch.optim`, "Constructing it", on optimizers made before the model is replaced
-    or moved.
+    PyTorch's documentation of `torch.optim`, "Constructing it", on optimizers made before the model is replaced or
+    moved.
     """
 
     severity = "error"
