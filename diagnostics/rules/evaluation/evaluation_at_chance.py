@@ -95,10 +95,10 @@ class EvaluationAtChance(Rule):
 
     ## Thresholds
     At least 32 training examples and 100 evaluation examples, with known labels. In the last quarter of training,
-    or in its second half if the last quarter has too few examples, the agreement is at least 0.5. In every later
-    evaluation it stays below 0.2 by two standard errors. No class has more than 80% of the evaluation's labels,
-    and its passes differ by no more than chance; otherwise they belong to several evaluations, perhaps some under
-    attack.
+    or in its second half if the last quarter has too few examples, the agreement is at least 0.5. In every
+    evaluation after training began, it stays below 0.2 by two standard errors. No class has more than 80% of the
+    evaluation's labels, and its passes differ by no more than chance; otherwise they belong to several
+    evaluations, perhaps some under attack.
 
     The finding is a warning if
 
