@@ -1,4 +1,4 @@
-"""The zoo's own program, `python -m bugs`: for keepers (list, run, verify, export) and for learners."""
+"""The zoo's command, `python -m bugs`: for keepers (list, run, verify, export) and for learners."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bugs.learner import arguments as learners
 
 ROOT = Path(__file__).resolve().parents[1]
 ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")  # Ctrl-C, kill, a closed terminal, Ctrl-\\
-INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
+INTERRUPTED = 130  # reported by a shell for a program that was ended with Ctrl-C
 USAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 as declared, 1 otherwise, 2 not done, 130 interrupted."""
+    """Run one command; return its exit code: 0 as declared, 1 not, 2 not run, 130 interrupted."""
     options = _parser().parse_args(arguments)
     for name in ENDING_SIGNALS:
         number = getattr(signal, name, None)  # Windows lacks two of them
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(number, _leave)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # what an encoding lacks must not cost a check
+            stream.reconfigure(errors="backslashreplace")  # an encoding's gaps must not fail a check
     try:
         code = int(options.command(options))
         if sys.stdout is not None:
@@ -46,9 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         advice = "run `nox -s env` once and use `nox -s bug-NN`, or pip install -e .[zoo]"
         return _complain(f"this Python ({sys.executable}) lacks {error.name!r}; {advice}", 1)
     except BrokenPipeError:  # `| head`
-        sys.stdout = None  # so that nothing is flushed to nobody at exit
+        sys.stdout = None  # so that nothing is flushed to a closed pipe at exit
         return 1
-    except (OSError, UnicodeError, SyntaxError) as error:  # a full disk, or a file that is not what its name says
+    except (OSError, UnicodeError, SyntaxError) as error:  # a full disk, or a file that does not match its name
         try:
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -60,36 +60,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bugs", description="Training bugs that really happen: run, repair and check them."
+        prog="python -m bugs", description="Real training bugs: run them, fix them, and check your fix."
     )
-    parser.add_argument("--root", type=_zoo, default=ROOT, help="another zoo's folder (default: this one)")
+    parser.add_argument("--root", type=_zoo, default=ROOT, help="folder of another zoo (default: this one)")
     commands = parser.add_subparsers(title="commands", required=True, dest="name", metavar="COMMAND")
 
-    command = commands.add_parser("list", help="all the exhibits")
+    command = commands.add_parser("list", help="list all exhibits")
     command.set_defaults(command=_list)
     _takes_json(command)
 
     command = commands.add_parser(
-        "run", help="open an exhibit: run its broken script and see that it fails as declared"
+        "run", help="run an exhibit's broken script, and check that it fails as declared"
     )
     command.set_defaults(command=_run)
     command.add_argument("id", metavar="ID", help="04, bug-04 or 04_wrong_label_count")
-    command.add_argument("--solution", action="store_true", help="run the repaired twin instead")
-    command.add_argument("--seed", type=_whole, metavar="N", help="the script's random seed (default: 0)")
+    command.add_argument("--solution", action="store_true", help="run the fixed script instead")
+    command.add_argument("--seed", type=_whole, metavar="N", help="random seed of the script (default: 0)")
     _takes_json(command)
 
     command = commands.add_parser(
-        "verify", help="check that broken scripts fail as declared and solutions recover"
+        "verify", help="check that broken scripts fail as declared and that solutions train"
     )
     command.set_defaults(command=_verify)
-    command.add_argument("ids", nargs="*", metavar="ID", help="which exhibits (default: all)")
+    command.add_argument("ids", nargs="*", metavar="ID", help="exhibits to check (default: all)")
     command.add_argument(
-        "--seeds", type=_above_zero, default=1, metavar="N", help="with seeds 0 to N-1 (default: 1)"
+        "--seeds", type=_above_zero, default=1, metavar="N", help="run with seeds 0 to N-1 (default: 1)"
     )
-    command.add_argument("--jobs", type=_above_zero, default=2, metavar="N", help="scripts at a time (default: 2)")
+    command.add_argument(
+        "--jobs", type=_above_zero, default=2, metavar="N", help="number of scripts to run at a time (default: 2)"
+    )
     _takes_json(command)
 
-    command = commands.add_parser("export", help="the catalogue as JSON or CSV, for courses and slides")
+    command = commands.add_parser("export", help="print the catalogue as JSON or CSV, for courses and slides")
     command.set_defaults(command=_export)
     command.add_argument("--format", choices=("json", "csv"), default="json", help="default: json")
 
@@ -151,7 +153,7 @@ def _find(root: Path, name: str) -> tuple[dict[str, Exhibit], Exhibit]:
     try:
         return exhibits, find(exhibits, name)
     except UnknownExhibit:
-        # Perhaps it is there, but its manifest is broken: then that is what to say.
+        # It may exist but have a broken manifest: then report that.
         digits = "".join(filter(str.isdigit, name))[:2].zfill(2)
         for error in broken:
             if error.folder.startswith(digits):
@@ -178,15 +180,15 @@ def _takes_json(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--json",
         action="store_true",
-        help='one JSON object on standard output, nothing else; NaN and infinity as "nan", "inf", "-inf"',
+        help='print only one JSON object; NaN and infinity become "nan", "inf" and "-inf"',
     )
 
 
 def _zoo(text: str) -> Path:
     root = Path(text)
-    if not os.path.isdir(root / "bugs"):  # False as well where it may not be asked
+    if not os.path.isdir(root / "bugs"):  # False as well if access is denied
         missing = "it has no folder bugs/" if os.path.isdir(root) else "there is no such folder"
-        raise argparse.ArgumentTypeError(f"{text!r} is no zoo: {missing}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a zoo: {missing}")
     return root
 
 
@@ -222,7 +224,7 @@ def _complain(line: str, code: int) -> int:
 
 
 def _leave(number: int, _: object) -> NoReturn:
-    """Unwind, so that every child is ended and its folder removed; a second signal must not cut that short."""
+    """Unwind to end every child and remove its folder; a second signal must not interrupt this."""
     for name in ENDING_SIGNALS:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""The arguments of the learner's commands. Imports nothing that takes time: most commands are others."""
+"""The arguments of the learner's commands. Imports nothing slow, because most commands do not need it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMED = "04, bug-04 or 04_wrong_label_count; mystery for the mystery script"
 
 
 class Refused(Exception):
-    """A command that cannot be done; `str()` says why and what to do, in one line."""
+    """A command that cannot be run; `str()` gives the reason and the remedy in one line."""
 
 
 def add_to(commands: Any, takes_json: Callable[[argparse.ArgumentParser], None]) -> None:
@@ -31,20 +31,20 @@ def add_to(commands: Any, takes_json: Callable[[argparse.ArgumentParser], None])
         takes_json(command)
         return command
 
-    add("try", "copy an exhibit's broken script to attempts/, to repair the copy", _try)
-    add("check", "run your version, and say whether it is repaired or what is still wrong", _check)
-    hint = add("hint", "the next of three hints, each of which says more", _hint)
-    hint.add_argument("number", nargs="?", type=int, choices=(1, 2, 3), metavar="1|2|3", help="that one")
-    add("diff", "show how yours differs from our solution, and the reason for ours", _diff)
-    reset = add("reset", "put your version aside, as a backup, and start over", _reset)
-    reset.add_argument("--yes", action="store_true", help="do not ask")
-    add("watch", "check your version now and whenever it is saved, until it is repaired", _watch)
-    add("progress", "how far you are", lambda learner, _: learner.progress(), id=False)
-    add("next", "what to do next", lambda learner, _: learner.next(), id=False)
-    mystery = add(
-        "mystery", "a script with the bug of some exhibit; which one is for you to find", _mystery, id=False
+    add("try", "copy an exhibit's broken script to attempts/, so that you can fix the copy", _try)
+    add("check", "run your version, and report whether it is fixed or what is still wrong", _check)
+    hint = add("hint", "show the next of three hints, each more specific", _hint)
+    hint.add_argument(
+        "number", nargs="?", type=int, choices=(1, 2, 3), metavar="1|2|3", help="show this hint instead"
     )
-    mystery.add_argument("--new", action="store_true", help="another one; the old is kept as a backup")
+    add("diff", "compare your version with our solution, and show the reason for ours", _diff)
+    reset = add("reset", "back up your version and start over", _reset)
+    reset.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    add("watch", "check your version now and whenever you save it, until it is fixed", _watch)
+    add("progress", "show your progress", lambda learner, _: learner.progress(), id=False)
+    add("next", "show what to do next", lambda learner, _: learner.next(), id=False)
+    mystery = add("mystery", "get a script with the bug of an exhibit, and find out which", _mystery, id=False)
+    mystery.add_argument("--new", action="store_true", help="get a new mystery, and keep the old one as a backup")
 
 
 def _run(command: Command, options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Reads a log from a file or a pipe, in any encoding; of a huge one only the end."""
+"""Reads a log from a file or a pipe, in any encoding; only the end of a huge one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO
 from diagnostics.collectors.notebook.file import LARGEST
 from diagnostics.errors import InvalidInput
 
-MOST_BYTES = 8 * 2**20  # from the end, which has the failure that ended the program
+MOST_BYTES = 8 * 2**20  # from the end, which contains the failure that ended the program
 _CHUNK = 2**20
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8"),
@@ -29,8 +29,8 @@ class Log:
     """The text of a log.
 
     Attributes:
-        name: of its file, or "standard input".
-        size: bytes of all of it.
+        name: the name of its file, or "standard input".
+        size: total bytes.
         skipped: bytes at the beginning that were not read.
     """
 
@@ -41,7 +41,7 @@ class Log:
 
     @property
     def note(self) -> str | None:
-        """A remark for the user if the log was not read completely, else None."""
+        """A note for the user if the log was not read completely, otherwise None."""
         if not self.skipped:
             return None
         read = self.size - self.skipped
@@ -52,7 +52,7 @@ class Log:
 
 
 def read_log(file: str) -> Log:
-    """Read the last `MOST_BYTES` of a file, or of standard input if `file` is ``-``; of a notebook its errors.
+    """Read the last `MOST_BYTES` of a file, or of standard input for ``-``; only the errors of a notebook.
 
     Raises:
         InvalidInput: it cannot be read, or is not text.
@@ -96,7 +96,7 @@ def _log(name: str, head: bytes, raw: bytes, size: int) -> Log:
 
 
 def _decoded(raw: bytes, head: bytes, name: str) -> str:
-    """Decode UTF-8, UTF-16 (PowerShell) or else Windows' own encoding.
+    """Decode UTF-8, UTF-16 (PowerShell) or, failing that, Windows' own encoding.
 
     Raises:
         InvalidInput: it is not text.

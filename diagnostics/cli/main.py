@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 CLEAN, FOUND, USAGE = 0, 1, 2
 RUN = "run a script as python would, and report what is wrong with its training"
-NETWORK = "try whether the ranks of a job can talk"
+NETWORK = "check that the ranks of a job can communicate"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `diagnose`.
 
     Returns:
-        0 without findings of severity warning or above, 1 with some, 2 for wrong arguments; for `diagnose run` see
-        `diagnostics.cli.run`.
+        0 without findings of severity warning or above, 1 with some, 2 for invalid arguments; for `diagnose run`,
+        see `diagnostics.cli.run`.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] != ["run"]:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _without_a_script(given: list[str]) -> int:
-    """Run a command whose process, and whose standard output, are this library's own."""
+    """Run a command that does not share its process and standard output with a script."""
     try:
         try:
             options = _parser(next(iter(given), "")).parse_args(given)
@@ -62,9 +62,9 @@ def _without_a_script(given: list[str]) -> int:
         print("diagnose: interrupted", file=sys.stderr)
         return 130
     except OSError as error:
-        if error.filename is not None:  # not of a stream
+        if error.filename is not None:  # not a stream's error
             raise
-        if isinstance(error, BrokenPipeError):  # the reader (`| head`) has what it wanted
+        if isinstance(error, BrokenPipeError):  # the reader (`| head`) has read enough
             return CLEAN
         print(f"diagnose: cannot write to standard output: {error.strerror}.", file=sys.stderr)
         return USAGE
@@ -72,11 +72,11 @@ def _without_a_script(given: list[str]) -> int:
 
 
 def _parser(chosen: str) -> argparse.ArgumentParser:
-    """Return the parser, with the options of one command where those of all would take long to import."""
+    """Return the parser, with the options of the chosen command only: those of all take long to import."""
     parser = argparse.ArgumentParser(
         prog="diagnose",
-        description="Finds bugs in a training run: what is wrong, where, the evidence, and what to change.",
-        epilog="Exit codes: 0 no finding of severity warning or above, 1 findings, 2 wrong arguments.",
+        description="Finds bugs in a training run: what is wrong, where, the evidence, and how to fix it.",
+        epilog="Exit codes: 0 no findings of severity warning or above, 1 findings, 2 invalid arguments.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -88,20 +88,24 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     else:
         commands.add_parser("run", help=RUN)
 
-    explain = commands.add_parser("explain", help="find the cause of the traceback in a file")
+    explain = commands.add_parser("explain", help="find the cause of a crash from its traceback")
     explain.add_argument("file", metavar="FILE", help="a file with a traceback, or - for standard input")
     explain.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
-    explain.add_argument("--no-redact", action="store_true", help="keep folders, secrets and data in Markdown")
+    explain.add_argument(
+        "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
+    )
     explain.set_defaults(command=_explain)
 
-    notebook = commands.add_parser("notebook", help="find what goes otherwise when a notebook is run from the top")
-    notebook.add_argument("file", metavar="FILE", help="a notebook, .ipynb; nothing in it is run")
+    notebook = commands.add_parser("notebook", help="find what changes when a notebook is run from the top")
+    notebook.add_argument("file", metavar="FILE", help="a notebook (.ipynb), which is only read, not run")
     notebook.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
-    notebook.add_argument("--no-redact", action="store_true", help="keep folders, secrets and data in Markdown")
+    notebook.add_argument(
+        "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
+    )
     notebook.set_defaults(command=_notebook)
 
     rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
-    rules.add_argument("name", metavar="NAME", nargs="?", help="the name of a rule, as in a report")
+    rules.add_argument("name", metavar="NAME", nargs="?", help="name of a rule, as shown in reports")
     rules.add_argument("--format", choices=("text", "json"), default="text")
     rules.set_defaults(command=_rules)
 
@@ -160,7 +164,7 @@ def _join(options: argparse.Namespace) -> int:
 
 
 def _shown(report: Report, options: argparse.Namespace) -> int:
-    """Print a report as it is asked for, and return the exit code."""
+    """Print a report in the requested format, and return the exit code."""
     if options.format == "text":
         from rich.console import Console
 

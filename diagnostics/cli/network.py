@@ -1,4 +1,4 @@
-"""`diagnose network`: whether the ranks of a job can talk."""
+"""`diagnose network`: checks that the ranks of a job can communicate."""
 
 from __future__ import annotations
 
@@ -15,47 +15,53 @@ from typing import Any
 from diagnostics.api.network import LIMIT_S, PROCESSES, look_at_network
 
 DESCRIPTION = """\
-Tries whether the ranks of a job can talk: each allocates on its device, comes to the rendezvous, connects to every
-other rank by TCP, and takes part in a barrier, an all-reduce and an exchange with each other rank, with a time
-limit for each. Started by torchrun, srun or mpirun it is one rank, and rank 0 reports for all; without a launcher
-it starts processes of its own.
+Checks that the ranks of a job can communicate. Each rank allocates memory on its device, joins the rendezvous,
+connects to every other rank over TCP, and takes part in a barrier, an all-reduce and an exchange with each other
+rank, with a time limit for each step. Under torchrun, srun or mpirun, each process is one rank, and rank 0 reports
+for all. Without a launcher, the command starts its own processes.
 """
 EPILOG = """\
-torchrun --nnodes 2 --nproc-per-node 8 ... -m diagnostics network    srun diagnose network    diagnose network
+Start it with: torchrun --nnodes 2 --nproc-per-node 8 ... -m diagnostics network; srun diagnose network; or just
+diagnose network.
 """
-MOST_PROCESSES = 64  # of our own: each imports PyTorch
+MOST_PROCESSES = 64  # on this host: each imports PyTorch
 
 
 def add_to(commands: Any, summary: str) -> None:
     """Add `network` to the subparsers of `diagnose`."""
     network = commands.add_parser("network", help=summary, description=DESCRIPTION, epilog=EPILOG)
     network.add_argument(
-        "--nproc", metavar="N", type=_count, help=f"processes of its own, on this host (default: {PROCESSES})"
+        "--nproc",
+        metavar="N",
+        type=_count,
+        help=f"number of processes to start on this host (default: {PROCESSES})",
     )
     network.add_argument(
-        "--backend", choices=("gloo", "nccl"), default="", help="(default: nccl if all have GPUs)"
+        "--backend", choices=("gloo", "nccl"), default="", help="default: nccl if all ranks have GPUs"
     )
     network.add_argument(
         "--limit",
         metavar="S",
         type=_seconds,
         default=LIMIT_S,
-        help=f"seconds for each step (default: {LIMIT_S:g})",
+        help=f"time limit for each step in seconds (default: {LIMIT_S:g})",
     )
-    network.add_argument(  # not --logs: torchrun takes that for its own --logs-specs, also behind -m
+    network.add_argument(  # not --logs: torchrun reads that as its own --logs-specs, even after -m
         "--keep-logs",
         dest="logs",
         metavar="FOLDER",
         type=Path,
-        help="keep what each rank's libraries print there",
+        help="keep the output of each rank's libraries in this folder",
     )
     network.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
-    network.add_argument("--no-redact", action="store_true", help="keep folders and host names in Markdown")
+    network.add_argument(
+        "--no-redact", action="store_true", help="do not redact folders and host names in Markdown"
+    )
     network.set_defaults(command=try_network)
 
 
 def try_network(options: argparse.Namespace) -> int:
-    """Try it; return 1 if a warning or an error was found and this process reports it."""
+    """Check the network; return 1 if this process reports a warning or an error."""
     from rich.console import Console
 
     with _until_terminated() as terminated:
@@ -80,7 +86,7 @@ def try_network(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _until_terminated() -> Iterator[threading.Event]:
-    """Let SIGTERM set an event: a launcher sends it to all ranks once one has failed, and rank 0 is to report."""
+    """Turn SIGTERM into an event: a launcher sends it to all ranks if one fails, and rank 0 must still report."""
     terminated = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: terminated.set())
     try:

@@ -18,7 +18,7 @@ Layout = Callable[[Rule], list[str]]
 def rule_list(rules: Sequence[Rule], width: int) -> Iterator[Text]:
     """Yield the lines for a window of `width` columns, in the first layout with at most two lines per rule.
 
-    The layouts: name and summary in columns; the summary directly after the name; the name alone.
+    The layouts are: name and summary in columns; the summary directly after the name; the name only.
     """
     width = min(width, TEXT_WIDTH)
     name = max(len(rule.name) for rule in rules)

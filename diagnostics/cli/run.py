@@ -23,19 +23,19 @@ from diagnostics.run.session import RunOptions, RunSession
 FORMATS = tuple(KINDS.values())
 
 DESCRIPTION = """\
-Runs an unmodified script as `python` would, and reports at its end what is wrong with its training: findings from
-before training, from the run itself, and from the exception that ended it. Output, results and exit code are those
-of the script; the report goes to standard error, or to a file.
+Runs an unmodified script as `python` would. When it ends, reports what is wrong with its training: findings from
+before training, from the run itself, and from the exception that ended it. The script's output and results stay
+the same; the report goes to standard error or to a file.
 """
 EPILOG = """\
-Options come before the script; arguments after it belong to the script. Exit code: that of the script if it is not
-0; else 1 if there are findings of the severity of --fail-on or above; else 0.
+Options go before the script; arguments after it are passed to the script. Exit code: that of the script if it is
+not 0; otherwise 1 if there are findings of the --fail-on severity or above; otherwise 0.
 
-Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. The exit
-code is then that of the script on every rank, rank 0 prints the report, and each finding of other ranks only is
-printed as one line. With --output report.json rank 1 writes report.rank1.json, and so on; a job that torchrun
-starts over writes report.restart1.json, and so on. Of ranks that the script starts itself by
-torch.multiprocessing.spawn there is one report, which joins theirs.
+Under a launcher that sets RANK and WORLD_SIZE: torchrun --nproc-per-node 2 -m diagnostics run train.py. Every
+rank then exits with the script's exit code. Rank 0 prints the report; a finding that only other ranks have is
+printed as one line. With --output report.json, rank 1 writes report.rank1.json, and so on; a job that torchrun
+restarts writes report.restart1.json, and so on. Ranks that the script starts itself with
+torch.multiprocessing.spawn get one joint report.
 """
 
 
@@ -47,47 +47,56 @@ def add_to(commands: Any, summary: str) -> None:
         usage="diagnose run [options] SCRIPT | -m MODULE [arguments]",
         description=DESCRIPTION,
         epilog=EPILOG,
-        allow_abbrev=False,  # `split` knows whole names only
+        allow_abbrev=False,  # `split` recognises only whole names
     )
     run.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` would")
     run.add_argument("script", metavar="SCRIPT", nargs="?", help="the script")
-    run.add_argument("--format", choices=FORMATS, help="of the report (default: by the name of FILE, else text)")
+    run.add_argument(
+        "--format", choices=FORMATS, help="report format (default: from the name of FILE, otherwise text)"
+    )
     run.add_argument(
         "--output",
         metavar="FILE",
         type=Path,
-        help="write the report there, during the run as well, so that it survives a kill (without FILE a killed "
-        "process leaves none); - is standard output",
+        help="write the report to FILE (- is standard output); it is also written during the run, so it survives "
+        "a kill (without FILE, a killed process leaves no report)",
     )
     run.add_argument(
-        "--no-redact", action="store_true", help="keep folders, host names, secrets and data in a Markdown report"
+        "--no-redact", action="store_true", help="do not redact folders, host names, secrets and data in Markdown"
     )
-    run.add_argument("--fail-on", choices=FAIL_ON, default="warning", help="severity that makes the run fail")
+    run.add_argument(
+        "--fail-on",
+        choices=FAIL_ON,
+        default="warning",
+        help="least severity that makes the run fail (default: warning)",
+    )
     run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules to ignore")
     run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after N optimizer steps")
     run.add_argument("--time-limit", metavar="S", type=_seconds, help="stop the script after S seconds")
     run.add_argument(
         "--replay-on-cpu",
         action="store_true",
-        help="if a GPU fails, run the script once more on the CPU, to find the line that failed",
+        help="if a GPU operation fails, run the script again on the CPU to find the failing line",
     )
     run.add_argument(
         "--second-look",
         metavar="off|S",
         type=_off_or_seconds,
-        help="seconds to examine the models after the script's end (default: a tenth of the run, 1 to 30); Ctrl-C "
-        "gives the report at once",
+        help="seconds to examine the models after the script has ended (default: a tenth of the run, 1 to 30); "
+        "Ctrl-C prints the report at once",
     )
     run.add_argument(
         "--stall-timeout",
         metavar="off|S",
         type=_off_or_seconds,
-        help="of several ranks: seconds without a step after which to print where each rank stands (default: "
+        help="with several ranks: seconds without progress after which to report where each rank is (default: "
         f"{LIMIT_S:g})",
     )
-    run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # between a first run and its second
+    run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # passed from a first run to its second
     run.add_argument("--quiet", action="store_true", help="print no report unless the run fails")
-    run.add_argument("--verbose", action="store_true", help="show every stage and unjudged rule")
+    run.add_argument(
+        "--verbose", action="store_true", help="show every stage and every rule that could not be checked"
+    )
     run.set_defaults(command=run_script)
 
 
@@ -154,7 +163,7 @@ def _output(given: Path | None, rank: Rank | None) -> Path | None:
 
 
 def _checked(output: Path) -> Path:
-    """Refuse a file that cannot be written, before the script runs for hours."""
+    """Reject an unwritable file before the script starts, not after it has run for hours."""
     if output.is_dir():
         raise InvalidInput(f"--output was given {output}, which is a folder. Pass a file name.")
     target = Path(working_folder(), output)  # the script may change the working directory

@@ -1,4 +1,4 @@
-"""All rules: those of this library, and those of installed packages."""
+"""All rules: those of this library and those of installed packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from diagnostics.engine.rule import Rule
 from diagnostics.errors import InvalidInput, message_of, what
 
 GROUP = "diagnostics.rules"
-"""Entry points of this group name a `Rule`, or a module that holds some."""
+"""Entry points of this group name a `Rule`, or a module that contains rules."""
 
 
 def all_rules() -> tuple[Rule, ...]:
@@ -28,15 +28,15 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def rules_of_crashes() -> tuple[Rule, ...]:
-    """Return the rules that judge an exception, and those of installed packages.
+    """Return the rules that judge an exception, and the rules of installed packages.
 
-    The modules of the others are not imported: that would take longer than to explain a traceback.
+    The modules of other rules are not imported: that would take longer than explaining a traceback.
     """
     return _everything(True)[0]
 
 
 def faults(of_crashes: bool = False) -> tuple[str, ...]:
-    """Return which entry points could not be used, and why."""
+    """Return the entry points that could not be used, with reasons."""
     return _everything(of_crashes)[1]
 
 
@@ -77,7 +77,7 @@ def names_of_own() -> set[str]:
 
 
 def _modules() -> Iterator[pkgutil.ModuleInfo]:
-    """Find the modules of this library's rules: each in the folder of its stage, what they share apart."""
+    """Find the modules of this library's rules, without the code that they share."""
     apart = (__name__, f"{rules.__name__}.shared.")
     for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
         if not module.ispkg and not module.name.startswith(apart):
@@ -85,7 +85,7 @@ def _modules() -> Iterator[pkgutil.ModuleInfo]:
 
 
 def _ignores_crashes(module: pkgutil.ModuleInfo) -> bool:
-    """Whether the source of a module takes no facts about crashes; not, if it cannot be read."""
+    """Return whether a module's source uses no facts about crashes; False if it cannot be read."""
     folder = getattr(module.module_finder, "path", None)
     if folder is None:
         return False

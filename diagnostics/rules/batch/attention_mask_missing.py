@@ -12,7 +12,7 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 # A single pad id at the edge may be a real token: GPT-2's end of text is often used as the pad token as well.
 MIN_RUN = 2
-# Class names of transformers. A causal position attends only to earlier ones, never to padding at the end.
+# Class names in transformers. A causal position attends only to earlier ones, never to padding at the end.
 CAUSAL = ("ForCausalLM", "LMHeadModel")
 
 
@@ -26,7 +26,7 @@ class AttentionMaskMissing(Rule):
     ## Why it is bad
     Without a mask, a Hugging Face model attends to every position, including the padding. The prediction for an
     example then depends on the length of the others in its batch. No error is raised; accuracy is lower, and
-    differs between batch sizes.
+    depends on the batch size.
 
     ## Example
     ```python
@@ -41,13 +41,13 @@ class AttentionMaskMissing(Rule):
     ```
 
     ## Thresholds
-    At least 2 pad tokens at one edge of an example, and fewer at the same edge of another (our choice): one alone
-    may be an end-of-text token that is also the pad token, and a number that all examples share may be part of
-    the data.
+    At least 2 pad tokens at one edge of an example, and fewer at the same edge of another (our choice): a single
+    one may be an end-of-text token that is also the pad token, and a run of the same length in all examples may be
+    part of the data.
 
     ## Known problems
-    A causal language model never attends to padding at the end; classes named `…ForCausalLM` and `…LMHeadModel`
-    are not reported for it, other decoders are not recognised by their name. A model that derives the mask from
+    A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
+    are not reported for it; other decoders are not recognised by their names. A model that derives the mask from
     the ids is reported unnecessarily.
 
     ## Sources

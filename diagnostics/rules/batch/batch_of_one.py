@@ -16,13 +16,15 @@ class BatchOfOne(MessageRule):
     """A batch norm layer in training mode got a batch with one value per channel.
 
     ## What it does
-    Recognises the error, and reads the shape of the input from it. Keras gives none: there, if a model with batch
-    norm is trained on single rows, it is asked in training mode about two rows, one by one.
+    Recognises the error, and reads the shape of the input from it. Keras raises none: if a Keras model with batch
+    norm is trained on single rows, it gets two different rows in training mode, one at a time, and the predictions
+    are compared.
 
     ## Why it is bad
-    Batch norm subtracts the mean of the batch and divides by its standard deviation. One value is its own mean:
-    the output would be 0 whatever the input was. The usual batch of one is the last of an epoch: 1,025 examples
-    in batches of 32 leave one over. It also happens in a forward pass on one example without `model.eval()`.
+    Batch norm subtracts the mean of the batch and divides by its standard deviation. A single value is its own
+    mean: the output would be 0 whatever the input was. The batch of one is usually the last of an epoch: 1,025
+    examples in batches of 32 leave one over. It also happens in a forward pass on one example without
+    `model.eval()`.
 
     ## Example
     ```python
@@ -35,10 +37,10 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after the layer has refused, or where both predictions are the same to the last bit.
+    None: it is found only after the layer has refused, or if both predictions are the same to the last bit.
 
     ## Known problems
-    Whether this was the last batch of an epoch or a single example is not known from the message.
+    The message does not show whether this was the last batch of an epoch or a single example.
 
     ## Sources
     The documentation of `torch.nn.BatchNorm1d` and of `torch.utils.data.DataLoader` (`drop_last`).
@@ -49,7 +51,7 @@ class BatchOfOne(MessageRule):
 
     @check
     def from_single_rows(self, blind: BlindToRows) -> Finding:
-        """Report a model that is trained on batches of one row, all of which look alike to it."""
+        """Report a model trained on batches of one row, all of which look the same to it."""
         return self.found(
             f"Each batch has one row, and in training mode {listed(blind.layers, most=3)} subtracts from a row "
             "its own mean: what is left is 0, and the model gives every row the same prediction. It learns "
@@ -63,7 +65,7 @@ class BatchOfOne(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: BatchOfOneCrash) -> Finding | None:
-        """Say what the layer got."""
+        """Describe the input of the layer."""
         shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
         return self.found(
             f"A normalization layer in training mode got an input{shape}, which has one value per channel. It "

@@ -8,20 +8,20 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
-ROWS, LENGTH = 4, 4  # texts of a batch, and tokens of each, beside the two: fewer may begin alike by chance
+ROWS, LENGTH = 4, 4  # texts in a batch, and tokens in each besides the two: fewer may begin alike by chance
 
 
 class DoubledSpecialToken(Rule):
     """Every text begins with the same special token twice.
 
     ## What it does
-    Looks at the token ids of a batch: whether all rows begin with one token, twice in a row, which stands nowhere
-    else in them but at the end.
+    Checks the token ids of a batch: whether all rows begin with the same token twice in a row, and that token
+    appears nowhere else in them except at the end.
 
     ## Why it is bad
-    The start token was added by hand, or by a chat template, and once more by the tokenizer. A pretrained model
-    has never seen it twice: its first positions are not what it knows. What is fine-tuned so, and then prompted
-    with a single one, sees another beginning than in training.
+    The start token was added by hand or by a chat template, and again by the tokenizer. A pretrained model has
+    never seen it twice in a row, so its first positions are unfamiliar. A model fine-tuned this way and then
+    prompted with a single start token sees a different beginning from the one in training.
 
     ## Example
     ```python
@@ -36,15 +36,15 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    At least 4 rows, each with 4 tokens or more behind the two; the numbers are ours. A note where the model is
-    none of transformers: its tokens may be letters, and each text may begin with two alike.
+    At least 4 rows, each with at least 4 tokens after the two; these thresholds are our choice. A note if the
+    model is not from transformers: its tokens may be letters, and each text may begin with the same letter twice.
 
     ## Known problems
-    One batch is looked at. Only the beginning is compared: two end tokens may be padding.
+    Only one batch is checked. Only the beginning is compared, because two end tokens may be padding.
 
     ## Sources
-    The Hugging Face documentation of chat templates, which advises `add_special_tokens=False` behind one; public
-    issues by people whose prompts began with two start tokens.
+    The Hugging Face documentation of chat templates, which recommends `add_special_tokens=False` after a template;
+    public issues about prompts that began with two start tokens.
     """
 
     severity = "warning"
@@ -82,6 +82,6 @@ class DoubledSpecialToken(Rule):
 
 
 def _is_within(token: int, rest: np.ndarray) -> bool:
-    """Whether a token stands before the end of what follows; at the end it may close the text, or pad it."""
+    """Return whether a token occurs before the end of the rest; at the end it may close or pad the text."""
     inner = np.flatnonzero(rest != token)
     return not inner.size or bool((rest[: inner[-1]] == token).any())

@@ -10,23 +10,22 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EndToken
 from diagnostics.facts.pipeline import BatchFacts
 
-TEXTS = 2  # that end with the token, and whose other tokens count
-LABELS = 4  # that count in each: fewer may be a verdict, which nobody lets the model end
+TEXTS = 2  # texts that end with the token and whose other tokens count
+LABELS = 4  # labels that count in each: fewer may be a verdict, which needs no end token
 
 
 class EosNeverLearned(Rule):
-    """The token that ends a text is ignored in the loss.
+    """The end-of-text token is ignored in the loss.
 
     ## What it does
-    Looks at a batch of a language model whose labels are its tokens, or the next ones: at the texts whose last
-    token, as the attention mask has it, is the end token of the model's configuration. Does its label count in any
-    of them?
+    Checks a batch of a language model whose labels are its tokens, or the next ones. It looks for texts whose last
+    token, according to the attention mask, is the end-of-text token of the model's configuration. Reports if its
+    label is ignored in all of them.
 
     ## Why it is bad
-    The model never learns where a text ends. The loss is low, and every generation runs on until
-    `max_new_tokens`, repeating itself or beginning a new text. The usual cause is `tokenizer.pad_token =
-    tokenizer.eos_token` together with a collator that ignores the label of each token that is the pad token: the
-    one end of the text is among them.
+    The model never learns where a text ends. The loss is low, and every generation runs on until `max_new_tokens`,
+    repeating itself or starting a new text. The usual cause is `tokenizer.pad_token = tokenizer.eos_token`
+    combined with a collator that ignores the label of every pad token, and with it the one real end of the text.
 
     ## Example
     ```python
@@ -42,23 +41,24 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts of the batch end with the token and have 4 labels that count, and the token is no label
-    anywhere in the batch. Both are ours: a text of which a single word counts, as a verdict does, need not end.
+    At least 2 texts of the batch end with the token and have at least 4 labels that count, and the token is not a
+    label anywhere in the batch. Both thresholds are our choice: a text in which only a single word counts, such as
+    a verdict, does not need an end.
 
     ## Known problems
-    One batch is looked at. Texts that were never given an end token are not reported, and neither is a batch
-    without an attention mask, or whose mask takes the end for padding.
+    Only one batch is checked. Texts that never had an end token are not reported. Neither is a batch without an
+    attention mask, or with a mask that treats the end token as padding.
 
     ## Sources
-    The documentation and the source of `transformers.DataCollatorForLanguageModeling`; public issues by people
-    whose fine-tuned models do not stop generating.
+    The documentation and the source of `transformers.DataCollatorForLanguageModeling`; public issues about
+    fine-tuned models that do not stop generating.
     """
 
     severity = "warning"
 
     @check
     def from_batch(self, batch: BatchFacts, end: EndToken) -> Finding | None:
-        """Look at the labels of the last tokens."""
+        """Check the labels of the last tokens."""
         ids, mask = batch.token_ids, batch.attention_mask
         ignored = -100 if batch.ignore_index is None else batch.ignore_index
         labels = None if ids is None or ids.ndim != 2 else _of_tokens(batch.labels, ids, ignored)
@@ -94,10 +94,10 @@ class EosNeverLearned(Rule):
 
 
 def _of_tokens(labels: Array | None, ids: Array, ignored: int) -> Array | None:
-    """Return the labels (rows, length) at the places of their tokens; None if there is not one for each.
+    """Return the labels (rows, length) at the positions of their tokens; None if some token has none.
 
-    Labels of a model of transformers stand there already. A loss of the script's own gets the next token of each
-    place, often flattened, and of a length one less where the last place has none.
+    Labels for a transformers model are already there. A custom loss gets the next token of each position, often
+    flattened, and one fewer per row because the last position has none.
     """
     if labels is None or (labels.shape == ids.shape and (labels == ids)[labels != ignored].all()):
         return labels

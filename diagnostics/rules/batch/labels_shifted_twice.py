@@ -8,26 +8,26 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
-# Class names of transformers whose loss compares each prediction with the label after it.
+# Class names in transformers whose loss compares each prediction with the label after it.
 SHIFTING = ("ForCausalLM", "LMHeadModel")
-# Whose loss does not: they are given `decoder_input_ids`, or were written before the others.
+# Those whose loss does not: they get `decoder_input_ids`, or were written before the others.
 OTHERS = ("Bart", "Pegasus", "Marian", "Blenderbot", "TrOCR", "Speech2Text", "XLM", "ProphetNet", "Whisper")
 ENOUGH = 16  # labels: fewer may agree with the next token by chance
 KINDS = 3  # of tokens among them
-OF_THEIR_OWN = 0.5  # share of labels that may equal the token at their own place: more, and the text repeats
+OF_THEIR_OWN = 0.5  # share of labels that may equal the token at their own position: with more, the text repeats
 
 
 class LabelsShiftedTwice(Rule):
-    """The labels of a language model are shifted already, and the model shifts them again.
+    """The labels of a language model are already shifted, and the model shifts them again.
 
     ## What it does
     Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
-    own loss: is each label the token after its own place?
+    own loss. Reports if each label is the token after its own position.
 
     ## Why it is bad
-    These models compare the prediction at a position with the label of the next one, so labels are a copy of the
-    `input_ids`. Labels that are shifted by one before train the model to predict the token after the next. The
-    loss falls, if less far, and what the model writes leaves out every second word.
+    These models compare the prediction at a position with the label of the next one, so the labels should be a
+    copy of `input_ids`. Labels that are already shifted by one train the model to predict the token after the
+    next. The loss falls, though less far, and the generated text skips every other word.
 
     ## Example
     ```python
@@ -41,16 +41,16 @@ class LabelsShiftedTwice(Rule):
     ```
 
     ## Thresholds
-    At least 16 labels of at least 3 kinds, all of them the next token, and at most half of them the token at their
-    own place: a text that repeats one token says nothing.
+    At least 16 labels with at least 3 distinct values. All of them are the next token, and at most half are the
+    token at their own position: a text that repeats one token proves nothing.
 
     ## Known problems
-    Models are told by the names of their classes. A few decoders of transformers do not shift, as those of Bart,
-    and are not judged.
+    Models are recognised by their class names. A few decoders of transformers, such as Bart's, do not shift and
+    are not judged.
 
     ## Sources
     The documentation of `transformers.GPT2LMHeadModel` (`labels`: "Note that the labels are shifted inside the
-    model"); public issues by people who shifted them before.
+    model"); public issues about labels that were shifted beforehand.
     """
 
     severity = "error"

@@ -9,21 +9,22 @@ from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 
 from .labels_shifted_twice import ENOUGH, OTHERS, SHIFTING
 
-HIDDEN = 0.5  # share of the labels whose own token is another one; the masked-LM collator replaces 9 of 10
+HIDDEN = 0.5  # share of labels that differ from their own token; the masked-LM collator replaces 9 of 10
 COUNTED = 0.5  # share of the tokens that may have a label
 
 
 class MaskedCausalInputs(Rule):
-    """The tokens of a causal language model are masked as for a masked language model.
+    """The tokens of a causal language model are masked as if for a masked language model.
 
     ## What it does
     Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
-    own loss: does only a part of the tokens have a label, and is the token that stands in their place another one?
+    own loss. Reports if only some of the tokens have a label, and the tokens at those positions differ from the
+    labels.
 
     ## Why it is bad
     A causal model predicts the next token from those before it. Here it is trained on few tokens of each text, and
-    reads mask tokens and random ones in the place of the others. The loss falls, if less far, and the model is
-    used on texts without a single mask. `DataCollatorForLanguageModeling` masks unless told otherwise.
+    reads mask tokens and random tokens in place of the others. The loss falls, though less far, and the model is
+    then used on texts without a single mask. `DataCollatorForLanguageModeling` masks by default.
 
     ## Example
     ```python
@@ -37,15 +38,16 @@ class MaskedCausalInputs(Rule):
     ```
 
     ## Thresholds
-    At least 16 labels, on at most half of the tokens; at least half of them differ from the token in their place,
-    and from the one after it (our choice: the collator labels 15% of the tokens, and replaces 90% of those).
+    At least 16 labels, on at most half of the tokens. At least half of the labels differ from the token at their
+    position and from the one after it (our choice: the collator labels 15% of the tokens, and replaces 90% of
+    those).
 
     ## Known problems
-    Models are told by the names of their classes. A causal model that is trained to fill gaps on purpose, with the
+    Models are recognised by their class names. A causal model that is trained on purpose to fill gaps, with the
     gaps filled in place, is reported.
 
     ## Sources
-    The documentation of `transformers.DataCollatorForLanguageModeling` (`mlm`, by default True); public reports of
+    The documentation of `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports of
     causal models that were trained with it.
     """
 
@@ -54,7 +56,7 @@ class MaskedCausalInputs(Rule):
 
     @check
     def from_batch(self, batch: BatchFacts, model: ModelFacts) -> Finding | None:
-        """Compare each label with the token in its place."""
+        """Compare each label with the token at its position."""
         causal = any(name in model.name for name in SHIFTING) and not any(name in model.name for name in OTHERS)
         if model.is_own or not causal or model.computes_loss is False:
             raise NotApplicable("needs a causal language model of transformers that computes its own loss")

@@ -15,19 +15,19 @@ class PaddingInLoss(Rule):
     """Padding positions count in the loss.
 
     ## What it does
-    In a batch with one label per token, checks the labels where the attention mask is 0. They should be the one
-    that the loss ignores (-100 by default). A decoder of transformers has labels at positions of its own: there it
-    looks for rows that end with the pad token several times.
+    In a batch with one label per token, checks the labels where the attention mask is 0. They should have the
+    value that the loss ignores (-100 by default). Decoders of transformers have labels at different positions from
+    the input; for those, it looks for rows that end with the pad token several times.
 
     ## Why it is bad
     The loss averages over all positions that have a label. The label at padding is always the same and is learned
-    within a few steps, so the loss looks good early and hardly changes after that; the real tokens have less
-    weight, and the less the shorter an example is.
+    within a few steps, so the loss looks good early and hardly changes after that. The real tokens get less
+    weight, especially in short examples.
 
     ## Example
     ```python
     batch = tokenizer(texts, padding=True, return_tensors="pt")
-    loss = model(**batch, labels=batch["input_ids"]).loss       # pad tokens are labels too
+    loss = model(**batch, labels=batch["input_ids"]).loss       # pad tokens are labels as well
     ```
 
     ## Instead
@@ -39,13 +39,13 @@ class PaddingInLoss(Rule):
 
     ## Thresholds
     None: one such label is enough, except at the first padding position of each example. A language model often
-    ends each text with one end-of-text token that is also the pad token and has to be learned, and the mask may
+    ends each text with an end-of-text token that is also the pad token and has to be learned, and the mask may
     count it as padding.
 
     ## Known problems
     A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,
-    masks and sample weights do the same; where it is not known whether there are any, the rule does not judge.
-    Decoders of other libraries, whose labels belong to other positions than the input, are not judged either.
+    masks and sample weights do the same job; if it is unknown whether there are any, the rule is not checked.
+    Decoders of other libraries, whose labels are at different positions from the input, are not judged either.
 
     ## Sources
     PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,
@@ -56,7 +56,7 @@ class PaddingInLoss(Rule):
 
     @check
     def from_loss(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
-        """Count the labels at padding that are in the loss."""
+        """Count the labels at padding that count in the loss."""
         labels, ids, mask = batch.labels, batch.token_ids, batch.attention_mask
         if any(name.startswith("decoder_") for name in (*batch.inputs, *model.input_names)):
             return self._of_decoder(batch, loss, model)
@@ -100,7 +100,7 @@ class PaddingInLoss(Rule):
         )
 
     def _of_decoder(self, batch: BatchFacts, loss: LossFacts, model: ModelFacts) -> Finding | None:
-        """Count the labels of a decoder's padding: the pad token again and again, up to the end of a row."""
+        """Count the labels at a decoder's padding: the pad token repeated up to the end of a row."""
         labels, pad = batch.labels, model.pad_token_id
         if model.library != "transformers" or pad is None or loss.kind != "cross_entropy":
             raise NotApplicable("needs a decoder of transformers, its pad token, and its own cross-entropy loss")
@@ -108,7 +108,7 @@ class PaddingInLoss(Rule):
             raise NotApplicable("needs one label per token")
         counted = np.ones(labels.shape, bool) if batch.ignore_index is None else labels != batch.ignore_index
         ends = np.cumprod(((labels == pad) | ~counted)[:, ::-1], axis=1)[:, ::-1].astype(bool)
-        ends[:, 1:] &= ends[:, :-1]  # the first may be an end of text that doubles as padding
+        ends[:, 1:] &= ends[:, :-1]  # the first may be an end-of-text token that is also the pad token
         ends[:, 0] = False
         wrong = ends & counted & (labels == pad)
         number, total = int(wrong.sum()), int(counted.sum())

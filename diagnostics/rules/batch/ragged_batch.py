@@ -27,7 +27,7 @@ OBJECTS = (
     "np.array(rows, dtype=object), where rows of different length are meant: before 1.24 NumPy did that by itself",
     "np.concatenate(batches), for results of batches of which the last is smaller",
 )
-_BATCHES = re.compile(r"transformers|collat|datasets/")  # whose lines make batches of texts
+_BATCHES = re.compile(r"transformers|collat|datasets/")  # files whose code batches texts
 IMAGE_AXES = 3  # channels, height and width
 RESIZE = (
     "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
@@ -45,12 +45,12 @@ class RaggedBatch(MessageRule):
     """Examples of different lengths are batched without padding.
 
     ## What it does
-    Recognises the error when examples cannot be stacked, and reads from the frames which columns differ in
-    length.
+    Recognises the error raised when examples cannot be stacked, and reads from the stack frames which columns
+    differ in length.
 
     ## Why it is bad
-    A batch is one tensor, and a tensor is rectangular: all examples must have the same number of values. The
-    error (`expected sequence of length 11 at dim 1 (got 13)`, `stack expects each tensor to be equal size`; in
+    A batch is one tensor, and a tensor is rectangular: all examples must have the same number of values. The error
+    (`expected sequence of length 11 at dim 1 (got 13)`, `stack expects each tensor to be equal size`; in
     TensorFlow `Can't convert non-rectangular Python sequence to Tensor`, `Cannot batch tensors with different
     shapes in component 0`) gives at most two lengths, but neither the column nor the missing step: padding.
 
@@ -70,8 +70,8 @@ class RaggedBatch(MessageRule):
     None: it is found only after stacking has failed.
 
     ## Known problems
-    Examples that differ for another reason than text length, such as images of several sizes, give the same error
-    and need resizing or cropping instead of padding.
+    Examples that differ in more than text length, such as images of several sizes, raise the same error, but need
+    resizing or cropping instead of padding.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation of
@@ -82,7 +82,7 @@ class RaggedBatch(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: RaggedColumns) -> Finding | None:
-        """Name columns and lengths, or say what the text does not show."""
+        """Name columns and lengths, or state what the text does not show."""
         images = symptom.axes is not None and symptom.axes >= IMAGE_AXES
         what = "resizes" if images else "pads the shorter"
         rectangular = f"A tensor is rectangular, and nothing {what}{' them' if images else ' examples'}"
@@ -143,7 +143,7 @@ class RaggedBatch(MessageRule):
 
 
 def _of_arrays(crash: CrashFacts) -> Fix | None:
-    """Return the fix for NumPy's own refusal; None if it is not that, or a batch of texts was made."""
+    """Return the fix if NumPy itself refused; None otherwise, or if texts were batched."""
     by_numpy = "inhomogeneous" in crash.message and not crash.live
     in_batch = any(_BATCHES.search(f"{frame.file} {frame.function}") for frame in crash.frames)
     return (*OBJECTS, *PAD[1:]) if by_numpy and not in_batch else None

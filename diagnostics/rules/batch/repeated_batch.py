@@ -18,9 +18,9 @@ MIN_ROWS = 8  # all identical: fewer rows may be an experiment
 MANY_ROWS = 64
 FEW = 0.05  # distinct rows among many read
 BATCHES = 4  # rows read, at least, in batches
-DRAWN = 1 / 8  # of the rows looked at, and of those of the dataset: distinct rows that were drawn
-STEPS = 20  # of a watched run, all with the same batch
-LENGTH = 4  # tokens of a row that are looked at
+DRAWN = 1 / 8  # of the rows checked, and of the dataset's distinct rows: distinct rows that were drawn
+STEPS = 20  # in a watched run, all with the same batch
+LENGTH = 4  # tokens of a row that are checked
 WIDE = 16  # scalars in a row: narrow rows repeat by nature
 
 
@@ -28,12 +28,12 @@ class RepeatedBatch(Rule):
     """Every step trains on the same rows.
 
     ## What it does
-    Counts the distinct training rows read, by their inputs. Reports if all are the same, or if they fill no more
-    than one batch although many were read. In a watched run it compares the batches of the steps.
+    Counts the distinct training rows it reads, by their inputs. Reports if all are the same, or if the distinct
+    rows fit into one batch although many were read. In a watched run, it compares the batches of the steps.
 
     ## Why it is bad
-    The dataset claims many rows and returns one, or a generator yields its first batch forever. The model
-    memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
+    The dataset claims to have many rows and returns only one, or a generator yields its first batch forever. The
+    model memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
     exception is raised.
 
     ## Example
@@ -51,21 +51,26 @@ class RepeatedBatch(Rule):
     ```
 
     ## Thresholds
-    At least 8 rows, all identical. Or at least 64 rows and 4 batches' worth were read, and no more of them are
-    distinct than one batch holds: fewer than 5% of the rows, or exactly the batch size. In a watched run: at least
-    20 steps, all on the same batch: a note, because a dataset may fit into one batch, and a warning where the
-    loader's dataset is known to have four times as many rows (of one with code of its own, where its length can be
-    asked for, and batches are as large as the loader makes them). Or at least 64 rows of the batches were looked
-    at, and at most an eighth of them differ, and at most an eighth as many as differ among the rows read of the
-    dataset. All limits are ours.
+    Any of these is enough:
+
+    - At least 8 rows, all identical.
+    - At least 64 rows and 4 batches' worth were read, and no more of them are distinct than one batch holds: fewer
+      than 5% of the rows, or exactly the batch size.
+    - In a watched run, at least 20 steps, all on the same batch. This is a note, because a dataset may fit into
+      one batch. It is a warning if the loader's dataset is known to have at least four times as many rows. For a
+      custom dataset, this means that its length can be read, and that the batches have the loader's batch size.
+    - In a watched run, at least 64 rows of the batches were checked, and at most an eighth of them are distinct,
+      although the rows read from the dataset have at least eight times as many distinct ones.
+
+    The thresholds are our choice.
 
     ## Known problems
-    A table with few columns has few possible rows, and these repeat by nature. So the second limit applies only to
-    rows of at least 16 numbers that are token ids, images or sequences, or that hold fractions. A toy dataset that
-    repeats a few sentences is reported, but in Keras not as arrays, unless as many rows differ as a batch holds;
-    and so is a batch repeated on purpose to see whether the model can
-    memorise it. Random augmentation hides repeated rows. In a watched run two batches count as the same if about
-    1,000 numbers of each input agree, in the same order.
+    A table with few columns has few possible rows, and they repeat by nature. So the second threshold applies only
+    to rows of at least 16 numbers that are token ids, images or sequences, or that contain fractions. A toy
+    dataset that repeats a few sentences is reported; for arrays in Keras, only if exactly as many rows are
+    distinct as a batch holds. A batch that is repeated on purpose, to see whether the model can memorise it, is
+    reported as well. Random augmentation hides repeated rows. In a watched run, two batches count as the same if
+    about 1,000 numbers of each input agree, in the same order.
 
     ## Sources
     The documentation of `torch.utils.data.Dataset` (`__getitem__`) and of `keras.utils.PyDataset`; Andrej
@@ -108,7 +113,7 @@ class RepeatedBatch(Rule):
         if not _rarely_repeat(batch):
             return None
         if model is not None and model.library == "keras" and dataset.spread_out and distinct != batch.size:
-            return None  # all rows are in arrays, and nobody makes them: windows of a periodic series repeat
+            return None  # all rows are in arrays and never generated: windows of a periodic series repeat
         return self.found(
             f"Only {distinct} of {rows:,} training rows read have distinct inputs, and a batch has {batch.size} "
             "examples: every batch contains the same few rows. Usually a generator yields one batch over and "
@@ -192,7 +197,7 @@ class RepeatedBatch(Rule):
     ) -> Finding | None:
         """Compare a batch that every step used with the length of a dataset whose rows were not read.
 
-        A data set that gives whole batches, as of all points of an image, has a length that says nothing.
+        The length of a dataset that yields whole batches, such as all points of an image, says nothing.
         """
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if size != length.batch_size:
@@ -233,7 +238,7 @@ class RepeatedBatch(Rule):
 
 
 def _only_token(batch: BatchFacts | None, model: ModelFacts | None) -> int | None:
-    """Return the id that all tokens of a batch have, but for padding, a start and an end; None if several do."""
+    """Return the id of all tokens in a batch except padding, start and end; None if there are several."""
     if batch is None:
         return None
     found = [values for values in batch.inputs.values() if values.dtype.kind == "i"]
@@ -245,15 +250,15 @@ def _only_token(batch: BatchFacts | None, model: ModelFacts | None) -> int | Non
         ids != (0 if padding is None else padding) if batch.attention_mask is None else batch.attention_mask == 1
     )
     if not real.any():
-        real = np.ones(ids.shape, bool)  # what is taken for padding is all that there is
+        real = np.ones(ids.shape, bool)  # the supposed padding is all there is
     if ((real[:, 1:] != real[:, :-1]).sum(axis=1) > 1).any():
-        return None  # no padding, which is at one end: the flags of a table
+        return None  # not padding, which is at one end: the flags of a table
     several = [token for token in np.unique(ids[real]) if ((ids == token) & real).sum(axis=1).max() > 1]
     return int(several[0]) if len(several) == 1 else None
 
 
 def _left_over(dataset: DatasetFacts, size: int) -> bool:
-    """Whether the dataset has clearly more rows, that differ, than one batch."""
+    """Return whether the dataset clearly has more distinct rows than one batch."""
     if dataset.size is None or not size or dataset.size < BATCHES * size:
         return False
     return dataset.distinct_rows is None or dataset.distinct_rows > min(2 * size, dataset.rows_read // 2)
@@ -268,7 +273,7 @@ def _counted(dataset: DatasetFacts) -> tuple[int, int]:
 
 
 def _rarely_repeat(batch: BatchFacts) -> bool:
-    """Whether rows of this kind are usually all different."""
+    """Return whether rows of this kind are usually all distinct."""
     return any(_varied(values, values is batch.token_ids) for values in batch.inputs.values())
 
 

@@ -10,17 +10,16 @@ from diagnostics.facts.crash import setup as facts
 
 
 class UnbatchableExample(MessageRule):
-    """The dataset yields a value that no batch can be made of, or a mapping returns another number of rows.
+    """A batch cannot be made from a value of the dataset, or a mapping changes the number of rows.
 
     ## What it does
     Recognises the errors of PyTorch's default collate function and of `Dataset.map`, and names the class or the
     column.
 
     ## Why it is bad
-    The default collate function stacks tensors, arrays and numbers; it has no way to stack None, images of PIL or
-    objects of one's own. A batched function of `Dataset.map` may return more rows than it got, but then the
-    columns
-    that stay are too short.
+    The default collate function stacks tensors, arrays and numbers; it cannot stack None, PIL images or custom
+    objects. A batched function in `Dataset.map` may return more rows than it got, but then the remaining columns
+    are too short.
 
     ## Example
     ```python
@@ -38,10 +37,10 @@ class UnbatchableExample(MessageRule):
     None: it is found only after the batch has failed.
 
     ## Known problems
-    Which example it was is not in the message.
+    The message does not identify the example.
 
     ## Sources
-    The documentation of `torch.utils.data.default_collate`, and of `datasets.Dataset.map` ("Batch mapping").
+    The documentation of `torch.utils.data.default_collate` and of `datasets.Dataset.map` ("Batch mapping").
     """
 
     severity = "error"

@@ -15,24 +15,25 @@ from diagnostics.text.join import capitalized, count_of, listed
 
 LABELS = ("labels", "label", "label_ids")  # for the loss, even if the model does not take them
 ROUNDING = 1e-5  # relative: a mean computed in another order differs by less in float32
-NARROWER = 20.0  # times: a division that is repeated in each epoch, by 255 or by a standard deviation of pixels
-BATCHES, ROWS = 3, 8  # least numbers, of batches before and after, and of rows in each
+NARROWER = 20.0  # times: a division repeated in each epoch, by 255 or by the standard deviation of pixels
+BATCHES, ROWS = 3, 8  # least number of batches before and after, and of rows in each
 
 
 class UnstableBatch(Rule):
     """The same rows give a different batch when they are read again.
 
     ## What it does
-    Copies dataset and collator. One copy reads the rows of a batch for the first time; the other has read them
-    once before. All random number generators are in the same state, so random augmentation is the same both
-    times. If the two batches still differ, reading has changed the data. Where that cannot be done, as in a loop
-    that is only observed, it compares the inputs of the sampled steps: have they become narrower for good?
+    Copies the dataset and the collator. One copy reads the rows of a batch for the first time; the other has read
+    them once before. All random number generators are in the same state, so random augmentation is the same both
+    times. If the two batches still differ, reading has changed the data. If this is not possible, as in a loop
+    that is only observed, it compares the inputs of the sampled steps and checks whether they have become
+    permanently narrower.
 
     ## Why it is bad
-    The dataset returns a list, an array or a dict that it stores, and other code edits it: the collator appends
-    to it, or normalises it in place. The first epoch is correct. In the second epoch the edit is applied to the
-    edited row, in the third once more, and training uses data that differs more and more from the original. No
-    error is raised, and the first batch looks right.
+    The dataset returns a list, an array or a dict that it stores, and other code edits it: the collator appends to
+    it, or normalises it in place. The first epoch is correct. In the second epoch the edit is applied to the
+    edited row, in the third once more, and the training data moves further and further from the original. No error
+    is raised, and the first batch looks right.
 
     ## Example
     ```python
@@ -50,18 +51,20 @@ class UnstableBatch(Rule):
     ```
 
     ## Thresholds
-    Integers have to be equal, other numbers to five digits (our choice), which allows for rounding. Inputs that
-    the model's forward does not take are not compared. If the second reading raises, it is an error; where worker
-    processes start each epoch with a fresh copy, the finding is only a note, because the edits are lost with
-    them. Of inputs that became narrower, each channel's standard deviation fell to a twentieth or less, from 3
-    sampled batches or more to all that follow, at least 3.
+    Integers have to be equal; other numbers have to agree to five digits (our choice), which allows for rounding.
+    Inputs that the model's forward() does not take are not compared. If the second reading raises, it is an error.
+    If worker processes start each epoch with a fresh copy, the finding is only a note, because the edits are lost
+    with them.
+
+    Inputs count as narrower if each channel's standard deviation fell to a twentieth or less, between at least 3
+    sampled batches and all that follow, of which there must be at least 3.
 
     ## Known problems
     Not judged: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
     that cannot be reset, streams, and datasets over 256 MiB or two million objects, which are not copied. Data
-    that a dataset keeps outside itself, in a global variable, is not copied either. An edit with the same result
-    when it is repeated, such as padding to the length of the same batch, is not found. Training for one epoch
-    reads each row once and is not affected. Noise that is annealed on purpose makes inputs narrower, too.
+    that a dataset keeps outside itself, in a global variable, is not copied either. An edit that has the same
+    result when it is repeated, such as padding to the length of the same batch, is missed. Training for one epoch
+    reads each row once and is not affected. Noise that is annealed on purpose narrows the inputs as well.
 
     ## Sources
     NumPy's documentation, "Copies and views"; the documentation of `torch.utils.data` (`collate_fn`,
@@ -160,7 +163,7 @@ class UnstableBatch(Rule):
 
 
 def _narrowed(sample: InputSample) -> tuple[int, float, float] | None:
-    """Return after how many batches the inputs were narrower for good, and the deviations before and after."""
+    """Return after how many batches the inputs became permanently narrower, and the deviations around it."""
     if sample.integers or any(len(batch) < ROWS for batch in sample.batches):
         return None
     flat = [np.moveaxis(batch, 1, 0).reshape(batch.shape[1], -1) for batch in sample.batches]
@@ -172,7 +175,7 @@ def _narrowed(sample: InputSample) -> tuple[int, float, float] | None:
 
 
 def _enters(name: str, model: ModelFacts) -> bool:
-    """Whether the model or the loss takes an entry of a batch; parts of a tuple have no names and always count."""
+    """Return whether the model or the loss takes an entry of a batch; unnamed parts of a tuple always count."""
     first = name.partition(".")[0]
     return not model.input_names or first.isdigit() or first in (*model.input_names, *LABELS)
 
@@ -213,7 +216,7 @@ def _short(value: np.generic) -> str:
 
 
 def _token_counts(reread: RereadFacts) -> str:
-    """Give the number of tokens before and after, for the first row where it changed."""
+    """Return the number of tokens before and after, for the first row in which it changed."""
     for name in ("attention_mask", "padding_mask"):
         one, other = reread.first.get(name), reread.again.get(name)
         if one is None or other is None or one.ndim != 2 or other.ndim != 2 or len(one) != len(other):

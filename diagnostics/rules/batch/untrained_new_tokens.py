@@ -15,13 +15,12 @@ class UntrainedNewTokens(Rule):
     """Tokens were added to a model whose embedding is frozen.
 
     ## What it does
-    Under `diagnose run`, remembers the rows that `resize_token_embeddings` adds to the embedding of a model of
-    transformers, and looks for their tokens in a batch, while nothing asks for a gradient of the embedding.
+    Under `diagnose run`, records the rows that `resize_token_embeddings` adds to the embedding of a transformers
+    model, and looks for their tokens in a batch while the embedding requires no gradient.
 
     ## Why it is bad
     The new rows stay as they were initialised: near the mean of the others, or random. The model reads a token
-    that says nothing, and all new tokens look alike. Adapters (LoRA) leave the embedding frozen unless they are
-    told otherwise.
+    that carries no meaning, and all new tokens look alike. Adapters (LoRA) freeze the embedding by default.
 
     ## Example
     ```python
@@ -38,12 +37,13 @@ class UntrainedNewTokens(Rule):
     ```
 
     ## Thresholds
-    None: a single new token in the batch is enough. Padding does not count: the token that pads by the model's
-    configuration, and places that the attention mask hides.
+    None: a single new token in the batch is enough. Padding does not count: neither the pad token of the model's
+    configuration nor positions that the attention mask hides.
 
     ## Known problems
-    Rows that the script writes itself after it added them, or loads, are not reported, even if what it writes is
-    of no use. An embedding that asks for a gradient and that no optimizer holds is for another rule.
+    Rows that the script loads or writes itself after adding them are not reported, even if the written values are
+    useless. An embedding that requires a gradient but is not in any optimizer is left to
+    `optimizer-misses-parameters`.
 
     ## Sources
     PEFT's documentation, "Adding and training new tokens" (`modules_to_save`, `trainable_token_indices`).

@@ -37,25 +37,25 @@ _NEWER = (
 
 
 class AsynchronousError(MessageRule):
-    """The traceback points at the synchronisation point, not at the failing call.
+    """The traceback points at the synchronisation point, not at the call that failed.
 
     ## What it does
     Recognises the errors that a device reports asynchronously (device-side asserts, illegal memory accesses,
     launch failures), and those of cuBLAS, cuDNN and NCCL that usually have another cause. Lists the lines of the
     training step that launched work on the device, up to the line in the traceback: one of them failed. If the
-    labels and the number of outputs are still known on the host, or the log holds the kernel's assertion, the
+    labels and the number of outputs are still known on the host, or the log contains the kernel's assertion, the
     cause is reported as well, under its own rule.
 
     ## Why it is bad
-    A GPU operation is queued, and the call returns before it has run. Python continues, and gets the error only
-    at the next synchronisation: at `loss.item()`, at a copy to the CPU, in `backward()`. The traceback names that
-    line, which is the wrong place to search. Everything queued after a failed kernel fails too, and the process
-    cannot use the device any more.
+    A GPU operation is queued, and the call returns before it has run. Python continues, and gets the error only at
+    the next synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names that
+    line, which is the wrong place to search. Everything queued after a failed kernel fails as well, and the
+    process can no longer use the device.
 
     ## Example
     ```python
     logits = model(inputs)              # two outputs
-    loss = loss_fn(logits, labels)      # labels 0, 1 and 2: this kernel fails, some time later
+    loss = loss_fn(logits, labels)      # labels 0, 1 and 2: this kernel fails later
     loss.backward()
     print(loss.item())                  # the traceback names this line
     ```
@@ -70,22 +70,22 @@ class AsynchronousError(MessageRule):
     None: it is found only after a device has failed.
 
     ## Known problems
-    Calls that launch work on the device are recognised in the source by their names: a function of yours that
-    computes only on the host is listed too. Work that was launched before the step, without a synchronisation
-    since, is not listed. The text of a traceback does not show the environment, so it is not known whether
-    launches were blocking.
+    Calls that launch work on the device are recognised in the source by their names: one of your functions that
+    computes only on the host is listed as well. Work that was launched before the step, without a synchronisation
+    since, is not listed. The text of a traceback does not show the environment, so it is unknown whether launches
+    were blocking.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"
-    ("Asynchronous Concurrent Execution", and `CUDA_LAUNCH_BLOCKING` under "CUDA Environment Variables");
-    NVIDIA, "cuBLAS" (`cublasStatus_t`); NVIDIA, "NCCL" ("Troubleshooting").
+    ("Asynchronous Concurrent Execution", and `CUDA_LAUNCH_BLOCKING` under "CUDA Environment Variables"); NVIDIA,
+    "cuBLAS" (`cublasStatus_t`); NVIDIA, "NCCL" ("Troubleshooting").
     """
 
     severity = "error"
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding | None:
-        """Explain why the line is wrong, which calls are candidates, and how to find the one that failed."""
+        """Explain why the reported line is wrong, which calls are candidates, and how to find the failed one."""
         if symptom.kind == "library":
             return self._library(crash, symptom)
         if symptom.kind == "nccl":
@@ -171,7 +171,7 @@ def _kernel(symptom: AsynchronousErrorCrash) -> str:
 
 
 def _candidates(symptom: AsynchronousErrorCrash) -> str:
-    """List the calls one of which failed, each on its own line."""
+    """List the candidate calls, one of which failed, each on its own line."""
     if not symptom.candidates:
         return " The failing call is above that line." if symptom.surfaced else ""
     latest = symptom.candidates[-MOST_LISTED:]
@@ -194,7 +194,7 @@ def _again(crash: CrashFacts) -> str:
 
 
 def _is_tensorflow(crash: CrashFacts, symptom: AsynchronousErrorCrash) -> bool:
-    """Whether TensorFlow asked for the library, which takes all of the GPU's memory unless told otherwise."""
+    """Return whether TensorFlow loaded the library; by default, it reserves all of the GPU's memory."""
     words = f"{crash.message} {symptom.said}"
     return (
         "tensorflow/" in words

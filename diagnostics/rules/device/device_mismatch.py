@@ -20,12 +20,12 @@ class DeviceMismatch(MessageRule):
     """An operation got tensors on different devices.
 
     ## What it does
-    Recognises the error, and reads from the frames which tensor is on which device.
+    Recognises the error, and reads from the stack frames which tensor is on which device.
 
     ## Why it is bad
-    An operation runs on one device and reads that device's memory. A tensor on another device has to be copied
-    first. PyTorch does not do this implicitly, because a hidden copy in every step would be slow. The error names
-    the devices, but seldom the tensor that was not moved.
+    An operation runs on one device and reads only that device's memory. A tensor on another device has to be
+    copied first. PyTorch does not do this implicitly, because a hidden copy in every step would be slow. The error
+    names the devices, but seldom the tensor that was not moved.
 
     ## Example
     ```python
@@ -46,8 +46,8 @@ class DeviceMismatch(MessageRule):
     None: it is found only after an operation has failed.
 
     ## Known problems
-    The tensors are those of the failing function, under their names there, which may differ from yours. A
-    zero-dimensional CPU tensor, which may be mixed with others, is listed too.
+    The tensors are those of the failing function, under the names they have there, which may differ from yours. A
+    zero-dimensional CPU tensor, which may be mixed with others, is listed as well.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("cross-GPU operations are not allowed by default").
@@ -130,7 +130,7 @@ class DeviceMismatch(MessageRule):
 
 
 def _in_optimizer(crash: CrashFacts) -> bool:
-    """Whether the update itself failed: a closure runs the user's own code inside of the optimizer's step."""
+    """Return whether the update itself failed: a closure runs user code inside the optimizer's step."""
     last = crash.frames[-1].file.replace("\\", "/") if crash.frames else ""
     return re.search(r"(?:^|/)(?:torch|apex|timm)/optim\w*/", last) is not None
 

@@ -81,16 +81,15 @@ SEEN: dict[str, tuple[str, Fix]] = {
 
 
 class InstallationMismatch(MessageRule):
-    """Packages, driver and GPU do not fit together; the training code is not at fault.
+    """Packages, driver and GPU are incompatible; the training code is not at fault.
 
     ## What it does
-    Recognises the errors of CUDA, PyTorch, NumPy and the dynamic linker that come of versions which do not fit,
-    and
-    code that asks a library for a name that its installed version does not have.
+    Recognises errors of CUDA, PyTorch, NumPy and the dynamic linker that are caused by incompatible versions, and
+    code that uses a name missing from the installed version of a library.
 
     ## Why it is bad
-    PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a GPU
-    that is too new, or an extension built for another PyTorch fails at the first call, often far from the import.
+    PyTorch is compiled for one CUDA version and a list of GPU architectures. A driver that is too old, a GPU that
+    is too new, or an extension built for another PyTorch fails at the first call, often far from the import.
 
     ## Example
     ```python
@@ -106,8 +105,8 @@ class InstallationMismatch(MessageRule):
     None: it is found only after a call has failed.
 
     ## Known problems
-    A message about a missing symbol does not say which of the two packages is the wrong one. A misspelt name of a
-    library fails with the same words as one that the installed version lacks.
+    A message about a missing symbol does not show which of the two packages is the wrong one. A misspelt name
+    fails with the same words as a name that the installed version lacks.
 
     ## Sources
     PyTorch's "Get started" page, NVIDIA's "CUDA compatibility", and NumPy's migration guide to 2.0.
@@ -117,7 +116,7 @@ class InstallationMismatch(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: InstallationCrash) -> Finding | None:
-        """Say what does not fit."""
+        """Explain which versions are incompatible."""
         message, fix = SEEN[symptom.kind]
         return self.found(
             message, fix=fix, evidence={"kind": symptom.kind, "said": symptom.said}, where=crash.where
@@ -125,7 +124,7 @@ class InstallationMismatch(MessageRule):
 
     @check
     def from_versions(self, crash: CrashFacts, symptom: VersionsDiffer) -> Finding | None:
-        """Say which name the installed version lacks, and which package asked for it."""
+        """Name what the installed version lacks, and the package that uses it."""
         message, fix = _lacking(symptom)
         return self.found(
             message,
@@ -148,7 +147,7 @@ NUMPY_1_24 = {
     "object": "object",
     "str": "str",
 }
-"""Aliases that NumPy 1.24 removed, and what they stood for."""
+"""Aliases that NumPy 1.24 removed, and their replacements."""
 
 PIP_NAMES = {"pytorch_lightning": "lightning", "PIL": "pillow", "sklearn": "scikit-learn", "tf": "tensorflow"}
 

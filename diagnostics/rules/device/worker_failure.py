@@ -63,15 +63,15 @@ SEEN: dict[str, tuple[str, Fix]] = {
 
 
 class WorkerFailure(MessageRule):
-    """A worker of the data loader, or another process that the script starts, could not start or died.
+    """A data loader worker, or another process of the script, could not start or died.
 
     ## What it does
-    Recognises the errors of `multiprocessing` and of the data loader's watch over its workers.
+    Recognises the errors of `multiprocessing`, and those that the data loader raises about its workers.
 
     ## Why it is bad
-    A worker is a process of its own. Where processes are spawned (Windows, macOS), the dataset is pickled for it,
-    and lambdas, local functions, open files and locks cannot be; the child then says no more than
-    `EOFError: Ran out of input`. A worker that a signal ends cannot say anything.
+    Each worker is a separate process. On platforms that spawn processes (Windows, macOS), the dataset is pickled
+    for it, and lambdas, local functions, open files and locks cannot be pickled; the child process then reports
+    only `EOFError: Ran out of input`. A worker that is killed by a signal cannot report anything.
 
     ## Example
     ```python
@@ -92,7 +92,7 @@ class WorkerFailure(MessageRule):
     None: it is found only after a process has failed.
 
     ## Known problems
-    Why a worker died without an exception cannot be read from the loader's message.
+    The loader's message does not show why a worker died without an exception.
 
     ## Sources
     PyTorch's "Multiprocessing best practices" and "Platform-specific behaviors" of `torch.utils.data`; Python's
@@ -103,7 +103,7 @@ class WorkerFailure(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: WorkerCrash) -> Finding | None:
-        """Say why the process could not start, or how it ended."""
+        """Explain why the process could not start, or how it ended."""
         message, fix = _pickle(symptom.what, crash) if symptom.kind == "pickle" else SEEN[symptom.kind]
         if symptom.kind == "signal" and symptom.what is not None:
             message = (
@@ -117,7 +117,7 @@ class WorkerFailure(MessageRule):
 def _pickle(what: str | None, crash: CrashFacts) -> tuple[str, Fix]:
     named = "An object of the dataset" if what is None else what
     hidden = " The parent process says which one, above the child's EOFError." if what is None else ""
-    if what is not None and not crash.frames:  # the message alone does not tell who pickles
+    if what is not None and not crash.frames:  # the message alone does not show which code pickles
         return (
             f"{named} cannot be pickled. A process that is spawned gets the dataset by pickle (Windows, macOS, "
             "notebooks), and copy.deepcopy and functions that save whole objects pickle, too.",

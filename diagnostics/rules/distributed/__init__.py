@@ -1,1 +1,1 @@
-"""Rules about several processes."""
+"""Rules about distributed training."""

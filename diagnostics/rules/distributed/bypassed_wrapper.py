@@ -7,22 +7,22 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.ranks.replicas import WrapperFacts
 from diagnostics.text.join import count_of, listed
 
-FEWEST_PASSES = 2  # forward passes, and optimizer steps: one may be a trial of shapes
+FEWEST_PASSES = 2  # forward passes and optimizer steps: a single one may be a shape check
 MAX_NAMED = 6  # parameters in the message
 
 
 class BypassedWrapper(Rule):
-    """A model is wrapped in DistributedDataParallel and trained without the wrapper.
+    """A model is wrapped in DistributedDataParallel but trained without the wrapper.
 
     ## What it does
-    Under `diagnose run` of several processes, counts the forward passes with gradients that go through
-    DistributedDataParallel, and those that call the module inside by itself; and compares the module's trainable
-    parameters with those that it had when it was wrapped.
+    Under `diagnose run` with several processes, counts the forward passes with gradients that go through
+    DistributedDataParallel and those that call the wrapped module directly. It also compares the module's
+    trainable parameters with those it had when it was wrapped.
 
     ## Why it is bad
-    DistributedDataParallel prepares the average of the gradients in its own `forward`. A call of `model.module`,
-    or of the variable that still holds the bare model, trains each replica on its rank's rows alone. A parameter
-    that is added after wrapping is not averaged, either. The loss falls on every rank, and the replicas drift
+    DistributedDataParallel sets up the averaging of gradients in its own `forward`. A call of `model.module`, or
+    of the variable that still holds the bare model, trains each replica only on the rows of its own rank. A
+    parameter added after wrapping is not averaged either. The loss falls on every rank, and the replicas drift
     apart: what rank 0 saves has seen only its part of the data.
 
     ## Example
@@ -38,16 +38,16 @@ class BypassedWrapper(Rule):
     ```
 
     ## Thresholds
-    Of at least two forward passes with gradients none went through the wrapper, and an optimizer made at least two
-    steps.
+    There were at least two forward passes with gradients, none of them through the wrapper, and at least two
+    optimizer steps.
 
     ## Known problems
-    A method of the module that is called past `forward` (`model.module.loss(batch)`) is not seen. Nothing is said
-    of a script that makes a collective of its own in every step, by which it may average the gradients; also if it
-    only gathers its losses.
+    Calls of other methods of the module (`model.module.loss(batch)`) are missed. A script that makes its own
+    collective in every step is not reported, because it may average the gradients there, even if it only gathers
+    its losses.
 
     ## Sources
-    The documentation of `torch.nn.parallel.DistributedDataParallel`, "Distributed Data Parallel" in PyTorch's
+    The documentation of `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's
     notes.
     """
 
@@ -56,7 +56,7 @@ class BypassedWrapper(Rule):
 
     @check
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
-        """Look for calls past the wrapper, and for parameters that it does not know."""
+        """Look for calls that bypass the wrapper, and for parameters added after wrapping."""
         if wrapper.world < 2:
             raise NotApplicable("needs several ranks that share a model")
         evidence = {

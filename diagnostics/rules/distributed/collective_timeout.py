@@ -13,17 +13,17 @@ from diagnostics.text.join import capitalized, listed
 
 
 class CollectiveTimeout(MessageRule):
-    """A collective was given up: not every rank took part in time.
+    """A collective timed out: not every rank took part.
 
     ## What it does
-    Recognises the messages of NCCL's watchdog, of gloo and of the rendezvous, and reads which rank gave up, in
-    which call, after how long. Of a log with the messages of several ranks it compares the calls: the rank that is
-    behind, or made another call, is the one to look at.
+    Recognises the timeout messages of NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up, in
+    which call, and after how long. If a log contains the messages of several ranks, it compares their calls: look
+    first at the rank that is behind or made a different call.
 
     ## Why it is bad
-    A collective ends when all ranks have made it. The rank that reports the timeout is the one that waited. The
-    cause is in another: it crashed, took another branch, has fewer batches, or is still reading data or saving a
-    checkpoint.
+    A collective completes only when all ranks have called it. The rank that reports the timeout is the one that
+    waited. The cause is in another rank: it crashed, took another branch, has fewer batches, or is still reading
+    data or saving a checkpoint.
 
     ## Example
     ```python
@@ -39,11 +39,11 @@ class CollectiveTimeout(MessageRule):
     ```
 
     ## Thresholds
-    The time limit is the communication library's: 10 minutes for NCCL, 30 for gloo, unless
-    `init_process_group(timeout=...)` says otherwise.
+    The time limit is that of the communication library: 10 minutes for NCCL, 30 for gloo, unless
+    `init_process_group(timeout=...)` sets another.
 
     ## Known problems
-    The text of one rank does not show what the others did.
+    The output of one rank does not show what the others did.
 
     ## Sources
     The documentation of `torch.distributed.init_process_group` (timeout) and of `TORCH_DISTRIBUTED_DEBUG`.
@@ -53,7 +53,7 @@ class CollectiveTimeout(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: CollectiveTimeoutCrash) -> Finding | None:
-        """Say who waited for what, and where to look."""
+        """Report which ranks waited for what, and where to look."""
         message, fix = _rendezvous(symptom) if symptom.joined is not None else _collective(symptom)
         return self.found(
             message,
@@ -113,7 +113,7 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
 
 
 def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
-    """Say which rank is behind, or in another call than the others; None if the log does not show it."""
+    """Name the rank that is behind or in a different call; None if the log does not show it."""
     if len(waiting) < 2:
         return None
     lowest = min(one.number for one in waiting)

@@ -12,8 +12,8 @@ from diagnostics.facts.ranks.replicas import ReplicaFacts
 from diagnostics.text.join import listed
 
 TOLERANCE = 1e-3
-"""Of a parameter's typical value. Equal gradients give equal bits on equal hardware; different processors may
-round differently, which is 1e-7 a step in float32."""
+"""Share of a parameter's typical value. Equal gradients give equal bits on equal hardware; other processors may
+round differently, by 1e-7 per step in float32."""
 MAX_NAMED = 6
 BY_WRAPPER = "DistributedDataParallel keeps them alike, as long as it averages every gradient."
 BY_HAND = (
@@ -34,8 +34,8 @@ FIX_AT_START = (
     SAME,
 )
 ALIKE_AT_FIRST = 0.2
-"""Of the typical value, by which half of the parameters may differ after the first step. Copies of one model are a
-step apart; models from seeds of their own by more than that value, and they may be trained apart on purpose."""
+"""Share of the typical value by which half of the parameters may differ after the first step. Model copies are
+one step apart; models from different seeds are further apart, and may be trained separately on purpose."""
 FEWEST_SAMPLES = 3
 FIX_APART = (
     "model = DistributedDataParallel(model), before the optimizer is made, and call the wrapper",
@@ -50,24 +50,24 @@ FIX_BY_HAND = (
 
 
 class DivergedReplicas(Rule):
-    """The copies of one model, which the ranks should keep alike, differ.
+    """The replicas of one model differ between ranks although they should stay identical.
 
     ## What it does
-    Under `diagnose run` of several processes, each rank keeps a few values of up to 32 parameters of a model in
-    DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, without a
-    collective. Without the wrapper it keeps those of the first optimizer, after these steps, if the script
-    averages most of their gradients by `all_reduce`, one by one or all in one tensor; or if the loaders give each
-    rank its share of the rows (DistributedSampler, Accelerate) and nothing averages anything. When the ranks of a
-    host have ended, these are compared.
+    Under `diagnose run` with several processes, each rank samples a few values from up to 32 parameters of a model
+    in DistributedDataParallel, at the first forward pass after optimizer steps 0, 1, 2, 4, 8 and so on. This needs
+    no collective. Without the wrapper, each rank samples the parameters of the first optimizer after these steps,
+    in two cases: the script averages most of their gradients with `all_reduce`, one by one or all in one tensor;
+    or the loaders give each rank its share of the rows (DistributedSampler, Accelerate) and nothing averages the
+    gradients. The samples are compared after the ranks of a host have ended.
 
     ## Why it is bad
-    DistributedDataParallel starts all replicas alike and averages their gradients, so that they stay alike. If
-    they differ, the gradients of each rank belong to another model, and their average to none; what rank 0 saves
-    and evaluates is one of several models.
+    DistributedDataParallel starts all replicas from the same weights and averages their gradients so that they
+    stay identical. If they differ, the gradients of each rank belong to another model, and their average belongs
+    to none. What rank 0 saves and evaluates is only one of several models.
 
     ## Example
     ```python
-    with model.no_sync():                       # around the step, too: the gradients are never averaged
+    with model.no_sync():                       # includes the step: gradients are never averaged
         loss_fn(model(inputs), targets).backward()
         optimizer.step()
     ```
@@ -76,21 +76,21 @@ class DivergedReplicas(Rule):
     ```python
     with model.no_sync():
         loss_fn(model(first), targets).backward()
-    loss_fn(model(second), targets).backward()  # averages what has gathered
+    loss_fn(model(second), targets).backward()  # averages the accumulated gradients
     optimizer.step()
     ```
 
     ## Thresholds
-    Two ranks differ in a value by more than a thousandth of the parameter's typical value. Where nothing averages
-    anything, half of the parameters are alike after the first step, to a fifth of that value: models that start
-    from seeds of their own are apart on purpose.
+    Two ranks differ in a value by more than a thousandth of the parameter's typical value. If nothing averages the
+    gradients, half of the parameters must also agree after the first step, within a fifth of that value: models
+    that start from different seeds differ on purpose.
 
     ## Known problems
-    Only ranks of one host are compared, and no models in FSDP, whose ranks hold different parts. With a
-    communication hook, as for local SGD, replicas may differ on purpose: they are not compared. Nor are those
-    within `model.join()`, where one rank may be an epoch ahead. Replicas that a script averages now and then in a
-    function compiled by torch.compile, or through files, look as if nothing averaged them. Batch norm's
-    statistics are not compared: DistributedDataParallel takes those of rank 0.
+    Only ranks of one host are compared. Models in FSDP are not compared, because each rank holds a different
+    shard. Replicas are not compared either if they may differ on purpose: with a communication hook, as for local
+    SGD, or within `model.join()`, where one rank may be an epoch ahead. Replicas that a script averages only now
+    and then, in a function compiled with torch.compile or through files, look as if nothing averaged them. Batch
+    norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).
@@ -131,7 +131,7 @@ class DivergedReplicas(Rule):
         return None
 
     def _apart(self, replicas: ReplicaFacts) -> Finding | None:
-        """Look for replicas that start alike, and that nothing keeps alike."""
+        """Look for replicas that start identical but are never synchronised."""
         first, last = replicas.steps[0], replicas.steps[-1]
         sizes = {name: size for name, _, size in _differing(replicas, first)}
         held = next(iter(replicas.ranks.values()))[first].weights
@@ -160,7 +160,7 @@ class DivergedReplicas(Rule):
 
 
 def _differing(replicas: ReplicaFacts, number: int) -> Iterator[tuple[str, tuple[int, int], float]]:
-    """Yield parameter, two ranks and relative difference, where one differs."""
+    """Yield each parameter that differs, with two ranks and the relative difference."""
     first, *others = sorted(replicas.ranks)
     mine = replicas.ranks[first][number].weights
     for name, values in mine.items():

@@ -12,15 +12,15 @@ from diagnostics.facts.crash.processes import LauncherTail
 
 
 class LauncherFailure(MessageRule):
-    """Only the launcher's report is at hand: a process failed, and its own traceback is elsewhere.
+    """The text holds only the launcher's report; the failed process's traceback is elsewhere.
 
     ## What it does
-    Recognises the summaries of torchrun, srun, mpirun, accelerate and `torch.multiprocessing.spawn` where no
-    worker's traceback is in the text, and reads which rank failed first and how.
+    Recognises the summaries of torchrun, srun, mpirun, accelerate and `torch.multiprocessing.spawn` in text
+    without a worker's traceback, and reads which rank failed first and how.
 
     ## Why it is bad
-    `ChildFailedError` says that a child failed. The cause is in the child's own output, which stands above, among
-    the lines of other ranks, or in a file.
+    `ChildFailedError` says only that a child process failed. The cause is in the child's own output, further up
+    among the lines of other ranks, or in a file.
 
     ## Example
     ```python
@@ -39,7 +39,7 @@ class LauncherFailure(MessageRule):
     None.
 
     ## Known problems
-    The launcher calls the process that it saw end first the root cause; another may have failed before.
+    The launcher names the process that it saw end first as the root cause; another may have failed before.
 
     ## Sources
     PyTorch's "Error propagation" of Torch Distributed Elastic and the documentation of torchrun (`--log-dir`,
@@ -50,7 +50,7 @@ class LauncherFailure(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: LauncherTail) -> Finding | None:
-        """Say which process failed and how to get its traceback."""
+        """Report which process failed, and how to get its traceback."""
         who = "A process" if symptom.rank is None else f"Rank {symptom.rank}"
         return self.found(
             f"{who} {_ended(symptom.exit_code)}, and {symptom.launcher} reports only that. The cause is in that "
@@ -97,4 +97,4 @@ _OF_WINDOWS = {
     0xC00000FD: "stack overflow",
     0xC0000409: "abort of a program that found its own memory damaged",
 }
-"""Exit codes with which Windows ends a process, by what they mean."""
+"""Windows exit codes and their meanings."""

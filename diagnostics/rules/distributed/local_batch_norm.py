@@ -8,22 +8,22 @@ from diagnostics.facts.ranks.replicas import WrapperFacts
 from diagnostics.text.join import count_of, listed
 
 FEW_ROWS = 8
-"""Rows of a rank. Wu and He (2018) measured ResNet-50 with batch norm: the error on ImageNet is 23.6% at 32 rows,
+"""Rows per rank. Wu and He (2018) measured ResNet-50 with batch norm: the error on ImageNet is 23.6% at 32 rows,
 24.8% at 8, 27.3% at 4 and 34.7% at 2."""
 MAX_NAMED = 3
 
 
 class LocalBatchNorm(Rule):
-    """Batch norm under DistributedDataParallel takes its statistics from the few rows of one rank.
+    """Batch norm under DistributedDataParallel uses the statistics of a single rank's few rows.
 
     ## What it does
-    Under `diagnose run` of several processes, looks whether a model in DistributedDataParallel has batch norm
-    layers in training mode that are not `SyncBatchNorm`, and how many rows each rank gives it at once.
+    Under `diagnose run` with several processes, checks whether a model in DistributedDataParallel has batch norm
+    layers in training mode that are not `SyncBatchNorm`, and how many rows each rank passes at once.
 
     ## Why it is bad
-    The effective batch is that of all ranks, but mean and variance come from the rows of one. The fewer they are,
-    the noisier the statistics: with n rows of a channel the standard error of the variance is about sqrt(2/(n-1))
-    of it, 53% at 8 rows and 82% at 4.
+    The effective batch includes the rows of all ranks, but mean and variance are computed from one rank's rows.
+    The fewer they are, the noisier the statistics: with n values per channel, the relative standard error of the
+    variance is about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
 
     ## Example
     ```python
@@ -39,8 +39,8 @@ class LocalBatchNorm(Rule):
     At most 8 rows on each rank, where the error on ImageNet begins to rise.
 
     ## Known problems
-    A note: `SyncBatchNorm` costs one all-gather for each layer and forward pass, and runs on GPUs only. Images
-    have many values of a channel in a row, which are alike, so that they count for less than their number.
+    The finding is a note: `SyncBatchNorm` costs one all-gather per layer and forward pass, and runs only on GPUs.
+    An image has many values per channel, but they are correlated, so they count for less than their number.
 
     ## Sources
     Wu and He, "Group Normalization" (2018), figure 1; the documentation of `torch.nn.SyncBatchNorm`.
@@ -50,7 +50,7 @@ class LocalBatchNorm(Rule):
 
     @check
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
-        """Look at the layers, and at the batch of one rank."""
+        """Check for local batch norm layers, and the batch of one rank."""
         if wrapper.world < 2 or not wrapper.wrapped or wrapper.rows is None:
             raise NotApplicable("needs the batches of a model that several ranks share")
         if not wrapper.local_norms or wrapper.rows > FEW_ROWS:

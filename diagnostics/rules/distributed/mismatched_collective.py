@@ -11,20 +11,21 @@ from diagnostics.text.join import capitalized
 
 
 class MismatchedCollective(MessageRule):
-    """The ranks wait in different collectives, so that none of them can end.
+    """The ranks wait in different collectives, so none of them can complete.
 
     ## What it does
-    Under `diagnose run`, when no rank has moved for long, compares the calls of `torch.distributed` that the ranks
-    wait in, and the lines that made them. In texts it recognises the message of `TORCH_DISTRIBUTED_DEBUG=DETAIL`.
+    Under `diagnose run`, if no rank has moved for a long time, compares the `torch.distributed` calls that the
+    ranks wait in, and the lines that made them. In text, it recognises the message of
+    `TORCH_DISTRIBUTED_DEBUG=DETAIL`.
 
     ## Why it is bad
-    A collective ends when every rank has made it. A rank that took another branch waits in another one, and all of
-    them wait for each other until the time limit ends the job, ten or thirty minutes later, with a message that
-    names the ranks that waited.
+    A collective completes only when every rank has called it. A rank that took another branch waits in another
+    collective, and all ranks wait for each other until the time limit ends the job ten or thirty minutes later,
+    with a message that names the ranks that waited.
 
     ## Example
     ```python
-    if loss.item() > worst:                 # true on one rank, and not on another
+    if loss.item() > worst:                 # true on one rank but not on another
         dist.all_reduce(histogram)
     dist.barrier()
     ```
@@ -32,17 +33,17 @@ class MismatchedCollective(MessageRule):
     ## Instead
     ```python
     surprising = torch.tensor(loss.item() > worst)
-    dist.all_reduce(surprising, dist.ReduceOp.MAX)      # every rank decides alike
+    dist.all_reduce(surprising, dist.ReduceOp.MAX)      # every rank decides the same way
     if surprising:
         dist.all_reduce(histogram)
     ```
 
     ## Thresholds
-    All ranks of the host stand for the time of `--stall-timeout`, 20 minutes unless it says otherwise.
+    All ranks of the host are stuck for the duration of `--stall-timeout` (default: 20 minutes).
 
     ## Known problems
-    What waits within C++ is not counted: DistributedDataParallel's own all-reduces are seen as a backward pass.
-    Ranks of several hosts are compared only if their reports go to a folder that all share.
+    Waiting inside C++ is not counted: DistributedDataParallel's own all-reduces look like a backward pass. Ranks
+    of several hosts are compared only if their reports go to a folder that all of them share.
 
     ## Sources
     The documentation of `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).
@@ -53,7 +54,7 @@ class MismatchedCollective(MessageRule):
 
     @check
     def from_stall(self, stall: StallFacts) -> Finding | None:
-        """Compare the calls."""
+        """Compare the collectives that the ranks wait in."""
         if len(stall.ranks) < 2 or elsewhere(stall):
             raise NotApplicable("needs two ranks, each of which waits in a collective")
         groups = by_call(waiting(stall))

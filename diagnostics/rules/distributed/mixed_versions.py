@@ -12,19 +12,19 @@ from diagnostics.text.join import count_of, listed
 
 MAX_NAMED = 6  # ranks with one version in the message
 COMPARED = ("torch", "CUDA", "NCCL", "Python")
-"""What ranks must have alike. Of Python the first two numbers count: pickled objects go between the ranks."""
+"""Versions that must agree. For Python, the first two numbers do: ranks exchange pickled objects."""
 
 
 class MixedVersions(MessageRule):
     """The ranks of one job run different versions of PyTorch, CUDA, NCCL or Python.
 
     ## What it does
-    `diagnose network` compares the versions that each rank has loaded. In texts it recognises NCCL's message.
+    `diagnose network` compares the versions that each rank has loaded. In text, it recognises NCCL's message.
 
     ## Why it is bad
-    The ranks speak their library's protocol, which changes from version to version: a job with two versions
-    hangs or ends with a message about something else, sometimes only in the first large collective. Where it runs,
-    kernels and default settings differ, and so do the replicas.
+    The ranks communicate in their library's protocol, which changes from version to version. A job with two
+    versions hangs or ends with a message about something else, sometimes only in the first large collective. Even
+    if it runs, kernels and default settings differ, and so do the replicas.
 
     ## Example
     ```python
@@ -34,11 +34,11 @@ class MixedVersions(MessageRule):
 
     ## Instead
     ```python
-    # one image or one environment for all nodes; pip freeze on each of them
+    # use one image or environment for all nodes; compare pip freeze
     ```
 
     ## Thresholds
-    None: any difference counts, but of Python only the first two numbers.
+    None: any difference counts, except that only the first two numbers of the Python version are compared.
 
     ## Known problems
     Different builds of one version (2.6.0+cu124 and 2.6.0+cu126) count as different.

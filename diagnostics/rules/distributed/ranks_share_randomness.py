@@ -8,7 +8,7 @@ from diagnostics.facts.ranks.notes import JoinedNotes, RankNotes
 from diagnostics.text.join import listed
 
 FEWEST_STEPS = 3
-FEWEST_BATCHES = 4  # of an epoch: at its start a loader draws a seed, which would look the same
+FEWEST_BATCHES = 4  # in an epoch: a loader draws a seed at its start, which would look the same
 GENERATORS = {"torch": "torch", "cuda": "torch.cuda", "numpy": "numpy.random", "random": "random"}
 
 
@@ -16,15 +16,15 @@ class RanksShareRandomness(Rule):
     """The ranks draw the same random numbers for different rows.
 
     ## What it does
-    Under `diagnose run` of several processes, each rank keeps checksums of the global random generators, at the
-    end of the forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, and at the start of the next. Where
-    numbers were drawn between the two, as for noise, diffusion time steps, mixup or augmentation, the ranks are
-    compared.
+    Under `diagnose run` with several processes, each rank records checksums of the global random generators at the
+    end of the forward pass after optimizer steps 0, 1, 2, 4, 8 and so on, and at the start of the next one. If
+    random numbers were drawn between the two, for example for noise, diffusion time steps, mixup or augmentation,
+    the ranks are compared.
 
     ## Why it is bad
-    All ranks add the same noise, and crop and flip alike. The average of their gradients is over that many rows,
-    and over one draw of the noise: its variance is that of one rank. Diffusion models suffer most, where all ranks
-    train at the same time steps.
+    All ranks add the same noise, and crop and flip alike. Their gradients are averaged over the rows of all ranks
+    but over one draw of the noise, so its variance is that of a single rank. Diffusion models suffer most, because
+    all ranks train at the same time steps.
 
     ## Example
     ```python
@@ -34,16 +34,17 @@ class RanksShareRandomness(Rule):
 
     ## Instead
     ```python
-    torch.manual_seed(42 + dist.get_rank())     # after the model was made
+    torch.manual_seed(42 + dist.get_rank())     # after creating the model
     noisy = inputs + torch.randn_like(inputs)
     ```
 
     ## Thresholds
-    In at least three compared steps, and in each of them, all ranks drew from the same state; the rows differed.
+    There are at least three compared steps. In each of them, all ranks drew from the same state although their
+    rows differed.
 
     ## Known problems
-    A note, for it may be meant so. Numbers that the workers of a loader draw are not compared, and neither is
-    dropout, which is drawn within the forward pass.
+    The finding is a note, because it may be intended. Random numbers drawn by loader workers are not compared, and
+    neither is dropout, which is drawn within the forward pass.
 
     ## Sources
     github.com/facebookresearch/detr/issues/297 (why the seed is shifted by the rank); the documentation of

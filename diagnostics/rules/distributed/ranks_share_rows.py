@@ -9,21 +9,21 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.ranks.replicas import ReplicaFacts
 from diagnostics.text.join import count_of, listed
 
-FEWEST_BATCHES = 3  # different ones: a script may repeat one batch on every rank on purpose
+FEWEST_BATCHES = 3  # distinct ones: a script may repeat one batch on every rank on purpose
 
 
 class RanksShareRows(Rule):
-    """Ranks that share a model are fed the same batches.
+    """Ranks that share a model train on the same batches.
 
     ## What it does
-    Under `diagnose run` of several processes, each rank keeps a checksum of the batch that a model in
-    DistributedDataParallel gets first after optimizer steps 0, 1, 2, 4, 8 and so on. When the ranks of a host have
-    ended, these are compared.
+    Under `diagnose run` with several processes, each rank records a checksum of the first batch that a model in
+    DistributedDataParallel gets after optimizer steps 0, 1, 2, 4, 8 and so on. The checksums are compared after
+    the ranks of a host have ended.
 
     ## Why it is bad
-    Ranks with the same rows compute the same gradients, and the average of equal gradients is each of them: all
-    ranks but one work for nothing. An epoch takes as long as on one rank, the effective batch is that of one rank,
-    and a learning rate that was scaled by the number of ranks is too high.
+    Ranks with the same rows compute the same gradients, and averaging equal gradients changes nothing: all ranks
+    but one work for nothing. An epoch takes as long as on one rank, the effective batch is that of one rank, and a
+    learning rate that was scaled by the number of ranks is too high.
 
     ## Example
     ```python
@@ -40,12 +40,11 @@ class RanksShareRows(Rule):
     ```
 
     ## Thresholds
-    Two ranks had the same batch after every step that was looked at, and these were at least three different
-    batches.
+    Two ranks had the same batch after every recorded step, and there were at least three different batches.
 
     ## Known problems
-    Ranks that read the same rows in different orders are not found. Ranks that share a batch on purpose, each with
-    a part of the model, do not use DistributedDataParallel over all ranks.
+    Ranks that read the same rows in different orders are missed. Ranks that share a batch on purpose, each with a
+    part of the model, do not use DistributedDataParallel over all ranks.
 
     ## Sources
     The documentation of `torch.utils.data.distributed.DistributedSampler`.
@@ -55,7 +54,7 @@ class RanksShareRows(Rule):
 
     @check
     def from_replicas(self, replicas: ReplicaFacts) -> Finding | None:
-        """Compare the checksums."""
+        """Compare the ranks' checksums."""
         rows = {
             rank: tuple(samples[number].rows for number in replicas.steps)
             for rank, samples in replicas.ranks.items()

@@ -11,22 +11,22 @@ MAX_NAMED = 6  # ranks in the message
 
 
 class RanksShuffleApart(Rule):
-    """Each rank takes its share from an order or a split of its own.
+    """Each rank takes its share of the rows from a different order or split.
 
     ## What it does
-    Under `diagnose run` of several processes, notes of each loader that is iterated over for training, and that
-    gives each rank a share of the rows, the seed and the epoch of its `DistributedSampler`, and a checksum of the
-    indices of a `Subset`, as `random_split` makes it. When the ranks have ended, these are compared.
+    Under `diagnose run` with several processes, checks the training loaders that give each rank a share of the
+    rows. For each, it records the seed and the epoch of its `DistributedSampler`, and a checksum of the indices of
+    a `Subset`, as created by `random_split`. They are compared after the ranks have ended.
 
     ## Why it is bad
-    The ranks' shares are disjoint only if all take them from the same order. With seeds of their own, some rows
-    are drawn twice in an epoch, and others not at all. With splits of their own, the rows that one rank holds out
-    are trained on by another: the model has seen what it is evaluated on, and the score is too good.
+    The ranks' shares are disjoint only if all ranks split the same order. With different seeds, some rows are
+    drawn twice in an epoch, and others not at all. With different splits, the rows that one rank holds out are
+    trained on by another: the model has seen its evaluation rows, and the score is too good.
 
     ## Example
     ```python
     torch.manual_seed(42 + rank)
-    train, held_out = random_split(dataset, [0.8, 0.2])         # another split on every rank
+    train, held_out = random_split(dataset, [0.8, 0.2])         # a different split on every rank
     sampler = DistributedSampler(train)
     ```
 
@@ -37,10 +37,10 @@ class RanksShuffleApart(Rule):
     ```
 
     ## Thresholds
-    None: one difference is enough, in the same iteration, over datasets of the same length.
+    None: one difference in the same iteration, over datasets of the same length, is enough.
 
     ## Known problems
-    Splits other than a `Subset` are not compared, such as that of `Dataset.train_test_split` without a seed.
+    Splits other than a `Subset` are not compared, for example `Dataset.train_test_split` without a seed.
 
     ## Sources
     The documentation of `DistributedSampler` (seed: "identical across all processes");
@@ -102,7 +102,7 @@ class RanksShuffleApart(Rule):
 
 
 def _differ(orders: list[tuple[int, int] | None], equally_many: bool) -> bool:
-    """Whether seeds differ, or epochs of ranks that have been in equally many: one may be an epoch ahead."""
+    """Return whether seeds differ, or epochs after equally many iterations: a rank may be an epoch ahead."""
     seeds = {order[0] for order in orders if order is not None}
     return len(seeds) > 1 or (equally_many and len(set(orders)) > 1)
 

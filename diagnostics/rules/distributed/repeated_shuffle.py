@@ -7,20 +7,21 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.ranks.notes import Iteration, RankNotes
 from diagnostics.text.join import count_of
 
-FEWEST_BATCHES = 2  # of an epoch: one batch holds the same rows in any order
+FEWEST_BATCHES = 2  # in an epoch: a single batch holds the same rows in any order
 
 
 class RepeatedShuffle(Rule):
     """A DistributedSampler shuffles every epoch into the same order: `set_epoch` was not called.
 
     ## What it does
-    Under `diagnose run` of several processes, notes seed and epoch of a `DistributedSampler(shuffle=True)` each
-    time its loader is iterated over for training. The order depends on these two alone.
+    Under `diagnose run` with several processes, records the seed and the epoch of a
+    `DistributedSampler(shuffle=True)` each time its loader is iterated over for training. The order depends only
+    on these two.
 
     ## Why it is bad
-    Every epoch gives the same batches in the same order, and each rank sees the same share of the rows for the
-    whole training: the gradient noise that shuffling is for is the same each time, and no rank ever sees the rows
-    of another. The loss still falls, so nothing shows it.
+    Every epoch has the same batches in the same order, and each rank sees the same share of the rows throughout
+    training. The gradient noise that shuffling should vary repeats in every epoch, and no rank ever sees the rows
+    of another. The loss still falls, so nothing looks wrong.
 
     ## Example
     ```python
@@ -36,14 +37,14 @@ class RepeatedShuffle(Rule):
     ```
 
     ## Thresholds
-    All iterations over a dataset with one optimizer, at least two, had the same order, of at least two batches.
+    All iterations over a dataset with one optimizer, at least two, had the same order of at least two batches.
 
     ## Known problems
-    A sampler with an `__iter__` of its own is not looked at. Neither is an order that is meant to stay the same,
-    without `shuffle`.
+    A sampler with a custom `__iter__` is not checked. Neither is a sampler without `shuffle`, whose order is meant
+    to stay the same.
 
     ## Sources
-    The documentation of `torch.utils.data.distributed.DistributedSampler` (warning on `set_epoch`).
+    The documentation of `torch.utils.data.distributed.DistributedSampler` (warning about `set_epoch`).
     """
 
     severity = "warning"

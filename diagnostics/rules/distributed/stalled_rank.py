@@ -11,21 +11,22 @@ from diagnostics.text.join import capitalized, count_of
 
 
 class StalledRank(Rule):
-    """No rank moves: one of them does not come to the collective that the others wait in.
+    """No rank makes progress: one does not reach the collective that the others wait in.
 
     ## What it does
-    Under `diagnose run` of several processes, a thread looks now and then whether a step ended, a collective was
-    made, or the main thread is at another instruction. If none of this is so on any rank of the host for the time
-    of `--stall-timeout`, it says where each rank stands.
+    Under `diagnose run` with several processes, a thread checks periodically whether a step ended, a collective
+    was called, or the main thread has moved to another instruction. If none of this happens on any rank of the
+    host for the duration of `--stall-timeout`, it reports where each rank is.
 
     ## Why it is bad
-    The ranks that wait are the ones that time out, and their message names themselves. The cause is where the last
-    one stands: in a lock, in a read from a file system that does not answer, in a data loader whose workers died.
+    The ranks that time out are the ones that waited, and their messages name only themselves. The cause is where
+    the remaining rank is stuck: in a lock, in a read from a file system that does not respond, or in a data loader
+    whose workers died.
 
     ## Example
     ```python
     if rank == 0:
-        features = requests.get(URL)     # no timeout: rank 0 waits here, and the others in the next backward pass
+        features = requests.get(URL)     # no timeout: rank 0 waits here, the others in the next backward pass
     ```
 
     ## Instead
@@ -35,12 +36,12 @@ class StalledRank(Rule):
     ```
 
     ## Thresholds
-    20 minutes, more than a large checkpoint takes to be written, unless `--stall-timeout` says otherwise. Before
-    the first step nothing is reported: to prepare data may take hours.
+    20 minutes by default (`--stall-timeout`), which is more than it takes to write a large checkpoint. Nothing is
+    reported before the first step, because preparing data may take hours.
 
     ## Known problems
-    Work of more than 20 minutes in one call from Python looks the same: a rank that waits for another program. A
-    thread that holds Python's lock within C keeps also this library from looking.
+    A single Python call that runs for more than 20 minutes looks the same, for example a rank that waits for
+    another program. If C code holds Python's global lock (GIL), this library cannot check anything either.
 
     ## Sources
     The documentation of Python's `faulthandler` and of `torch.distributed.init_process_group` (timeout).
@@ -51,7 +52,7 @@ class StalledRank(Rule):
 
     @check
     def from_stall(self, stall: StallFacts) -> Finding | None:
-        """Say who waits for whom."""
+        """Report which ranks wait for which."""
         waits, absent = waiting(stall), elsewhere(stall)
         for_long = f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has moved."
         unknown = stall.world - len(stall.ranks)

@@ -16,26 +16,26 @@ LOST = re.compile(
     r"failed to (?:recv|send|connect)|store gone|no longer alive",
     re.IGNORECASE,
 )
-"""In the messages of gloo, NCCL and PyTorch's store, where the other side is gone."""
+"""Appears in the messages of gloo, NCCL and PyTorch's store if the other side is gone."""
 
 
 class UnevenBatches(Rule):
-    """The ranks have different numbers of batches, and the one with more waits for ranks that are done.
+    """The ranks have different numbers of batches, so one waits for ranks that are already done.
 
     ## What it does
-    Under `diagnose run` of several processes, each rank counts the batches that a DataLoader gives while it
-    trains, and its backward passes. It compares them when no rank moves any more, and when a rank ended by itself
-    while another failed because the connection to it was gone.
+    Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
+    a DataLoader during training. The counts are compared if no rank makes progress any more, or if one rank ended
+    by itself while another failed because the connection to it was gone.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
-    must make it. A rank with one more batch waits in it, until the time limit ends the job. In every epoch but the
-    last, its extra step meets the first step of the others' next epoch, and nobody notices.
+    must take part. A rank with one batch more waits until the time limit ends the job. In every epoch but the
+    last, its extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
 
     ## Example
     ```python
     mine = rows[rank::world]                        # 13 rows on rank 0, 12 on rank 1
-    loader = DataLoader(mine, batch_size=4)         # 4 batches, and 3
+    loader = DataLoader(mine, batch_size=4)         # 4 batches on rank 0, 3 on rank 1
     ```
 
     ## Instead
@@ -44,11 +44,11 @@ class UnevenBatches(Rule):
     ```
 
     ## Thresholds
-    None: one batch more is enough. It is found only with the hang or the failure that follows.
+    None: a difference of one batch is enough. It is found only with the hang or the failure that follows.
 
     ## Known problems
-    Within `model.join()` ranks may have different numbers of batches, and nothing is said. Batches that come from
-    no DataLoader are counted by their backward passes alone, once a rank has ended.
+    Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. Batches that do
+    not come from a DataLoader are compared only by their backward passes, after a rank has ended.
 
     ## Sources
     The documentation of `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed Training
@@ -60,13 +60,13 @@ class UnevenBatches(Rule):
 
     @check
     def from_stall(self, stall: StallFacts) -> Finding | None:
-        """Compare the batches of ranks that stand still in different places."""
+        """Compare the batches of ranks that are stuck in different places."""
         waits = waiting(stall)
         known = [rank for rank in stall.ranks if rank.epochs or rank.drawn]
         if not waits or len(known) < 2:
             raise NotApplicable("needs the batches of two ranks, one of which waits in a collective")
         if len(by_call(waits)) < 2 and not elsewhere(stall):
-            return None  # all wait in the same call: nobody has left
+            return None  # all wait in the same call: no rank has left
         for less in known:
             for more in known:
                 epoch = _further(less, more)
@@ -130,7 +130,7 @@ def _further(less: StalledRank, more: StalledRank) -> int | None:
 
 
 def _counted(less: RankNotes, more: RankNotes) -> tuple[tuple[str, str], int, int] | None:
-    """Return what one rank had fewer of, and how many each had; None if neither is so."""
+    """Return what one rank had fewer of, and both counts; None if there is no such difference."""
     kinds = {
         ("batch", "batches"): (less.batches, more.batches),
         ("backward pass", "backward passes"): (less.backward_passes, more.backward_passes),

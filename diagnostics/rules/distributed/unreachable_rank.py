@@ -8,21 +8,22 @@ from diagnostics.engine.rule import check
 from diagnostics.facts.ranks.network import NetworkFacts
 from diagnostics.rules.shared.network_problems import problems
 
-MAX_TOLD = 2  # problems in the message: further ones mostly follow from the first
+MAX_TOLD = 2  # problems in the message: further ones usually follow from the first
 
 
 class UnreachableRank(MessageRule):
-    """A rank cannot reach the others, or cannot use the device that it was given.
+    """A rank cannot reach the others, or cannot use its device.
 
     ## What it does
-    Recognises the messages of NCCL, gloo and the rendezvous about connections that are refused, closed or never
-    made, about two ranks on one GPU, and about a GPU that does not exist. `diagnose network` tries it: each rank
-    allocates on its device, comes to the rendezvous, connects to every other rank by plain TCP, and then takes
-    part in a barrier, an all-reduce and an exchange with each other rank, with a time limit for each.
+    Recognises the messages of NCCL, gloo and the rendezvous about connections that were refused, closed or never
+    made, about two ranks on one GPU, and about a GPU that does not exist. `diagnose network` tests the
+    connections: each rank allocates memory on its device, joins the rendezvous, connects to every other rank over
+    plain TCP, and then takes part in a barrier, an all-reduce and an exchange with each other rank, with a time
+    limit for each step.
 
     ## Why it is bad
-    No collective can begin. The rank that reports it is often the one that waited, and the cause is in another
-    one's log, in its environment, or in the network between them.
+    No collective can start. The rank that reports the failure is often the one that waited; the cause is in the
+    log or environment of another rank, or in the network between them.
 
     ## Example
     ```python
@@ -39,12 +40,12 @@ class UnreachableRank(MessageRule):
     ```
 
     ## Thresholds
-    In a text: none, a call has failed. `diagnose network` gives each step 30 s (`--limit`), and PyTorch 120 s to
-    be imported.
+    In text, none: a call has failed. `diagnose network` allows 30 s for each step (`--limit`), and 120 s to import
+    PyTorch.
 
     ## Known problems
-    The text of one rank shows that a connection failed, and seldom why the other side closed it. `diagnose
-    network` connects by TCP over IPv4; a fault that shows only with large messages or after hours is not found.
+    The output of one rank shows that a connection failed, but seldom why the other side closed it. `diagnose
+    network` connects over TCP and IPv4. A fault that shows only with large messages or after hours is missed.
 
     ## Sources
     The documentation of `torch.distributed`, of torchrun, and NCCL's "Environment Variables" and
@@ -55,7 +56,7 @@ class UnreachableRank(MessageRule):
 
     @check
     def from_network(self, network: NetworkFacts) -> Finding | None:
-        """Say which ranks or pairs failed, and at what."""
+        """Name the ranks or pairs that failed, and the step at which they did."""
         found = problems(network)
         if not found:
             return None

@@ -12,16 +12,17 @@ MAX_NAMED = 6  # parameters in the message; the evidence holds them all
 
 
 class UnusedInDdp(Rule):
-    """Parameters under DistributedDataParallel get no gradient, and the next step fails.
+    """Parameters under DistributedDataParallel get no gradient, so the next step fails.
 
     ## What it does
     Recognises DistributedDataParallel's error, and reads which parameters got no gradient.
 
     ## Why it is bad
-    DistributedDataParallel averages gradients in buckets as they arrive in the backward pass, and waits until
-    every parameter has one. A parameter that the loss does not depend on never has: a head that this step does
-    not use, a layer that is created and never called, an output that is left out of the loss. In the step before
-    the error the gradients of a bucket with such a parameter were not averaged, so the replicas differ already.
+    DistributedDataParallel averages gradients in buckets as they become ready in the backward pass, and waits
+    until every parameter has one. A parameter that the loss does not depend on never gets one: a head that this
+    step does not use, a layer that is created but never called, or an output that is left out of the loss. In the
+    step before the error, the gradients of a bucket with such a parameter were not averaged, so the replicas
+    already differ.
 
     ## Example
     ```python
@@ -39,7 +40,7 @@ class UnusedInDdp(Rule):
     None: it is found only after DistributedDataParallel has refused.
 
     ## Known problems
-    Without `TORCH_DISTRIBUTED_DEBUG=DETAIL` the message gives numbers of parameters, not names.
+    Without `TORCH_DISTRIBUTED_DEBUG=DETAIL`, the message gives the indices of the parameters, not their names.
 
     ## Sources
     The documentation of `torch.nn.parallel.DistributedDataParallel` (`find_unused_parameters`).

@@ -9,20 +9,21 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts, LossFacts
 
 MIN_ROWS = 8
-FRACTIONS = 0.8  # of the targets: fewer, and some may be classes, or counts
+FRACTIONS = 0.8  # of the targets: if there are fewer, some may be classes or counts
 
 
 class AccuracyInRegression(Rule):
-    """An accuracy is the metric of a regression.
+    """Accuracy is used as the metric of a regression.
 
     ## What it does
-    Looks at the targets of a batch under a mean squared or absolute error, where the model is compiled with an
+    Checks the targets of a batch if the loss is a mean squared or absolute error and the model is compiled with
     accuracy.
 
     ## Why it is bad
-    An accuracy counts the rows whose prediction equals the target. For one output, Keras rounds the prediction to
-    0 or 1 before, so only targets that are exactly 0 or 1 can ever count. The number stays near 0 for the best of
-    models, does not change from epoch to epoch, and whoever stops early or keeps the best epoch by it keeps any.
+    Accuracy counts the rows whose prediction equals the target. For a single output, Keras first rounds the
+    prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever count. The number stays near 0 for even
+    the best model and does not change from epoch to epoch. Early stopping on it, or keeping the best epoch by it,
+    picks an arbitrary epoch.
 
     ## Example
     ```python
@@ -35,15 +36,15 @@ class AccuracyInRegression(Rule):
     ```
 
     ## Thresholds
-    At least 8 rows with one target each, of which at least 80% are no whole numbers, and 8 different ones: fewer
-    may be smoothed classes (our choice).
+    At least 8 rows with one target each. At least 80% of the targets are not whole numbers, and at least 8 of them
+    differ: fewer may be smoothed classes (our choice).
 
     ## Known problems
-    Targets that are whole numbers, as years and counts are, are not judged: they may be classes. Several outputs,
-    as of an autoencoder, are not judged either.
+    Targets that are whole numbers, such as years and counts, are not judged: they may be classes. Neither are
+    several outputs, such as those of an autoencoder.
 
     ## Sources
-    Keras' documentation of `compile` ("accuracy" is turned into one of three metrics of classes).
+    Keras' documentation of `compile` ("accuracy" is converted to one of three classification metrics).
     """
 
     severity = "warning"

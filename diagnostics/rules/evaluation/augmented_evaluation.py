@@ -6,23 +6,23 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.inputs import EvaluationDraws
 
-CHANGED = 0.2  # of the rows: a flip changes half of them, some flips fewer
-CHANGE = 0.05  # of how far rows lie apart: less is noise of rounding, as of dequantised pixels
-LIKENESS = 0.6  # of a row with itself: of 12 rows re-created, it may be 0.4 by chance
-TURN = -0.2  # cosine of two changes that follow each other: independent draws have -0.5
+CHANGED = 0.2  # of the rows: a random flip changes half of them, rarer flips fewer
+CHANGE = 0.05  # of the distance between rows: less is rounding noise, as in dequantised pixels
+LIKENESS = 0.6  # correlation of a row with its earlier version: by chance up to 0.4 for 12 re-created rows
+TURN = -0.2  # cosine of two consecutive changes: independent draws have -0.5
 
 
 class AugmentedEvaluation(Rule):
-    """The evaluation rows are redrawn in each evaluation: the augmentation of training is on.
+    """Evaluation rows change from one evaluation to the next: training augmentation is on.
 
     ## What it does
-    Keeps a part of the first batch of up to four evaluations. Where a loader goes through its dataset in order,
-    and the labels are the same each time, the inputs should be, too.
+    Keeps part of the first batch of up to four evaluations. If a loader goes through its dataset in order and the
+    labels are the same each time, the inputs should be the same as well.
 
     ## Why it is bad
-    Crops, flips and noise are meant to make training harder. In an evaluation they make the metric worse than the
-    model is, and let it change from epoch to epoch and from run to run by chance, by which the best epoch is then
-    chosen. A split of one dataset by `random_split` or `Subset` gives both parts one transform.
+    Crops, flips and noise are meant to make training harder. In an evaluation, they make the metric worse than the
+    model is, and random from epoch to epoch and from run to run; the best epoch is then chosen by chance.
+    Splitting one dataset with `random_split` or `Subset` gives both parts the same transform.
 
     ## Example
     ```python
@@ -37,18 +37,21 @@ class AugmentedEvaluation(Rule):
     ```
 
     ## Thresholds
-    Three evaluations at least, of the same 12 rows or more with labels that are class numbers. 20% of the rows
-    differ from those of the first evaluation, by 5% of how far the rows lie apart; and the change from the second
-    to the third takes back what the first did (a cosine of at most -0.2, where new draws have -0.5), so that
-    nothing grows or shrinks in place. The sorted numbers of a row, less the mean of its class, correlate by 0.6
-    with those it had before, or are the same in 10% of the rows: rows that are made up again for each call have
-    nothing to keep. A warning if the training rows come from the same
-    dataset beneath; otherwise a note, for the draw may be meant, as with points sampled from a cloud. The numbers
-    are ours.
+    At least three evaluations of the same 12 rows or more, with class numbers as labels. All of these must hold:
+
+    - At least 20% of the rows differ from those of the first evaluation, by at least 5% of the distance between
+      rows.
+    - The change from the second to the third evaluation undoes the first one (a cosine of at most -0.2, where new
+      draws have -0.5), so nothing grows or shrinks in place.
+    - The sorted numbers of a row, minus the mean of its class, correlate by at least 0.6 with those it had before,
+      or are the same in 10% of the rows. Rows that are generated anew for each call have nothing to keep.
+
+    The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
+    because the draws may be intended, such as points sampled from a cloud. The thresholds are our choice.
 
     ## Known problems
-    Only `DataLoader`s of PyTorch, without a shuffle; token ids are not compared. An augmentation that leaves
-    little of a row, as a crop of a large picture may, goes unseen.
+    Covers only PyTorch's `DataLoader` without shuffling, and does not compare token ids. An augmentation that
+    leaves little of a row, such as a small crop of a large image, can go unnoticed.
 
     ## Sources
     Public reports of random crops and flips in validation: zoogzog/chexnet, issue 27;

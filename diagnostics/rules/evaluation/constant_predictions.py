@@ -17,28 +17,30 @@ EXAMPLES = 100
 MOST_FREQUENT = 0.8  # share of the labels; a model may not have learned the rarer classes yet
 MISSED = 10  # examples of the rarer classes, none of which was predicted
 SAME_FOR_ALL = 0.99  # of the chance level: below it the scores differ across examples
-VARIED = 0.1  # share of training predictions outside the most frequent class: there the model discriminates
+VARIED = 0.1  # share of training predictions outside the most frequent class: with it, the model discriminates
 
 
 class ConstantPredictions(Rule):
     """A classifier predicts the same class for every input.
 
     ## What it does
-    In a watched run: counts the predicted classes, in the sampled training steps and in the passes without
-    gradients, as an evaluation makes them. Reports if the predictions of the second half of the run are all one
-    class, or if those of the evaluation are while those of training vary.
+    In a watched run, counts the predicted classes in the sampled training steps, and in passes without gradients,
+    which are usually evaluations. Reports if all predictions in the second half of the run are of one class, or if
+    all those of the evaluation are while those of training vary.
 
     ## Why it is bad
-    The model has learned which class is the most frequent and nothing about the examples; accuracy equals the
+    The model has learned which class is the most frequent and nothing about the examples. Accuracy equals the
     share of that class, which may look good. If it happens only in evaluation, the model behaves differently
     there: usually batch norm's running statistics do not match the data, or the evaluation preprocesses its inputs
-    differently. If one class has nearly all the labels, it may even be the most likely class for every example.
-    Then it is a note if its scores differ across examples, for the accuracy hides that no other class is ever
-    predicted, and a warning if they say no more than the shares of the classes.
+    differently.
+
+    If one class has nearly all the labels, it may even be the most likely class for every example. The finding is
+    then a note if the scores differ across examples, because the accuracy hides that no other class is ever
+    predicted. It is a warning if the scores say no more than the class frequencies.
 
     ## Example
     ```python
-    nn.BatchNorm1d(64, momentum=0.0001)     # its statistics never get to those of the data
+    nn.BatchNorm1d(64, momentum=0.0001)     # its statistics never reach those of the data
     ```
 
     ## Instead
@@ -47,19 +49,22 @@ class ConstantPredictions(Rule):
     ```
 
     ## Thresholds
-    At least 200 steps, 6 of them sampled in the second half, and 100 examples. No class has more than 80% of the
-    labels (if one has, it is a note, once 10 examples of the others were seen). The learning rate has stopped
-    rising, and the model is not merely slow: if all steps had one direction, they would have changed the weights
-    by their own norm. And the cross entropy is no lower than that of a constant prediction: if classes are
-    imbalanced and hard to separate, the most frequent one may rightly have the highest score everywhere. If the
-    loss curve says more, `learning-rate-too-high` or `loss-plateau` reports instead. All limits are ours.
+    At least 200 steps, 6 sampled steps in the second half, and 100 examples. No class has more than 80% of the
+    labels; if one has, the finding is a note and requires 10 examples of the other classes. The learning rate has
+    stopped rising, and the model is not merely slow: if all steps pointed in one direction, they would have
+    changed the weights by their own norm. The cross entropy is no lower than that of a constant prediction: if
+    classes are imbalanced and hard to separate, the most frequent one may rightly have the highest score
+    everywhere. If the loss curve is more specific, `learning-rate-too-high` or `loss-plateau` reports the run
+    instead.
 
     An evaluation counts if it has 100 examples and its labels are known, as they are if the model is called with
-    them: then it is a warning. Without labels it takes two evaluations and is a note, because their examples may
-    all be of one class on purpose.
+    them; the finding is then a warning. Without labels, two evaluations are needed and the finding is a note,
+    because their examples may all be of one class on purpose.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Only outputs of shape (examples, classes) are covered, and only if the loss is seen to treat them as logits.
+    Only outputs of shape (examples, classes) are covered, and only if the loss treats them as logits.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "visualize prediction dynamics"; Ioffe and
@@ -113,7 +118,7 @@ class ConstantPredictions(Rule):
     def _of_the_most_frequent(
         self, steps: StepHistory, answers: PredictionFacts, updates: UpdateHistory | None, late: Array
     ) -> Finding | None:
-        """Check whether a model of imbalanced data never predicts another class than the most frequent one."""
+        """Check whether a model of imbalanced data only ever predicts the most frequent class."""
         given, labels, step = answers.answers[late].sum(axis=0), answers.labels[late].sum(axis=0), None
         answer = int(labels.argmax())
         known = np.flatnonzero(answers.evaluation_labels.sum(axis=1) >= EXAMPLES)
@@ -145,7 +150,7 @@ class ConstantPredictions(Rule):
         )
 
     def _in_evaluation(self, answers: PredictionFacts, given: Array) -> Finding | None:
-        """Check whether the last evaluations have one predicted class, where training has several."""
+        """Check whether the last evaluations have one predicted class although training has several."""
         if given.sum() - given.max() < VARIED * given.sum():
             return None
         sizes = answers.evaluation_answers.sum(axis=1)
@@ -190,7 +195,7 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
 
 
 def _discriminates(answers: PredictionFacts, late: Array) -> bool:
-    """Whether the scores differ across examples, although the same class always has the highest."""
+    """Return whether the scores differ across examples although the same class always has the highest."""
     sizes, losses = answers.labels[late].sum(axis=1), answers.cross_entropies[late]
     known = np.isfinite(losses) & (sizes > 0)
     shares = answers.labels[late].sum(axis=0) / max(1, sizes.sum())
@@ -202,7 +207,7 @@ def _discriminates(answers: PredictionFacts, late: Array) -> bool:
 def _explained_by_loss_curve(
     steps: StepHistory, losses: LossHistory | None, updates: UpdateHistory | None, answers: PredictionFacts
 ) -> bool:
-    """Whether a rule on the loss curve reports the cause."""
+    """Return whether a rule about the loss curve reports the cause."""
     try:
         return loss_curve.worst_curve(steps, losses, updates, answers, loss_plateau.STEPS) is not None
     except NotApplicable:

@@ -21,22 +21,22 @@ from diagnostics.rules.shared.input_shift import distance, moments
 from diagnostics.rules.shared.statistics_lag import PATIENCE, lag
 from diagnostics.text.join import listed
 
-EXAMPLES = 100  # of an evaluation
-TRAINED = 32  # of the training batches sampled late in the run: an agreement of 0.5 is then no chance
-LEARNED = 0.5  # agreement with the labels in training: half of what is above chance
-CHANCE = 0.2  # agreement that evaluations stay below, with two standard errors added
+EXAMPLES = 100  # in an evaluation
+TRAINED = 32  # examples in training batches sampled late in the run: an agreement of 0.5 is then not by chance
+LEARNED = 0.5  # agreement with the labels in training: half of the possible gain over chance
+CHANCE = 0.2  # agreement that evaluations must stay below, with two standard errors added
 ERRORS = 2.0  # standard errors
-BELOW = 5.0  # standard errors under chance, of three classes or more: then predictions and labels disagree
-MIXED = 4.0  # standard deviations that passes lie apart: then they are of several evaluations
-BALANCED = 1.5  # of the share that each class would have: only then is chance known without the predictions
+BELOW = 5.0  # standard errors below chance, for three or more classes: predictions contradict the labels
+MIXED = 4.0  # standard deviations between passes: beyond it, they belong to several evaluations
+BALANCED = 1.5  # of an equal share: chance is known without the predictions only if no class has more
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
-CLASSES = 3  # least number whose numbering is judged: of two, predictions that are all wrong may be meant
+CLASSES = 3  # least number whose numbering is judged: with two, predictions that are all wrong may be intended
 SAME = 0.6  # share of the examples that another numbering of the classes would make right
-MORE = 0.7  # of these at most are right as they are: of few classes, some keep their numbers
-UNSEEN = 0.5  # of the labels of an evaluation, of classes that no training example carries
-BY_CHANCE = 0.1  # of its labels, of classes that none of so many training examples need carry
-SHOWN = 6  # of these classes, named
-LEARNABLE = 0.7  # of the constant prediction's error, left by a fit on rows that it was not given
+MORE = 0.7  # of these may be right as they are: with few classes, some keep their numbers
+UNSEEN = 0.5  # of an evaluation's labels, from classes that no training example has
+BY_CHANCE = 0.1  # of its labels, from classes that so many training examples may miss by chance
+SHOWN = 6  # of these classes are named
+LEARNABLE = 0.7  # of the constant prediction's error, left by a fit on held-out rows
 
 CAUSES: Final = (
     "evaluation-mismatch",
@@ -45,7 +45,7 @@ CAUSES: Final = (
     "weights-kept-by-reference",
     "examples-mixed",
 )
-"""Rules whose findings explain it."""
+"""Rules whose findings explain an evaluation at chance."""
 
 SPLIT: Final = (
     "train_test_split(x, y, stratify=y)  # each class on both sides",
@@ -67,20 +67,19 @@ EXCLUDES: Final = {
 
 
 class EvaluationAtChance(Rule):
-    """The model learned its training examples, and predicts for evaluation examples as if it had seen no labels.
+    """The model learned its training examples, but its evaluation is no better than chance.
 
     ## What it does
-    Compares the predicted classes with the labels, in training and in each evaluation, beyond what predictions and
-    labels with these shares would agree in by chance (Cohen's kappa). Where the evaluation is at chance and no
-    other rule says why, it looks for the reason: whether another numbering of the classes would make the
-    predictions right, whether the inputs of both sides look alike, and whether a linear or radial fit to some
-    training rows predicts others.
+    Compares the predicted classes with the labels, in training and in each evaluation, and measures their
+    agreement beyond chance (Cohen's kappa). If the evaluation is at chance and no other rule explains it, the rule
+    looks for the reason: whether another numbering of the classes would make the predictions right, whether the
+    inputs of both sides look alike, and whether a linear or radial fit to some training rows predicts others.
 
     ## Why it is bad
-    A model that merely overfits is still better than chance. At chance, the evaluation measures something else
-    than the training taught: labels in another order than their rows, classes numbered otherwise, inputs prepared
-    otherwise; or rows that were sorted by class when they were split, so that the evaluation holds classes of
-    which training had none. Or there was nothing to learn but the examples themselves.
+    A model that merely overfits is still better than chance. At chance, the evaluation measures something other
+    than what was trained: labels in a different order from their rows, classes numbered differently, or inputs
+    prepared differently. Or the rows were sorted by class when they were split, so the evaluation holds classes
+    that training never saw. Or there was nothing to learn except the examples themselves.
 
     ## Example
     ```python
@@ -95,31 +94,41 @@ class EvaluationAtChance(Rule):
     ```
 
     ## Thresholds
-    At least 32 training examples and 100 of the evaluation, with known labels. In the last quarter of the
-    training, or in its second half where that shows too few, the agreement is 0.5 or more; in every evaluation
-    after it began, it stays below 0.2 by two standard errors. No class has more than 80% of the labels of the
-    evaluation, and its passes differ by no more than chance (otherwise they are of several evaluations, some
-    under attack perhaps). A warning if one other numbering of three or more classes makes 60% of the predictions
-    right, also above chance if at most 70% as many are right as they are; if half of its labels are of classes
-    that no training example looked at carries, where chance would hide a tenth; or if the inputs look alike and
-    a fit to half of the training rows leaves at most 70% of the constant prediction's error on the other half.
-    Otherwise a note, and also in a run of fewer than 100 steps where the running statistics of batch norm lag:
-    with the statistics of the batch itself a copy classifies rows of the first training batch, and with the
-    running ones it does less than half as well, or that was not measured. Of Keras' `fit` the accuracy that it
-    logs is judged, where it has `validation_data` or a `validation_split` and no class has 1.5 times its share
-    of the labels; a note where layers differ between training and evaluation, as batch norm in its first epochs.
-    There it is a warning, too, if of three or more classes fewer are right than by chance, by five standard
-    errors. The numbers are ours.
+    At least 32 training examples and 100 evaluation examples, with known labels. In the last quarter of training,
+    or in its second half if the last quarter has too few examples, the agreement is at least 0.5. In every
+    evaluation after training began, it stays below 0.2 by two standard errors. No class has more than 80% of the
+    evaluation's labels, and its passes differ by no more than chance; otherwise they belong to several
+    evaluations, perhaps some under attack.
+
+    The finding is a warning if
+
+    - another numbering of three or more classes makes at least 60% of the predictions right, while at most 70% as
+      many are right as they are (this also applies above chance),
+    - at least half of its labels are of classes that no inspected training example has, although chance would hide
+      at most a tenth, or
+    - the inputs look alike, and a fit to half of the training rows leaves at most 70% of the constant prediction's
+      error on the other half.
+
+    Otherwise it is a note. It is also a note if batch norm's running statistics lag in a run of fewer than 100
+    steps: on rows of the first training batch, a copy with running statistics beats the most frequent class by at
+    most half as much as a copy with the batch's own statistics, or this was not measured.
+
+    For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
+    class has more than 1.5 times its share of the labels. The finding is a note if layers behave differently in
+    training and in evaluation, as batch norm does in its first epochs. It is a warning if, among three or more
+    classes, fewer predictions are right than by chance, by five standard errors.
+
+    The thresholds are our choice.
 
     ## Known problems
     Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
-    note. The labels of an evaluation are known where the script computes a cross entropy there, hands them to the
-    model, or draws them from a `DataLoader` of PyTorch beside the inputs, as in training.
+    note. The labels of an evaluation are known only if the script computes a cross entropy there, passes them to
+    the model, or draws them together with the inputs from a PyTorch `DataLoader`, as in training.
 
     ## Sources
-    Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), for labels that can only
-    be memorised; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960); khanrc/pt.darts, issue 24, of rows
-    that were split in their order.
+    Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only
+    be memorised; Cohen, "A Coefficient of Agreement for Nominal Scales" (1960); khanrc/pt.darts, issue 24, on rows
+    that were split in order.
     """
 
     severity = "warning"
@@ -136,7 +145,7 @@ class EvaluationAtChance(Rule):
         norms: BatchNormFacts | None = None,
         dependence: DependenceFacts | None = None,
     ) -> Finding | None:
-        """Compare how far predictions and labels agree, in training and in evaluation."""
+        """Compare the agreement of predictions and labels in training and in evaluation."""
         if not answers.softmax_loss:
             raise NotApplicable("needs a classifier whose loss is seen to treat its outputs as logits")
         if answers.evaluation_right is None or (
@@ -245,7 +254,7 @@ class EvaluationAtChance(Rule):
 
 
 class _Agreement:
-    """How far predictions agree with labels, and would by chance; shares from 0 to 1."""
+    """Agreement of predictions with labels, and their agreement by chance; shares from 0 to 1."""
 
     def __init__(self, examples: int, right: float, by_chance: float) -> None:
         self.examples, self.right, self.by_chance = examples, right, by_chance
@@ -255,39 +264,39 @@ class _Agreement:
 
     @classmethod
     def of(cls, answers: Array, labels: Array, right: int) -> _Agreement:
-        """Build it from counts (classes,) of predictions and labels."""
+        """Compute the agreement from counts (classes,) of predictions and labels."""
         examples = int(labels.sum())
         by_chance = float(answers @ labels) / max(1, int(answers.sum())) / max(1, examples)
         return cls(examples, int(right), by_chance)
 
     @property
     def is_below(self) -> bool:
-        """Whether fewer are right than by chance."""
+        """Return whether fewer are right than by chance."""
         return self.kappa < -ERRORS * self.error
 
 
 def _late(answers: PredictionFacts, total: int) -> Iterator[_Agreement]:
-    """Yield the agreement in the last quarter of a training of so many steps, and in its second half."""
+    """Yield the agreement in the last quarter of a run of so many steps, then in its second half."""
     for begins in (0.75 * total, 0.5 * total):
         late = answers.steps >= begins
         yield _Agreement.of(answers.answers[late].sum(0), answers.labels[late].sum(0), answers.right[late].sum())
 
 
 def _unseen(answers: PredictionFacts) -> tuple[int, ...]:
-    """Return the classes of an evaluation that no training example carries, if they have most of its labels."""
+    """Return the classes of an evaluation that no training example has, if they have most of its labels."""
     known = np.flatnonzero(answers.evaluation_labels.sum(axis=1) >= EXAMPLES)
     if not known.size:
         return ()
     last, new = answers.evaluation_labels[known[-1]], answers.labels.sum(axis=0) == 0
     share = last / last.sum()
-    missed = share * (1 - share) ** int(answers.labels.sum())  # by chance, of many classes and few examples
+    missed = share * (1 - share) ** int(answers.labels.sum())  # by chance: many classes, few examples
     if share[new].sum() < UNSEEN or missed.sum() > BY_CHANCE:
         return ()
     return tuple(int(number) for number in np.flatnonzero(new & (last > 0)))
 
 
 def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
-    """Say which classes training never showed; nothing if there are none."""
+    """Name the classes that training never showed; empty if there are none."""
     if not unseen:
         return ""
     classes = listed([str(number) for number in unseen], most=SHOWN)
@@ -299,7 +308,7 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
 
 
 def _renumbered(confusion: Array | None) -> list[int] | None:
-    """Return for each class (label) the one predicted, where another numbering makes the predictions right."""
+    """Return the predicted class for each label, if another numbering makes the predictions right."""
     if confusion is None:
         return None
     there = np.flatnonzero(confusion.sum(axis=1))
@@ -307,7 +316,7 @@ def _renumbered(confusion: Array | None) -> list[int] | None:
         return None
     numbering = np.full(len(confusion), -1)
     left = confusion.astype(np.float64)
-    for _ in there:  # the most frequent pair first; each class is predicted for one
+    for _ in there:  # the most frequent pair first; each class is assigned once
         label, answer = np.unravel_index(left.argmax(), left.shape)
         if left[label, answer] <= 0:
             return None
@@ -320,7 +329,7 @@ def _renumbered(confusion: Array | None) -> list[int] | None:
 
 
 def _alike(inputs: InputFacts | None) -> bool | None:
-    """Whether the inputs of both sides look alike; None if not known."""
+    """Return whether the inputs of both sides look alike; None if not known."""
     if inputs is None or not inputs.training:
         return None
     pairs = [

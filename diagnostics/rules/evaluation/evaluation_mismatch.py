@@ -31,17 +31,17 @@ from diagnostics.rules.shared.target_shift import can_be_compared, unit_ratio
 from diagnostics.text.join import listed
 
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance
-FACTOR = 5.0  # in scale; noise, another camera or another year do not make up for it
-FACTOR_STANDARD = 3.0  # where only one side is standardised: 1 / 0.3081, as digits are, is just above
-FAR_STANDARD = 10.0  # the same, in scale or in deviations moved, where the rows may be others
-FACTOR_RANGE = 1.5  # where pixels fill different ranges, or their levels are further apart
-CODES = ("LabelEncoder", "OrdinalEncoder", "OneHotEncoder")  # the same on both sides if all categories are
+FACTOR = 5.0  # in scale; noise, another camera or another year do not make that much difference
+FACTOR_STANDARD = 3.0  # if only one side is standardised: 1 / 0.3081, as for digits, is just above
+FAR_STANDARD = 10.0  # the same, in scale or in standard deviations moved, if the rows may be from another domain
+FACTOR_RANGE = 1.5  # if pixels fill different ranges, or their levels are further apart
+CODES = ("LabelEncoder", "OrdinalEncoder", "OneHotEncoder")  # equal on both sides if all categories are
 HUGE = 20.0  # in scale: no series drifts so far, and no anomaly is so large
 MOVED = 3.0  # standard deviations of the training rows
-NARROWER = 2.5  # of all numbers together: the rows of one class are narrower in each feature, but not together
-FEATURES = 3  # least numbers in an example: with one or two it may be a coordinate, tried outside of its range
+NARROWER = 2.5  # of all numbers together: the rows of one class are narrower in each feature, but not overall
+FEATURES = 3  # least number of values in an example: one or two may be a coordinate, tested out of range
 FEATURES_NARROWER = 8
-AGREE = 2.0  # times the scale, within which the evaluation batches agree with each other
+AGREE = 2.0  # times the scale: within it, evaluation batches agree with each other
 CONFORM = 0.9  # of them
 SHOWN = 8  # channels whose new places are named
 
@@ -57,7 +57,7 @@ TARGETS: Final = (
 
 @dataclass(frozen=True)
 class _Mismatch:
-    """An input that differs, and how it is known; the numbers are of all channels together."""
+    """An input that differs, with the explanation; the numbers are those of all channels together."""
 
     name: str
     training: Array
@@ -67,20 +67,21 @@ class _Mismatch:
 
 
 class EvaluationMismatch(Rule):
-    """Evaluation data are scaled otherwise than training data, or their channels stand in another order.
+    """Evaluation data has a different scale or channel order from training data.
 
     ## What it does
-    Compares the inputs of evaluation with those of training, channel by channel: their means and scales, whether
-    one side is standardised, which range pixels fill, and how far the 256 levels of bytes lie apart. Then it looks
-    whether the channels of evaluation are those of training in another order: pictures read as BGR on one side, a
-    table whose columns were sorted. Of a regression it compares the targets, too, as the loss gets them. Under
-    `diagnose run` it reads the script for a scaler or an encoder of scikit-learn that is fitted on both sides.
+    Compares the inputs of evaluation with those of training, channel by channel: means and scales, whether one
+    side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks whether
+    the evaluation has the channels of training in another order, such as images read as BGR on one side, or a
+    table whose columns were sorted. For a regression, it also compares the targets as the loss gets them. Under
+    `diagnose run`, it also reads the script for a scaler or an encoder of scikit-learn that is fitted on both
+    sides.
 
     ## Why it is bad
-    The model is measured on numbers that it has never seen. Images from 0 to 255 look to a model that was trained
-    on 0 to 1 like images with 255 times the contrast. The training loss falls, the evaluation stays at chance, and
-    the model seems to overfit. Where only the training targets were standardised, the evaluation loss is that of
-    another unit: it can choose no epoch and stop no training.
+    The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
+    0 to 255 have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the model
+    seems to overfit. If only the training targets were standardised, the evaluation loss is in a different unit,
+    and is useless for choosing an epoch or for early stopping.
 
     ## Example
     ```python
@@ -95,29 +96,37 @@ class EvaluationMismatch(Rule):
     ```
 
     ## Thresholds
-    80% of the channels must agree, over at least 32 training and 16 evaluation rows; of pictures one is enough, if
-    it is 20 times wider. Scales must differ 5 times; 3 times in half of the channels where only one side is
-    standardised, with means of 0 and standard deviations of 1 up to 0.3, and the others moved, if not scaled; 1.5
-    times where pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to 255), or where the values of
-    both sides are evenly spaced, and those of one side further apart. Or means must differ by 3 standard
-    deviations. Beyond mean and scale the distributions must agree, unless the scales differ 20 times, or one side
-    is standardised and the other 10 times wider or narrower or 10 standard deviations away. All of the evaluation
-    batches must differ, and agree with each other; if some are like those of training (the training rows are
-    evaluated too), only ranges, levels and a factor of 20 count. Channels are in another order where two of them
-    lie 10 standard errors from those in their own place, and in the other order all agree within 4 in mean and
-    mean deviation. Targets must differ 5 times in scale, 3 times where only one side is standardised, with inputs
-    that look alike; 20 times where these are not known or the rows are a series. The numbers are ours.
+    At least 80% of the channels must agree, over at least 32 training and 16 evaluation rows. A single evaluation
+    image is enough if its scale is 20 times larger. A difference counts if
+
+    - the scales differ by a factor of 5, or the means by 3 standard deviations;
+    - only one side is standardised (means of 0 and standard deviations of 1, within 0.3), and the scales of half
+      of the channels differ by a factor of 3 while the other channels are scaled or shifted as well; or
+    - the scales differ by a factor of 1.5, and pixels fill different ranges from end to end (0 to 1, -1 to 1, 0 to
+      255), or the values of both sides are evenly spaced and the spacing of one side is wider.
+
+    Apart from mean and scale, the distributions must agree, unless the scales differ by a factor of 20, or one
+    side is standardised and the other is 10 times wider or narrower or 10 standard deviations away. All evaluation
+    batches must differ from training and agree with each other. If some are like those of training (because
+    training rows are evaluated as well), only ranges, levels and a factor of 20 count.
+
+    Channels are in another order if two of them are 10 standard errors from the channels in their own place, and
+    all agree in the other order, within 4 standard errors in mean and mean deviation. The scales of targets must
+    differ by a factor of 5, or of 3 if only one side is standardised, with inputs that look alike. If the inputs
+    are unknown or the rows are a series, the factor is 20.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Rows from another domain that differ as much look the same. Series drift: where rows resemble the row before,
-    only ranges, levels and a factor of 20 count. Small differences, such as other constants to normalise by, go
-    unseen, as do channels of the same distribution that change places, passes before the first step and passes
-    with gradients.
+    Rows from another domain look the same if they differ as much. Series drift: if rows resemble the row before,
+    only ranges, levels and a factor of 20 count. Small differences, such as other normalisation constants, go
+    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
+    gradients.
 
     ## Sources
     The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;
     scikit-learn's "Common pitfalls and recommended practices" (inconsistent preprocessing); public reports of
-    networks trained on RGB and tested on what `cv2.imread` returns, which is BGR.
+    networks trained on RGB and tested on the output of `cv2.imread`, which is BGR.
     """
 
     severity = "warning"
@@ -135,7 +144,7 @@ class EvaluationMismatch(Rule):
 
     @check
     def from_inputs(self, inputs: InputFacts) -> Finding | None:
-        """Compare each input of evaluation with the same of training."""
+        """Compare each input of evaluation with the same input of training."""
         judged = False
         for name, training in inputs.training.items():
             evaluation = inputs.evaluation.get(name)
@@ -248,7 +257,7 @@ def _compared(name: str, training: InputSample, evaluation: InputSample, rounds:
     if found is not None or not far or not _agree(far):
         return found
     others = np.concatenate(far, axis=1)
-    if rounds == 1 and _is_noise(others):  # a trial, as to measure speed
+    if rounds == 1 and _is_noise(others):  # a trial run, for example to measure speed
         return None
     away = moments(others)
     apart = distance(whole, away)
@@ -265,7 +274,7 @@ def _compared(name: str, training: InputSample, evaluation: InputSample, rounds:
 
 
 def _few_pictures(name: str, training: InputSample, evaluation: InputSample) -> _Mismatch | None:
-    """Return the mismatch of pictures, even of a single one, whose values no picture of training can have."""
+    """Return the mismatch of images, even of a single one, whose values no training image can have."""
     ours, theirs = training.numbers(), evaluation.numbers()
     apart = distance(moments(ours), moments(theirs))
     if apart is None or (apart.scales > np.log(HUGE)).mean() < MOST:  # narrower ones may be dark
@@ -275,7 +284,7 @@ def _few_pictures(name: str, training: InputSample, evaluation: InputSample) -> 
 
 
 def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mismatch | None:
-    """Return the other order of the channels, where it is known for certain."""
+    """Return the mismatch of channels that are certain to be in another order."""
     if is_series(training) or is_series(evaluation):
         return None
     order = other_order(training, evaluation)
@@ -292,13 +301,13 @@ def _is_close(one: Moments, whole: Moments, usual: list[Moments]) -> bool:
 
 
 def _agree(groups: list[Array]) -> bool:
-    """Whether batches have about the same scale, as rows of one source have."""
+    """Return whether batches have about the same scale, as rows from one source have."""
     logs = np.log([max(float(group.std()), 1e-30) for group in groups])
     return bool((np.abs(logs - np.median(logs)) < np.log(AGREE)).mean() >= CONFORM)
 
 
 def _is_noise(numbers: Array) -> bool:
-    """Whether numbers (channels, n) look as `torch.randn` or `torch.rand` makes them."""
+    """Return whether numbers (channels, n) look like output of `torch.randn` or `torch.rand`."""
     mean, deviation = float(numbers.mean()), float(numbers.std())
     normal = abs(mean) < 0.1 and abs(deviation - 1) < 0.1
     uniform = (
@@ -309,7 +318,7 @@ def _is_noise(numbers: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Both sides: numbers (channels, n), their moments, and how far these are apart."""
+    """Both sides: numbers (channels, n), their moments, and the distance between these."""
 
     training: Array
     evaluation: Array
@@ -319,12 +328,12 @@ class _Sides:
     sample: InputSample
 
     def certain(self) -> tuple[str, str] | None:
-        """Return cause and explanation where the numbers themselves show how they were made."""
+        """Return cause and explanation if the numbers themselves show how they were prepared."""
         found = self._by_levels() or self._by_range() or self._by_scale(HUGE)
         return found or self._by_standard(FAR_STANDARD, FAR_STANDARD)
 
     def likely(self, series: bool) -> tuple[str, str] | None:
-        """Return the same where all evaluation batches lie far from training.
+        """Return cause and explanation if all evaluation batches are far from training.
 
         Args:
             series: whether the rows are a series.
@@ -386,7 +395,7 @@ class _Sides:
         )
 
     def _is_whole(self) -> bool:
-        """Whether the sides differ in more than which rows they have, where evaluation is narrower."""
+        """Return whether a narrower evaluation differs in more than the choice of its rows."""
         if np.median(self.apart.scales) > 0 or self.apart.scales.max() > np.log(FAR_STANDARD):
             return True
         together = self.training.std() / max(float(self.evaluation.std()), 1e-30)

@@ -28,23 +28,24 @@ PERFECT = (1.0, 100.0)
 
 
 class MetricOnLogits(MessageRule):
-    """A metric for class labels gets the model's logits.
+    """A metric for class labels is computed on the model's logits.
 
     ## What it does
     Calls the metric function twice with predictions that are all correct: once as logits, highest at the true
-    class, as the evaluation loop passes them, and once as class labels. If the labels get a perfect score and
-    the logits fail or score lower, the conversion from logits to labels is missing. Under `diagnose run` it
-    also reads the script for an argmax of what the model predicts, where that is a single score for each
-    example, for a cast of its probabilities to integers, and, where a binary cross entropy takes logits, for
-    logits that are rounded or compared with 0.5. Of Keras' metrics it tests `Accuracy` and `MeanIoU`, which
-    compare class numbers, with probabilities; and `BinaryAccuracy` of classes that exclude each other with
-    predictions that are all wrong.
+    class, in the form the evaluation loop passes them, and once as class labels. If the labels get a perfect
+    score, but the logits fail or score lower, the conversion from logits to labels is missing.
+
+    Under `diagnose run`, it also reads the script for an argmax of predictions that are a single score per
+    example, for probabilities cast to integers, and, if a binary cross entropy takes logits, for logits that are
+    rounded or compared with 0.5. Among Keras' metrics, it tests `Accuracy` and `MeanIoU`, which compare class
+    numbers, on probabilities; and `BinaryAccuracy`, for mutually exclusive classes, on predictions that are all
+    wrong.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
     training (`Classification metrics can't handle a mix of multiclass and continuous-multioutput targets`); a
-    comparison written by hand broadcasts instead, and returns a wrong number. The argmax of a single score is 0
-    whatever the score, so the reported accuracy is the share of class 0, and never changes.
+    handwritten comparison broadcasts instead and returns a wrong number. The argmax of a single score is 0
+    whatever the score is, so the reported accuracy is the share of class 0 and never changes.
 
     ## Example
     ```python
@@ -64,14 +65,15 @@ class MetricOnLogits(MessageRule):
     None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits.
 
     ## Known problems
-    A metric that fails on classes too is not judged. Metrics for which lower is better are not compared.
-    Where `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check calls
-    that function first. The source is read only where one model is trained and one is asked, by a name such as
-    `model` or `net`; an argmax in a function of its own, whose arguments are not followed, is missed.
+    A metric that fails on class labels as well is not judged. Metrics for which lower is better are not compared.
+    If `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check calls that
+    function first. The source is read only if exactly one model is trained and one is used for predictions, under
+    a name such as `model` or `net`. An argmax inside a separate function is missed, because its arguments are not
+    followed.
 
     ## Sources
-    The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model");
-    scikit-learn's documentation of `sklearn.metrics.accuracy_score`.
+    The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's
+    documentation of `sklearn.metrics.accuracy_score`.
     """
 
     severity = "error"

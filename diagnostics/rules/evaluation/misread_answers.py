@@ -9,12 +9,12 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
 
-ROWS = 20  # of a regression
+ROWS = 20  # in a regression
 CORRELATED = 0.7  # predictions with the targets
-SPREAD, SIZE = 10.0, 5.0  # times, in which both differ between two units; the size: |mean| + 2 deviations
+SPREAD, SIZE = 10.0, 5.0  # factors by which two units differ; the size is |mean| + 2 standard deviations
 RANKED = 50  # rows of two classes
 ERRORS = 5.0  # standard errors of the area under the curve, below one half
-TURNED = 0.1  # area, below which scores are taken to be turned round, wherever they come from
+TURNED = 0.1  # area below which scores count as reversed, wherever they come from
 
 UNITS: Final = (
     "predictions = target_scaler.inverse_transform(predictions)  # the scaler that was fitted on the targets",
@@ -24,18 +24,18 @@ UNITS: Final = (
 
 
 class MisreadAnswers(Rule):
-    """A metric gets predictions in another unit than the targets, or the scores of the other class.
+    """A metric gets predictions in a different unit from the targets, or scores of the wrong class.
 
     ## What it does
-    Under `diagnose run`, looks at what the script gives to metrics of scikit-learn beside a training: at
-    predictions of a regression that follow the targets and are of another size altogether, and at scores that rank
-    two classes the wrong way round.
+    Under `diagnose run`, checks what the script passes to scikit-learn's metrics around a training run. It looks
+    for regression predictions that follow the targets but have a different scale, and for scores that rank two
+    classes the wrong way round.
 
     ## Why it is bad
-    The model may be good, and its error is as large as the difference between two units: predictions that were
-    brought back by the scaler of the inputs, or not at all, or whose logarithm was not undone. Of two scores for
-    two classes the first is that of class 0: it ranks the rows backwards, so a model that is right in 95% of the
-    rows has an area of 0.05.
+    The model may be good, but its error is as large as the difference between two units: the predictions were
+    inverted with the scaler of the inputs, or not at all, or their logarithm was not undone. With two columns of
+    scores, the first one is that of class 0. It ranks the rows backwards, so a model with an area under the ROC
+    curve of 0.95 gets 0.05.
 
     ## Example
     ```python
@@ -50,15 +50,20 @@ class MisreadAnswers(Rule):
     ```
 
     ## Thresholds
-    At least 20 rows whose predictions and targets have a correlation of 0.7 or more, while their standard
-    deviations differ 10 times, and their sizes, the mean plus two of these, 5 times. Scores of at least 50 rows:
-    an area under the ROC curve below one half by five standard errors, if they are the first of two columns of
-    predictions; below 0.1, as a note, if it is not known where they come from. The numbers are ours.
+    For a regression, at least 20 rows whose predictions and targets have a correlation of at least 0.7. Their
+    standard deviations differ by a factor of 10, and their sizes (the mean plus two standard deviations) by a
+    factor of 5.
+
+    For scores, at least 50 rows and an area under the ROC curve below one half by five standard errors, if the
+    scores are the first of two columns of predictions. If their origin is unknown, the finding is a note, and the
+    area must be below 0.1.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Metrics that are computed by hand, or by another library, are not seen, nor those of a table or a list. Scores
-    that are copied, as by a subtraction, no longer tell their column. An attack that turns every prediction round
-    has the note.
+    Metrics computed by hand or by another library are missed, and so are predictions in a table or a list. Scores
+    that were copied, for example by a subtraction, can no longer be traced to their column. An attack that flips
+    every prediction gets the note.
 
     ## Sources
     scikit-learn's documentation of `roc_auc_score` ("the probability of the class with the greater label") and of

@@ -15,26 +15,26 @@ from diagnostics.facts.written import WrittenFacts
 FALLING = ("mse", "mae", "mape", "msle", "rmse", "perplexity", "wer", "cer")
 RISING = ("acc", "accuracy", "auc", "precision", "recall", "f1", "f1_score", "r2_score")
 
-FEWEST = 3  # epochs
-LARGE, GAIN = 0.1, 0.01  # of the first value: a min_delta; what each epoch gained
+FEWEST = 3  # least number of epochs
+LARGE, GAIN = 0.1, 0.01  # of the first value: a large min_delta; the gain of each epoch
 
 
 class MonitoredBackwards(Rule):
-    """The highest loss, or the lowest accuracy, is taken for the best; or no gain counts as one.
+    """The highest loss or the lowest accuracy counts as the best, or no gain counts at all.
 
     ## What it does
-    Compares the direction in which each callback of Keras' `fit` looks for progress with what it watches: a loss
-    or an error is better when it falls, an accuracy when it rises. So it does with a `Trainer` that loads the
-    best model at its end, or stops early: `metric_for_best_model` and `greater_is_better`, which is True by
-    default for all names that do not end in `loss`. Under `diagnose run` it also reads the script for a
-    comparison with the best result so far, `if val_loss > best_loss: best_loss = val_loss`, and for Lightning's
-    `ModelCheckpoint` and `EarlyStopping`, whose `mode` is "min" by default. Of an `EarlyStopping` of Keras that
-    has ended the training it asks, too, whether it waited through epochs that were all better than those before,
-    because each gained less than its `min_delta`.
+    Compares the direction of each callback of Keras' `fit` with the metric that it monitors: a loss or an error
+    improves when it falls, an accuracy when it rises. It does the same for a `Trainer` that loads the best model
+    at the end or stops early: `metric_for_best_model` and `greater_is_better`, which is True by default for all
+    names that do not end in `loss`. Under `diagnose run`, it also reads the script for a comparison with the best
+    result so far, such as `if val_loss > best_loss: best_loss = val_loss`, and for Lightning's `ModelCheckpoint`
+    and `EarlyStopping`, whose `mode` is "min" by default. If an `EarlyStopping` of Keras has ended the training,
+    it also checks whether every epoch it waited through was better than the one before, but by less than its
+    `min_delta`.
 
     ## Why it is bad
-    Every epoch that gets better counts as one without progress. `EarlyStopping` ends the training while it still
-    improves, and restores the weights of the worst epoch as the best; `ModelCheckpoint` saves that epoch;
+    Every epoch that gets better counts as one without progress. `EarlyStopping` ends the training while the model
+    still improves, and restores the weights of the worst epoch as the best; `ModelCheckpoint` saves that epoch;
     `ReduceLROnPlateau` cuts the learning rate because the loss falls.
 
     ## Example
@@ -48,18 +48,18 @@ class MonitoredBackwards(Rule):
     ```
 
     ## Thresholds
-    A `min_delta` counts as too large if it is a tenth of the first value or more, no epoch has ever counted as
-    progress, and each was better than the one before, by 1% of it at least (our choice). Of the direction only
-    well-known names are judged: those that end in `loss` or `error`, a few metrics of regression, and accuracy,
-    AUC, precision, recall and their like. In the source the other name must hold `best`, or `min` for
-    a loss and `max` for an accuracy; an argument that a caller fills with another kind of number is not judged.
+    A `min_delta` is too large if it is at least a tenth of the first value, no epoch ever counted as progress, and
+    each was better than the one before by at least 1% (our choice). For the direction, only well-known names are
+    judged: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall and
+    the like. In a comparison in the source, the name of the best result so far must contain `best`, or `min` for a
+    loss and `max` for an accuracy. An argument that a caller fills with another kind of number is not judged.
 
     ## Known problems
-    A metric of the user's own is not judged, whatever its direction. Whoever looks for the worst epoch on purpose
-    is reported.
+    A custom metric is not judged, whatever its direction. A script that looks for the worst epoch on purpose is
+    reported.
 
     ## Sources
-    Keras' documentation of `EarlyStopping` ("mode"); that of `transformers.TrainingArguments`
+    Keras' documentation of `EarlyStopping` ("mode"); the documentation of `transformers.TrainingArguments`
     ("greater_is_better") and of Lightning's `ModelCheckpoint` ("mode").
     """
 
@@ -151,7 +151,7 @@ class MonitoredBackwards(Rule):
 
 
 def _waits_through_progress(monitor: Monitor) -> bool:
-    """Whether no gain was ever large enough, and each epoch gained something."""
+    """Return whether each epoch gained something, but never enough."""
     values, sign = monitor.values, 1 if monitor.waits_for_rise else -1
     if monitor.stopped_after is None or len(values) < FEWEST or monitor.stopped_after != len(values):
         return False
@@ -175,7 +175,7 @@ def _effect(monitor: Monitor) -> str:
 
 
 def _rises(monitored: str) -> bool | None:
-    """Whether more is better; None where the name does not tell."""
+    """Return whether higher is better; None if the name does not show it."""
     name = re.sub(r"\W", "_", monitored.lower()).removeprefix("val_").removeprefix("eval_")
     last = name.rpartition("_")[2]
     if "neg" in name:

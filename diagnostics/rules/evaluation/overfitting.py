@@ -23,19 +23,19 @@ class Overfitting(Rule):
     """The training loss falls while the evaluation loss rises.
 
     ## What it does
-    In a watched run: compares the evaluation losses passed to `watch.evaluated(loss)` with the training losses
-    between them. Reports if the evaluation loss has been rising clearly since its minimum, for several
-    evaluations, while the training loss kept falling.
+    In a watched run, compares the evaluation losses passed to `watch.evaluated(loss)` with the training losses
+    between them. Reports if the evaluation loss has clearly risen since its minimum, over several evaluations,
+    while the training loss kept falling.
 
     ## Why it is bad
-    From its minimum on, the model memorises its training examples and becomes worse on all others. The weights at
-    the end of the run are not the best ones.
+    Past the minimum, the model memorises its training examples and gets worse on all others. The weights at the
+    end of the run are not the best ones.
 
     ## Example
     ```python
     for epoch in range(100):
         train(model)
-        evaluate(model)                     # best in epoch 12, and worse ever since
+        evaluate(model)                     # best in epoch 12, worse ever since
     torch.save(model.state_dict(), "model.pt")
     ```
 
@@ -50,19 +50,20 @@ class Overfitting(Rule):
     ```
 
     ## Thresholds
-    At least 6 evaluations, 4 of them after the best one. The last is above the best by 40% of the decrease before
-    it, by 40% of the best itself, and by 5 standard deviations of the noise, estimated from second differences;
-    each of the last four by half as much. Four in five of all pairs since the best are in rising order (Kendall's
-    tau of 0.6). Meanwhile the training loss fell by 20%, as steadily. All limits are ours.
+    At least 6 evaluations, 4 of them after the best one. The last loss is above the best by 40% of the decrease
+    before it, by 40% of the best loss itself, and by 5 standard deviations of the noise, estimated from second
+    differences; each of the last four is above it by half as much. Four in five of all pairs since the best are in
+    rising order (Kendall's tau of 0.6). Meanwhile the training loss fell by 20%, as steadily. The thresholds are
+    our choice.
 
     ## Known problems
-    A loop that saves the best weights, or is about to stop early, is correct and still reported. Accuracy can rise
-    while the loss does, as a model becomes more confident in its mistakes. The loop must pass its evaluation
+    A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise
+    while the loss rises, because a model becomes more confident in its mistakes. The loop must pass its evaluation
     losses.
 
     ## Sources
     Prechelt, "Early Stopping - But When?" (1998); Guo et al., "On Calibration of Modern Neural Networks" (2017),
-    section 3, on losses that rise while accuracy does.
+    section 3, on a loss that rises together with accuracy.
     """
 
     severity = "warning"
@@ -122,7 +123,7 @@ def _order(values: Array) -> float:
 
 
 def _training_levels(training: LossHistory, steps: Array) -> Array:
-    """Return the training loss before each evaluation, the median over as many steps as lie between two."""
+    """Return the training loss before each evaluation: the median over the steps between two of them."""
     known = np.isfinite(training.values)
     at, losses = training.steps[known], training.values[known]
     span = max(1, int(np.median(np.diff(steps))))

@@ -8,20 +8,20 @@ from diagnostics.facts import data
 
 
 class ShuffledPredictions(Rule):
-    """Predictions of a dataset that is shuffled, and labels in another order.
+    """Predictions of a shuffled dataset are compared with labels in another order.
 
     ## What it does
-    Under `diagnose run`, notes the `tf.data` pipelines with targets that are given to `predict` and draw another
-    order for each iteration, and whether the script iterates the same pipeline itself. Then it reads in the
-    script's source whether the predictions and what that pass collected are held against each other: compared,
-    subtracted, or given to one function that measures. Of a sequence of batches (`PyDataset`, or a generator of
-    `ImageDataGenerator`) that shuffles its rows: whether they are held against the labels that it was made of, or
-    its `classes`.
+    Under `diagnose run`, records the `tf.data` pipelines with targets that are passed to `predict` and draw a new
+    order in each iteration, and whether the script itself iterates over the same pipeline. Then it reads the
+    script's source to see whether the predictions are compared with what that pass collected: by a comparison, a
+    subtraction, or a function that takes both. For a sequence of batches that shuffles its rows (`PyDataset`, or a
+    generator of `ImageDataGenerator`), it checks whether the predictions are compared with the labels it was
+    created from, or with its `classes`.
 
     ## Why it is bad
     `predict` returns the predictions in the order of its own pass and drops the targets. The next pass, in which
-    the script collects these, has another order. Predictions and labels belong to different rows, so accuracy and
-    confusion matrix are those of chance, however good the model is.
+    the script collects the targets, has a different order. Predictions and labels belong to different rows, so
+    accuracy and confusion matrix are at chance, however good the model is.
 
     ## Example
     ```python
@@ -41,13 +41,12 @@ class ShuffledPredictions(Rule):
     None.
 
     ## Known problems
-    Names are followed within one function: predictions that are kept in an attribute, or compared in another
-    function than the one that made them, are missed. So are cells of a notebook, and passes by
-    `as_numpy_iterator()`.
+    Names are followed within one function: predictions that are stored in an attribute, or compared in another
+    function than the one that made them, are missed. So are notebook cells, and passes with `as_numpy_iterator()`.
 
     ## Sources
     TensorFlow's documentation of `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default); public
-    questions by people whose confusion matrix disagrees with `model.evaluate`.
+    questions about confusion matrices that disagree with `model.evaluate`.
     """
 
     severity = "warning"

@@ -11,17 +11,17 @@ SHOWN = 3  # layers named in the message
 
 
 class StatisticsNotCopied(Rule):
-    """An average of the weights is evaluated with the running statistics that batch norm is made with.
+    """An average of the weights is evaluated with batch norm's initial running statistics.
 
     ## What it does
-    Looks at instances of the trained model's class that are evaluated and not trained, such as an exponential
-    moving average of its weights: whether every layer of batch norm in them has a running mean of 0 and a
-    variance of 1 still, while those of the trained model have moved.
+    Looks for instances of the trained model's class that are evaluated but not trained, such as an exponential
+    moving average of its weights. Reports them if every batch norm layer in them still has a running mean of 0 and
+    a variance of 1, while those of the trained model have moved.
 
     ## Why it is bad
-    `parameters()` gives the weights of batch norm and not its running mean and variance, which are buffers. In
-    evaluation, the average normalises by 0 and 1: as if nothing had been measured. Its scores say nothing of its
-    weights, and it looks as if averaging did harm.
+    `parameters()` yields batch norm's weights, but not its running mean and variance, which are buffers. In
+    evaluation, the average normalises with 0 and 1, as if nothing had been measured. Its scores say nothing about
+    its weights, and averaging seems to do harm.
 
     ## Example
     ```python
@@ -40,13 +40,13 @@ class StatisticsNotCopied(Rule):
     ```
 
     ## Thresholds
-    The trained model's statistics have seen 20 batches or more. The weights of the other instance are not those
-    of any start of a training, and closer to the trained ones than that start is. Each number of the statistics
-    is exactly 0, or 1.
+    The trained model's statistics have seen at least 20 batches. The weights of the other instance differ from the
+    initial weights of every training run, and are closer to the trained weights than those are. Each number of the
+    statistics is exactly 0 (mean) or 1 (variance).
 
     ## Known problems
-    An average that begins after the first steps, or is copied of a pretrained model, has old statistics, which
-    cannot be told from new ones and are not reported.
+    An average that begins after the first steps, or is copied from a pretrained model, has old statistics. They
+    cannot be distinguished from new ones and are not reported.
 
     ## Sources
     CuriousAI/mean-teacher, issue 9; pytorch/ignite, issue 2590; FlyreelAI/sesemi, issue 36; the documentation of
@@ -58,7 +58,7 @@ class StatisticsNotCopied(Rule):
 
     @check
     def from_evaluation(self, left: LeftStatistics) -> Finding:
-        """Report such an instance."""
+        """Report an average whose statistics were never copied."""
         one = len(left.layers) == 1
         return self.found(
             f"The {left.name} that is evaluated has weights that were averaged or copied from the trained one, "

@@ -8,23 +8,23 @@ from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.text.join import count_of
 
-SNAPSHOTS = 2  # who takes the weights again, at another step, takes them for a copy
+SNAPSHOTS = 2  # a script that takes the weights again at another step expects copies
 
 
 class WeightsKeptByReference(Rule):
-    """The weights that a script keeps for later are the live ones, which go on training.
+    """The weights that a script keeps for later are the live ones, which keep training.
 
     ## What it does
-    In a watched run: notes when `state_dict()` gave the weights of the model, and checks at each
-    `load_state_dict()` whether what is loaded still shares its memory with the model, and how many steps were made
-    in between. Reads the script for a loop that trains a model and keeps the best one as a second name,
-    `best_model = model`, or its weights in a list or dict without copies. It also notes a module that is loaded
-    with its own weights, while another instance of the same layers is trained.
+    In a watched run, records each `state_dict()` of the model. At each `load_state_dict()`, it checks whether the
+    loaded weights still share memory with the model, and how many steps were made in between. It also reports a
+    module that is loaded with its own weights while another instance of the same layers is trained. In the source,
+    it looks for a loop that trains a model and keeps the best one under a second name, `best_model = model`, or
+    keeps its weights in a list or dict without copying them.
 
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
-    are the latest ones. Loading them at the end restores nothing, and the model that is evaluated, saved or sent
-    away is that of the last step, often an overfitted one. No error is raised.
+    are the latest ones. Loading them at the end restores nothing. The model that you evaluate, save or share is
+    that of the last step, often an overfitted one. No error is raised.
 
     ## Example
     ```python
@@ -43,16 +43,16 @@ class WeightsKeptByReference(Rule):
     ```
 
     ## Thresholds
-    One load of the model's own weights, at least one step after they were taken; or in the same step, if weights
-    taken before were held for some steps. Where another model loads them, they must have been taken at two
-    different steps at least: who takes them once may want the latest ones. A module that is not trained must be
-    loaded with its own weights twice, and never with others. In the source, the second name is
-    assigned under a condition in a loop that trains and makes no new model, does not end there, and is read
-    afterwards.
+    One load of the model's own weights, at least one step after they were taken; or in the same step, if earlier
+    weights were held for some steps. If another model loads them, they must have been taken at two or more
+    different steps: a script that takes them only once may want the latest ones. A module that is not trained must
+    be loaded with its own weights twice, and never with others. In the source, the second name is assigned under a
+    condition in a loop that trains without creating a new model or ending there, and is read afterwards.
 
     ## Known problems
-    The source is read only under `diagnose run`, and by names: a model `m` kept as `winner` is not recognised.
-    A script that loads weights anywhere is not judged by its source: the second name may serve another purpose.
+    The source is read only under `diagnose run`, and by name: a model `m` kept as `winner` is not recognised. A
+    script that loads weights anywhere is not judged by its source, because the second name may serve another
+    purpose.
 
     ## Sources
     PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to
@@ -105,7 +105,7 @@ class WeightsKeptByReference(Rule):
 
     @check
     def from_source(self, written: WrittenFacts) -> Finding | None:
-        """Look for a best model that is a second name of the one that trains on."""
+        """Look for a best model that is only a second name of the model in training."""
         if not written.kept:
             return None
         first = written.kept[0]

@@ -9,20 +9,20 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.training import GradientHistory, StepHistory
 
-ENOUGH = 3  # calls: once may be a test, or the end of an epoch
+ENOUGH = 3  # calls: a single one may be a test, or the end of an epoch
 
 
 class ClipAfterStep(Rule):
-    """Gradients are clipped where it has no effect: after the step, or before the backward pass.
+    """Gradients are clipped too late or too early: after the step, or before the backward pass.
 
     ## What it does
-    In a watched run: listens to `clip_grad_norm_` and `clip_grad_value_`, and checks whether each call comes
+    In a watched run, observes `clip_grad_norm_` and `clip_grad_value_`, and checks whether each call happens
     between a backward pass and the step that uses its gradients.
 
     ## Why it is bad
-    `optimizer.step()` uses the gradients as they are then. Clipped afterwards, they are cleared before anybody
-    reads them; before `backward()` there are none. The run trains as if nothing were clipped, and a batch with a
-    huge gradient still throws the weights away.
+    `optimizer.step()` uses the gradients as they are at that moment. Gradients clipped after it are cleared before
+    they are used; before `backward()` there are none. The run trains as if nothing were clipped, and a batch with
+    a huge gradient still wrecks the weights.
 
     ## Example
     ```python
@@ -40,12 +40,12 @@ class ClipAfterStep(Rule):
 
     ## Thresholds
     At least 3 calls without effect, and none with one. A warning, or a note if no gradient of the run exceeds the
-    limit, as clipping would have changed nothing.
+    limit, because clipping would have changed nothing.
 
     ## Known problems
-    Gradients clipped by hand, as with `p.grad.clamp_()`, are not heard. A run whose gradients are not cleared is
-    left to `gradients-not-zeroed`. With `diagnostics.watch`, `clip_grad_value_` is not heard if the script
-    imported it by name before.
+    Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected. A run whose gradients are never cleared
+    is left to `gradients-not-zeroed`. With `diagnostics.watch`, `clip_grad_value_` is not detected if the script
+    imported it by name beforehand.
 
     ## Sources
     PyTorch's documentation of `torch.nn.utils.clip_grad_norm_` ("Gradients are modified in-place") and its
@@ -96,7 +96,7 @@ class ClipAfterStep(Rule):
 
 
 def _largest(clips: ClipFacts, gradients: GradientHistory | None) -> float | None:
-    """Return the largest finite norm of the gradients; None if it is not known, or the limit is one of values."""
+    """Return the largest finite gradient norm; None if unknown, or if values are clipped instead."""
     if clips.function != "clip_grad_norm_":
         return None
     norms = np.concatenate([clips.norms, np.zeros(0) if gradients is None else gradients.norms.astype(np.float64)])

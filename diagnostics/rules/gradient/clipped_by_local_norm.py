@@ -16,14 +16,14 @@ class ClippedByLocalNorm(Rule):
     """Sharded gradients are clipped by the norm of one rank's shard.
 
     ## What it does
-    Under `diagnose run` of several processes, keeps the norms that `torch.nn.utils.clip_grad_norm_` finds on
-    parameters of FullyShardedDataParallel, at optimizer steps 0, 1, 2, 4, 8 and so on. When the ranks have ended,
-    these are compared.
+    Under `diagnose run` with several processes, records the norms that `torch.nn.utils.clip_grad_norm_` computes
+    for parameters of FullyShardedDataParallel, at optimizer steps 0, 1, 2, 4, 8 and so on. They are compared after
+    the ranks have ended.
 
     ## Why it is bad
-    Each rank holds a shard of every gradient, and the function knows nothing of the others. The norm is too small,
-    and each rank scales its shard by another factor: the step points elsewhere than the gradient, and by how much
-    depends on the number of ranks.
+    Each rank holds a shard of every gradient, and the function does not see the other shards. The norm is too
+    small, and each rank scales its shard by a different factor: the step no longer points along the gradient, and
+    the error depends on the number of ranks.
 
     ## Example
     ```python
@@ -38,11 +38,11 @@ class ClippedByLocalNorm(Rule):
     ```
 
     ## Thresholds
-    The norms of two ranks differ by more than 1% at the same step, and one of them is above the limit.
+    The norms of two ranks differ by more than 1% at the same step, and the larger one is above the limit.
 
     ## Known problems
-    Only FullyShardedDataParallel is looked at. With `fully_shard` the function finds the norm over all ranks by
-    itself; a norm of local tensors that a script computes by hand is not seen.
+    Only FullyShardedDataParallel is covered. With `fully_shard`, the function computes the norm over all ranks by
+    itself. A norm that a script computes by hand from local tensors is missed.
 
     ## Sources
     The documentation of `FullyShardedDataParallel.clip_grad_norm_`; github.com/pytorch/pytorch/issues/72548.

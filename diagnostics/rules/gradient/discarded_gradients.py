@@ -6,27 +6,27 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import StepOrderFacts, UnaskedTapes
 
-STEPS = 8  # fewer may be a trial before the training
+STEPS = 8  # fewer may be a trial before training
 TAPES = 2  # before each step: one may be a pass that only measures
-LEAST = 3  # steps of a loop around tapes, which may make one an epoch
-EACH = 0.9  # passes thrown away for each step: a batch left out now and then is no accumulation gone wrong
+LEAST = 3  # steps of a loop around tapes, which may make one step per epoch
+EACH = 0.9  # discarded passes per step: skipping a batch now and then is not a failed accumulation
 
 
 class DiscardedGradients(Rule):
-    """Gradients of whole batches are cleared before a step has used them.
+    """Gradients of whole batches are cleared before any step has used them.
 
     ## What it does
-    In a watched run: counts the calls of `zero_grad()` that come after a backward pass and before a step, where
-    the next pass is of other examples. Around TensorFlow's tapes it counts those that have recorded a pass and are
-    asked for no gradient before the next step.
+    In a watched run, counts the calls of `zero_grad()` that come after a backward pass and before a step, if the
+    next pass is on other examples. In TensorFlow, it counts the tapes that have recorded a pass but compute no
+    gradient before the next step.
 
     ## Why it is bad
-    Gradient accumulation adds up the gradients of several batches, and then makes one step. If each batch clears
-    them first, the step uses the last batch alone: the others are computed for nothing, the effective batch is as
-    small as before, and where the loss is divided by their number, the step is that much too small.
+    Gradient accumulation adds up the gradients of several batches and then makes one step. If each batch clears
+    them first, the step uses only the last batch: the others are computed for nothing, and the effective batch is
+    as small as before. If the loss is divided by the number of batches, the step is too small by that factor.
 
-    Where the step stands behind the loop over the batches, by its indentation, only the last batch of an epoch is
-    learned.
+    If the step is indented wrongly and follows the loop over the batches, the model learns only from the last
+    batch of each epoch.
 
     ## Example
     ```python
@@ -47,17 +47,17 @@ class DiscardedGradients(Rule):
     ```
 
     ## Thresholds
-    At least 8 steps, and nine passes thrown away for ten steps: some training loops leave out a batch now and
-    then. Of tapes at least 3 steps, and two unasked tapes or more before each of them.
+    At least 8 steps, and at least nine discarded passes for every ten steps: some training loops skip a batch now
+    and then. For tapes, at least 3 steps, each preceded by two or more unused tapes.
 
     ## Known problems
-    A loop with several optimizers is not judged, as the passes of one may leave gradients for another. Neither is
-    a script that reads `.grad` itself, since it may have kept what was cleared. Passes on the same examples, as of
-    an adversarial attack or a sharpness-aware optimizer, do not count.
+    A loop with several optimizers is not judged, because the passes of one may leave gradients for another.
+    Neither is a script that reads `.grad` itself, because it may have kept what was cleared. Passes on the same
+    examples, such as those of an adversarial attack or a sharpness-aware optimizer, do not count.
 
     ## Sources
-    Public issues of training scripts whose gradient accumulation did nothing, such as `zero_grad` in the inner
-    loop; the documentation of Accelerate, "Performing gradient accumulation".
+    Public issues about training scripts whose gradient accumulation did nothing, for example with `zero_grad` in
+    the inner loop; the documentation of Accelerate, "Performing gradient accumulation".
     """
 
     severity = "warning"
@@ -65,7 +65,7 @@ class DiscardedGradients(Rule):
 
     @check
     def from_calls(self, order: StepOrderFacts) -> Finding | None:
-        """Compare the passes thrown away with the steps."""
+        """Compare the number of discarded passes with the number of steps."""
         if order.steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps of an optimizer")
         if order.discarded < EACH * order.steps:
@@ -85,7 +85,7 @@ class DiscardedGradients(Rule):
 
     @check
     def from_tapes(self, unasked: UnaskedTapes) -> Finding | None:
-        """Look for a loop that steps once for many passes, each under a tape of its own."""
+        """Look for a loop that steps once for many passes, each under its own tape."""
         if unasked.steps < LEAST:
             raise NotApplicable(f"needs {LEAST} steps of an optimizer")
         if unasked.fewest < TAPES:

@@ -13,9 +13,9 @@ from diagnostics.rules.shared.loss_curve import FIRST, has_fallen
 
 GROWTH = 1e3  # times the largest of the first steps
 ENOUGH = 20  # steps with a finite gradient
-ENOUGH_BEFORE_NAN = 4  # the same if the gradient became NaN, which may be soon
-LATEST = 5  # of them, at the end, whose median counts: a single spike recovers
-WINDOW = 20  # steps before a spike, and after it
+ENOUGH_BEFORE_NAN = 4  # the same if the gradient became NaN, which may happen early
+LATEST = 5  # of these steps, at the end, whose median counts: a single spike recovers
+WINDOW = 20  # steps before and after a spike
 LOST = 0.5  # of the improvement of the loss
 
 
@@ -23,13 +23,13 @@ class ExplodingGradients(Rule):
     """The gradient norm grows without bound.
 
     ## What it does
-    In a watched run: compares the gradient norm at the end of the run, or just before it became NaN or infinite,
-    with that of the first steps. Also detects single steps whose gradient is a thousand times that of the steps
+    In a watched run, compares the gradient norm at the end of the run, or just before it became NaN or infinite,
+    with that of the first steps. It also detects single steps whose gradient is a thousand times that of the steps
     before, and whose update raised the loss.
 
     ## Why it is bad
     Such an update leaves the region in which the gradient is a good approximation. The loss jumps, the next
-    gradient is larger still, and in the end it is NaN. In recurrent networks the gradient is a product over all
+    gradient is larger still, and in the end it is NaN. In recurrent networks, the gradient is a product over all
     time steps and explodes easily.
 
     ## Example
@@ -48,17 +48,20 @@ class ExplodingGradients(Rule):
     ```
 
     ## Thresholds
-    The median of the last 5 norms (their maximum, if the next one is not finite) is 1,000 times the largest of the
-    first 10 (of the first half, if there are fewer than 20), and the loss, if known, has not fallen. Or: one norm
-    is 1,000 times the largest of the 20 steps before it, and the loss over the 20 steps after it has given back at
-    least half of its improvement, and is above that of the step itself, which is computed before the update:
-    otherwise the data has changed. At least 20 steps. All limits are ours: spikes during warm-up reach 10 to 100
-    times, and recover.
+    At least 20 steps, and one of these:
+
+    - The median of the last 5 norms (their maximum, if the next one is not finite) is 1,000 times the largest of
+      the first 10 (of the first half, if there are fewer than 20), and the loss, if known, has not fallen.
+    - One norm is 1,000 times the largest of the 20 steps before it. Over the 20 steps after it, the loss has lost
+      at least half of its improvement, and is above the loss of the step itself, which is computed before the
+      update; otherwise the data has changed.
+
+    The thresholds are our choice: spikes during warm-up reach 10 to 100 times, and recover.
 
     ## Known problems
-    The norms are those at the optimizer step: clipped gradients do not explode. If gradients are never zeroed they
-    grow for that reason, and only `gradients-not-zeroed` reports it. Before training, no gradient of one batch is
-    too large by itself: a loss summed over the batch can make it arbitrarily large.
+    The norms are those at the optimizer step, so clipped gradients do not explode. If gradients are never zeroed,
+    they grow for that reason, and only `gradients-not-zeroed` reports it. Before training, the gradient of a
+    single batch cannot be judged as too large: a loss summed over the batch can make it arbitrarily large.
 
     ## Sources
     Razvan Pascanu et al., "On the difficulty of training recurrent neural networks" (2013), which proposes

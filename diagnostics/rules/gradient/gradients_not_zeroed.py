@@ -17,13 +17,13 @@ class GradientsNotZeroed(Rule):
     """Gradients are not zeroed between optimizer steps, so they accumulate.
 
     ## What it does
-    In a watched run: checks, at the start of a backward pass that follows an optimizer step, whether the gradients
-    of the optimizer's parameters are None or all zero. Reports if they hardly ever are.
+    In a watched run, checks at the start of each backward pass that follows an optimizer step whether the
+    gradients of the optimizer's parameters are None or all zero. Reports if they hardly ever are.
 
     ## Why it is bad
-    `backward()` adds to the gradients that are there. Each step then follows the sum of all gradients since
-    training began, like a momentum of 1: it keeps moving in outdated directions, past every minimum. The loss may
-    fall at first, and no exception is raised.
+    `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients
+    since training began, like a momentum of 1: it keeps moving in outdated directions, past every minimum. The
+    loss may fall at first, and no exception is raised.
 
     ## Example
     ```python
@@ -41,13 +41,13 @@ class GradientsNotZeroed(Rule):
     ```
 
     ## Thresholds
-    At least 4 steps checked, and 90% of them without zeroed gradients. Both limits are ours. Several backward
-    passes for one step are gradient accumulation, and no alarm: only gradients left over from a completed step
-    count.
+    At least 4 steps checked, 90% of them without zeroed gradients. Both limits are our choice. Several backward
+    passes for one step are gradient accumulation and are not reported: only gradients left over from a completed
+    step count.
 
     ## Known problems
-    A loop that scales gradients down instead of zeroing them, as its own momentum, is reported. With several
-    optimizers only the parameters of the one that steps first are checked.
+    A loop that scales gradients down instead of zeroing them, as a form of momentum, is reported. With several
+    optimizers, only the parameters of the one that steps first are checked.
 
     ## Sources
     PyTorch's documentation of `torch.optim.Optimizer.zero_grad` and its recipe "Zeroing out gradients in PyTorch".
@@ -58,7 +58,7 @@ class GradientsNotZeroed(Rule):
 
     @check
     def from_history(self, steps: StepHistory, gradients: GradientHistory | None = None) -> Finding | None:
-        """Count the steps whose backward pass added to the gradients of the step before."""
+        """Count the steps whose backward pass added to the gradients of the previous step."""
         seen = steps.gradients_zeroed >= 0
         left = steps.gradients_zeroed == 0
         if seen.sum() < ENOUGH:

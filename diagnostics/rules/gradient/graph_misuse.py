@@ -53,21 +53,21 @@ FIXED: dict[str, tuple[str, Fix]] = {
 
 
 class GraphMisuse(MessageRule):
-    """Autograd cannot differentiate: the graph was freed, overwritten, or does not end in one number.
+    """Autograd cannot differentiate: the graph was freed or overwritten, or does not end in a scalar.
 
     ## What it does
-    Recognises autograd's errors, and tells from the name of the operation in the message what was overwritten.
+    Recognises autograd's errors, and infers from the operation named in the message what was overwritten.
 
     ## Why it is bad
     The forward pass keeps the tensors that the backward pass needs, and `backward()` frees them. A second
-    `backward()` finds them gone; one that was changed in place holds other values than those that the derivative
-    was recorded for. Autograd counts changes and refuses to compute a wrong gradient.
+    `backward()` finds them gone. A tensor that was changed in place no longer has the values for which the
+    derivative was recorded. Autograd counts such changes and refuses to compute a wrong gradient.
 
     ## Example
     ```python
     hidden = torch.zeros(1, 8, 16)
     for inputs, targets in loader:
-        output, hidden = rnn(inputs, hidden)     # hidden drags the last step's graph along
+        output, hidden = rnn(inputs, hidden)     # hidden carries the last step's graph along
         loss_fn(output, targets).backward()
     ```
 
@@ -95,7 +95,7 @@ class GraphMisuse(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: GraphMisused) -> Finding | None:
-        """Say what was done to the graph."""
+        """Explain what was done to the graph."""
         message, fix = FIXED.get(symptom.kind) or _overwritten(symptom, crash.live)
         return self.found(
             message,

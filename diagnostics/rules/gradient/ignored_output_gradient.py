@@ -10,17 +10,17 @@ from diagnostics.text.join import listed
 
 
 class IgnoredOutputGradient(Rule):
-    """The backward of an operation of one's own leaves out the gradient that it is given.
+    """The backward() of a custom operation ignores the gradient passed to it.
 
     ## What it does
-    Looks at each `torch.autograd.Function` of the script in the graph of the first loss. It reads the code of its
-    `backward`, without running it: whether the gradients that are passed in are ever read.
+    Checks each `torch.autograd.Function` of the script in the graph of the first loss. It reads the code of its
+    `backward`, without running it, to see whether the gradients passed in are ever used.
 
     ## Why it is bad
-    `backward` returns the gradient of the loss with respect to the input: the gradient with respect to the output,
-    which it is given, times the derivative of the operation. The derivative alone says nothing of the loss: every
-    weight before the operation gets a gradient with the same sign whatever the target is, and moves the same way
-    for all examples. The layers after it learn, so that the loss may fall a little.
+    `backward` must return the gradient of the loss with respect to the input: the gradient with respect to the
+    output, which is passed in, times the derivative of the operation. The derivative alone does not depend on the
+    loss: every weight before the operation gets a gradient with the same sign whatever the target is, and moves
+    the same way for all examples. The layers after it still learn, so the loss may fall a little.
 
     ## Example
     ```python
@@ -40,15 +40,15 @@ class IgnoredOutputGradient(Rule):
 
     ## Thresholds
     The output has more than one number, and the code reads what the forward pass saved, but none of the gradients.
-    A backward that calls `zeros` or `zeros_like` stops the gradient on purpose and is not reported.
+    A backward() that calls `zeros` or `zeros_like` stops the gradient on purpose and is not reported.
 
     ## Known problems
-    Direct feedback alignment leaves the gradient out on purpose. A backward that reads it and computes something
-    wrong of it is not found: `torch.autograd.gradcheck` finds that.
+    Direct feedback alignment leaves out the gradient on purpose. A backward() that reads it but computes something
+    wrong from it is missed; `torch.autograd.gradcheck` finds that.
 
     ## Sources
-    The documentation of PyTorch, "Extending PyTorch", and of `torch.autograd.gradcheck`; public threads of
-    activation functions written by hand.
+    PyTorch's documentation, "Extending PyTorch" and `torch.autograd.gradcheck`; public threads about handwritten
+    activation functions.
     """
 
     severity = "warning"
@@ -56,7 +56,7 @@ class IgnoredOutputGradient(Rule):
 
     @check
     def from_graph(self, ignored: IgnoredGradient) -> Finding:
-        """Report such an operation."""
+        """Report an operation that ignores its output gradient."""
         names = listed([f"`{name}`" for name in ignored.given])
         given = ignored.given[0]
         return self.found(

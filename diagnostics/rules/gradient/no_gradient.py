@@ -33,9 +33,9 @@ RECONNECT_KERAS = (
     "between"
 )
 UNFREEZE_KERAS = "model.trainable = True  # or only the layers to train; then compile again"
-STEPS = 3  # of a watched run
-NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may have one
-WEIGHED = 8  # batches with sample weights; fewer may all be of a rare kind
+STEPS = 3  # in a watched run
+NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may still have one
+WEIGHED = 8  # batches with sample weights; fewer may all be unusual ones
 ORDER = "optimizer.zero_grad(), then loss.backward(), then optimizer.step(), in this order"
 REQUIRE = "keep requires_grad=True on the parameters to train"
 CHECKPOINTED = (
@@ -46,17 +46,17 @@ CHECKPOINTED = (
 
 
 class NoGradient(MessageRule):
-    """The loss depends on no trainable parameter.
+    """The loss does not depend on any trainable parameter.
 
     ## What it does
-    Follows the graph of the loss of one batch backwards and checks whether it reaches a trainable parameter.
-    After a crash, recognises the message of a `backward()` without anything to differentiate. In a watched run,
-    checks whether the optimizer found gradients at its steps, and whether `zero_grad()` was called between
-    `backward()` and the step, or `backward()` not at all; and whether the sample weights of whole batches are 0.
+    Follows the graph of one batch's loss backwards, and checks whether it reaches a trainable parameter. After a
+    crash, recognises the message of a `backward()` that has nothing to differentiate. In a watched run, checks
+    whether the optimizer found gradients at its steps, whether `zero_grad()` was called between `backward()` and
+    the step, whether `backward()` was called at all, and whether the sample weights of whole batches are 0.
 
     ## Why it is bad
     No parameter gets a gradient, so no step can change anything. PyTorch raises `element 0 of tensors does not
-    require grad and does not have a grad_fn`, Keras raises or warns. Calling `requires_grad_(True)` on the loss
+    require grad and does not have a grad_fn`; Keras raises or warns. Calling `requires_grad_(True)` on the loss
     only hides the error: nothing is trained.
 
     ## Example
@@ -73,17 +73,18 @@ class NoGradient(MessageRule):
     ```
 
     ## Thresholds
-    None: one trainable parameter that the loss depends on is enough. In a watched run, at least 3 steps, of which
-    nine in ten had no gradient for the reason that is given. Of sample weights, at least 8 batches, of which nine
-    in ten weigh nothing: where few examples have a label, a batch of 32 without any is rare.
+    Before training, none: one trainable parameter that the loss depends on is enough. In a watched run, at least 3
+    steps, nine in ten of them without a gradient for the reported reason. For sample weights, at least 8 batches,
+    nine in ten of them with a total weight of 0: even if few examples have a label, a batch of 32 without any is
+    rare.
 
     ## Known problems
     A frozen model with a loss that has trainable parameters of its own is reported, because only the model's
-    parameters are checked. The text of a traceback does not show where the graph is broken.
+    parameters are checked. A traceback does not show where the graph is broken.
 
     ## Sources
-    PyTorch's notes "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A
-    Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies".
+    PyTorch's notes "Autograd mechanics" ("Locally disabling gradient computation"); Andrej Karpathy, "A Recipe for
+    Training Neural Networks" (2019), "use backprop to chart dependencies".
     """
 
     severity = "error"
@@ -113,7 +114,7 @@ class NoGradient(MessageRule):
     def from_calls(
         self, order: StepOrderFacts, steps: StepHistory, gradients: GradientHistory | None = None
     ) -> Finding | None:
-        """Check whether the calls of the loop leave gradients for the optimizer."""
+        """Check whether the calls in the loop leave gradients for the optimizer."""
         if order.steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps of an optimizer")
         without = order.cleared + order.without_backward
@@ -157,7 +158,7 @@ class NoGradient(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
-        """Explain a backward pass without anything to differentiate."""
+        """Explain a backward pass that has nothing to differentiate."""
         if symptom.checkpointed:
             return self.found(
                 "No parameter got a gradient. The warning above it says where the graph ends: none of the inputs "

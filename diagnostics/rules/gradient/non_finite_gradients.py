@@ -15,9 +15,9 @@ class NonFiniteGradients(MessageRule):
     """A gradient is NaN or infinite although the model's output is finite.
 
     ## What it does
-    In a watched run: names the first step whose gradient is not finite, and the module in whose backward pass the
-    NaN or infinity originates, found by running the step again on a copy. If the model's own backward pass is
-    finite, it originates in the loss.
+    In a watched run, names the first step whose gradient is not finite. By running that step again on a copy, it
+    also finds the module whose backward pass produces the NaN or infinity. If the model's own backward pass is
+    finite, the value originates in the loss.
 
     ## Why it is bad
     One update with such a gradient makes every affected weight NaN. The loss is still finite in that step, so the
@@ -37,14 +37,14 @@ class NonFiniteGradients(MessageRule):
     None. A gradient also counts as infinite if the square of its norm exceeds the largest float32 number.
 
     ## Known problems
-    Gradients are read at the optimizer step: after clipping, which spreads one NaN to all of them. A loss scaler
-    normally skips some steps because of an overflow; skipped steps are reported only from 33 in a row on: by then
-    the scale has been halved so often that it is not the cause. Skipped steps are not noticed if gradients are set
-    to zero instead of None. The step is run again with a gradient of ones at the model's output, not with that of
-    the loss.
+    Gradients are read at the optimizer step, after any clipping, which spreads one NaN to all of them. A loss
+    scaler normally skips some steps because of an overflow; skipped steps are reported only after 33 in a row,
+    because by then the scale has been halved so often that it cannot be the cause. Skipped steps go unnoticed if
+    gradients are set to zero instead of None. The step is run again with a gradient of ones at the model's output,
+    not with that of the loss.
 
     ## Sources
-    PyTorch's documentation, "Autograd mechanics", gradients for non-differentiable functions;
+    PyTorch's notes "Autograd mechanics" (gradients for non-differentiable functions);
     `torch.autograd.detect_anomaly`, which finds the operation at several times the cost of a step.
     """
 
@@ -53,7 +53,7 @@ class NonFiniteGradients(MessageRule):
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Name the step and the module whose backward pass made it."""
+        """Name the step, and the module whose backward pass produced the value."""
         if origin.kind is None and origin.loss is None and origin.parameters:
             return self._unlocated(origin)
         if origin.kind is None:

@@ -8,21 +8,22 @@ from diagnostics.facts.loss import BootstrappedTarget
 
 
 class UndetachedTarget(Rule):
-    """The target of a Q-learning loss is computed by the weights that are trained, and differentiated with them.
+    """The target of a Q-learning loss is computed with the trained weights and is not detached.
 
     ## What it does
-    Looks, in the graph of the first loss, for a squared error of chosen predictions (`q.gather(...)`) whose target
-    is a reward and a discounted prediction (`r + gamma * q_next.max(...)`) with a path to the same weights.
+    In the graph of the first loss, looks for a squared error of selected predictions (`q.gather(...)`) whose
+    target is a reward plus a discounted prediction (`r + gamma * q_next.max(...)`) with a path to the same
+    weights.
 
     ## Why it is bad
-    Q-learning moves the prediction towards its target, and takes the target for a constant. With a gradient
-    through both, half of each step moves the target towards the prediction instead: values of later states are
-    pulled to those of earlier ones, and rewards spread slowly and wrongly. Often the target network is the trained
-    one by mistake, and not a copy, which also makes the target move with every step.
+    Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient through
+    both, half of each step moves the target towards the prediction instead: values of later states are pulled
+    towards those of earlier ones, and rewards spread slowly and wrongly. Often the target network is the trained
+    network itself by mistake instead of a copy, so the target also moves with every step.
 
     ## Example
     ```python
-    target_net = policy_net                                     # one network with two names
+    target_net = policy_net                                     # one network under two names
     target = reward + gamma * target_net(next_state).max(1)[0]
     ```
 
@@ -34,17 +35,17 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    The prediction is chosen from several, the target is one number times the highest, or a chosen, prediction of
-    each row plus another number, and one parameter at least is below both.
+    The prediction is selected from several. The target is a number times the highest or a selected prediction of
+    each row, plus another number. At least one parameter is in the graph of both.
 
     ## Known problems
-    Residual gradient methods differentiate the target on purpose. A target network of its own weights that is not
-    detached is not reported: its gradients reach no optimizer.
+    Residual gradient methods differentiate the target on purpose. A separate target network that is not detached
+    is not reported: its gradients reach no optimizer.
 
     ## Sources
     Mnih et al., "Human-level control through deep reinforcement learning" (2015), methods: the target is held
-    fixed; Baird, "Residual Algorithms" (1995); datawhalechina/easy-rl, pull request 117, of a target network that
-    was the trained one.
+    fixed; Baird, "Residual Algorithms" (1995); datawhalechina/easy-rl, pull request 117, on a target network that
+    was the trained network itself.
     """
 
     severity = "warning"
@@ -52,7 +53,7 @@ class UndetachedTarget(Rule):
 
     @check
     def from_graph(self, target: BootstrappedTarget) -> Finding:
-        """Report such a target."""
+        """Report a target that is differentiated with its prediction."""
         which = "the highest prediction" if target.best else "a chosen prediction"
         return self.found(
             f"The target of the squared error is a reward and {which} for the next state, and its gradient flows "

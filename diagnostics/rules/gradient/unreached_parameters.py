@@ -16,11 +16,11 @@ from diagnostics.facts.pipeline import GradientFacts
 from diagnostics.facts.training import OF_RECURRENT, GradientHistory, StepHistory, UpdateHistory
 from diagnostics.text.names import describe_parameters
 
-# Of all trainable scalars. BERT's pooler, unused in many healthy models, is 0.5 % of BERT-base; a mask embedding
+# Of all trainable scalars. BERT's pooler, unused in many healthy models, is 0.5% of BERT-base; a mask embedding
 # is less; a forgotten encoder or one of two heads is far more.
 WORTH_A_WARNING = 0.01
 STEPS = 50  # with a gradient: a head or an expert that only some batches use has been used by then
-COMPARED = 3  # steps whose weights were compared
+COMPARED = 3  # steps in which weights were compared
 MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an unused pooler is 1 of BERT-base's 76
 POOLER = "pooler"
 NAMED = 5  # layers named in the message; the evidence holds them all
@@ -40,20 +40,20 @@ class UnreachedParameters(Rule):
     """Some trainable parameters get no gradient.
 
     ## What it does
-    Before training: computes the gradient of the loss on one batch and lists the trainable parameters without one.
-    A gradient of zero counts as a gradient.
+    Before training, computes the gradient of the loss on one batch, and lists the trainable parameters without
+    one. A gradient of zero counts as a gradient.
 
-    In a watched run: lists the layers of an optimizer whose gradient was exactly 0 in every known step and whose
-    weights have not changed, while other layers learned. Of a recurrent module each layer and direction counts by
-    itself.
+    In a watched run, lists the layers of an optimizer whose gradient was exactly 0 in every known step and whose
+    weights have not changed, while other layers learned. Each layer and direction of a recurrent module counts
+    separately.
 
-    In Keras, under `diagnose run`: lists the layers that were called on what a functional model computes, and
-    whose results are part of no model.
+    In Keras, under `diagnose run`, lists the layers that were called on outputs of a functional model but whose
+    own outputs are part of no model.
 
     ## Why it is bad
-    They keep their initial values while the rest learns around them. Often a `.detach()`, a layer missing from
-    `forward()`, or an unused result cuts off a whole part of the model, and the loss still falls. Under
-    `DistributedDataParallel` such parameters raise an error.
+    These parameters keep their initial values while the rest learns around them. Often a `.detach()`, a layer
+    missing from `forward()`, or an unused result cuts off a whole part of the model, and the loss still falls.
+    Under `DistributedDataParallel`, such parameters raise an error.
 
     ## Example
     ```python
@@ -69,19 +69,21 @@ class UnreachedParameters(Rule):
     ```
 
     ## Thresholds
-    Before training, a warning if the parameters without a gradient hold at least 1 % of the trainable scalars,
-    else a note. In a watched run, at least 50 steps with a gradient and 3 whose weights were compared; a warning
-    if these layers are at least a tenth of the optimizer's, else a note. The limits are ours: the pooler of
-    BERT-base, which many healthy models do not use, is 0.5 % of the scalars and 1 of 76 layers. A note as well if
-    all of them belong to the `pooler` of a model within the model, whatever its size. Layers that are part of no
-    model are a note if their results have the shape of an output of the model, which may have been replaced on
-    purpose.
+    Before training, a warning if the parameters without a gradient are at least 1% of the trainable scalars,
+    otherwise a note. In a watched run, at least 50 steps with a gradient and 3 in which weights were compared; a
+    warning if these layers are at least a tenth of the optimizer's, otherwise a note. The thresholds are our
+    choice: the pooler of BERT-base, which many healthy models do not use, is 0.5% of the scalars and 1 of 76
+    layers.
+
+    It is also a note if all of the parameters belong to the `pooler` of a model within the model, whatever its
+    size. Layers that are part of no model get a note if their outputs have the shape of a model output, because
+    they may have been replaced on purpose.
 
     ## Known problems
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
     embedding) are reported if this batch did not use them. In a very small model, an unused layer of a few scalars
     can exceed the limit; freeze it with `requires_grad_(False)` to declare that this is intended. Layers frozen
-    after `watch` was called are reported.
+    after the call of `watch` are reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";
@@ -183,7 +185,7 @@ class UnreachedParameters(Rule):
         )
 
     def _of_zeros(self, gradients: GradientHistory, silent: Array, count: int, step: int) -> Finding:
-        """Describe layers that a path leads to, along which every gradient is 0."""
+        """Describe layers that are in the graph of the loss but get only gradients of 0."""
         assert gradients.reached is not None
         zero = [name for name, of in zip(gradients.layers, silent & gradients.reached, strict=True) if of]
         none = [name for name, of in zip(gradients.layers, silent & ~gradients.reached, strict=True) if of]
@@ -223,9 +225,9 @@ class UnreachedParameters(Rule):
 
 
 def _are_poolers(names: Iterable[str]) -> bool:
-    """Whether all belong to the layer that sums up a text in a model of transformers, within another.
+    """Return whether all are in the pooler of a transformers model that is part of another model.
 
-    A head of one's own that averages the states of all tokens leaves it aside.
+    A custom head that averages the states of all tokens does not use it.
     """
     return all(POOLER in name.split(".")[1:] for name in names)
 

@@ -16,7 +16,7 @@ from diagnostics.rules.shared.loss_curve import has_fallen
 
 VANISHED_IN_TIME = 1e-5  # of the largest: RNNs at this ratio learned nothing in our measurements
 SAMPLES = 4  # sampled steps, of which the later half counts
-STEPS = 20  # with a gradient, of which the later half counts: the first may be warm-up or zero initialisation
+STEPS = 20  # with a gradient; the later half counts, as the first may be warm-up or zero initialisation
 SPIKE = 100.0  # times the median gradient: then it explodes, which explains the loss
 MIN_LAYERS = 6
 VANISHED = 1e-5  # of the late layers' gradient; residual nets, transformers and batch norm stay above 1e-2
@@ -25,19 +25,19 @@ RISING = 0.8  # rank correlation of depth and gradient
 
 
 class VanishingGradients(Rule):
-    """The gradient vanishes through layers or through time, so the early layers or positions do not count.
+    """The gradient vanishes through layers or time, so early layers or positions learn nothing.
 
     ## What it does
-    In a watched run, two kinds are detected.
+    In a watched run, detects two kinds.
 
     Through layers: in the later half of the run, the gradient of the first third of the layers is less than
-    1/100,000 of that of the last third, it decreases steadily from back to front, and the first layers hardly
+    1/100,000 of that of the last third, it shrinks steadily from back to front, and the first layers hardly
     change.
 
-    Through time: in an RNN, LSTM or GRU all positions share the same weights, so the weight gradients do not show
-    that only the last positions contribute. So the gradient of the loss with respect to the layer's input is
-    measured, position by position, in a few steps. It is reported if the gradient at the first positions is
-    negligible compared with the last, and the loss has not fallen.
+    Through time: in an RNN, LSTM or GRU, all positions share the same weights, so the weight gradients do not show
+    that only the last positions contribute. Instead, the gradient of the loss with respect to the layer's input is
+    measured, position by position, in a few steps. A finding requires that the gradient at the first positions is
+    negligible compared with the last, and that the loss has not fallen.
 
     ## Why it is bad
     Layers without a gradient stay as initialised. A deep network then trains its last layers on random features; a
@@ -45,38 +45,40 @@ class VanishingGradients(Rule):
 
     ## Example
     ```python
-    self.memory = torch.nn.RNN(64, 64, batch_first=True)      # 40 events, and the first of them tells
+    self.memory = torch.nn.RNN(64, 64, batch_first=True)      # 40 events, the first is decisive
     ```
 
     ## Instead
     ```python
-    self.memory = torch.nn.GRU(64, 64, batch_first=True)      # its gates let a state, and its gradient, pass
+    self.memory = torch.nn.GRU(64, 64, batch_first=True)      # its gates pass on a state and its gradient
     ```
 
     ## Thresholds
-    Through time: 1e-5 or less of the gradient at the end of the sequence, the median over the later half of at
-    least 4 sampled steps. Measured: on 40 positions of which the first determines the class, an `nn.RNN` had 5e-8
-    and less and learned nothing in 600 steps; an LSTM with an open forget gate learned it within 200. Only if the
-    median loss of the last quarter is above nine tenths of the first: a model that needs only the end of a
-    sequence has such gradients too, and learns. And only if no gradient is 100 times the median, which may have
-    raised the loss.
+    Through time: at most 1e-5 of the gradient at the end of the sequence, in the median over the later half of at
+    least 4 sampled steps. In a measurement with 40 positions, the first of which determines the class, an `nn.RNN`
+    had 5e-8 or less and learned nothing in 600 steps; an LSTM with an open forget gate learned the task within
+    200. The median loss of the last quarter must be above nine tenths of the first: a model that needs only the
+    end of a sequence has such gradients as well, but it learns. No gradient may be 100 times the median, because
+    it may have raised the loss.
 
-    Through layers: 1e-5 over at least 6 layers and 20 steps, a rank correlation of at least 0.8 between depth and
-    gradient, and updates of at most 1e-5 of the weight norm in the first third, 1000 times less than in the last.
-    All limits are ours. Plain networks of 10 sigmoid layers reach 1e-7 and less; residual networks, transformers,
-    and networks with batch norm stay above 1e-2.
+    Through layers: a ratio of 1e-5 over at least 6 layers and 20 steps, a rank correlation of at least 0.8 between
+    depth and gradient, and updates of at most 1e-5 of the weight norm in the first third, 1000 times smaller than
+    in the last. Plain networks of 10 sigmoid layers reach 1e-7 or less; residual networks, transformers and
+    networks with batch norm stay above 1e-2.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Adam divides by the gradient's own magnitude and so updates layers with a vanishing gradient; then nothing is
-    reported. A label that cannot be learned at all looks the same as one that depends on positions too far back.
-    LSTM and GRU gradients vanish at first, too, until the gates have learned to remember: read the report at the
-    end of a run. Only sequences of at least 16 positions are covered, and layers of `torch.nn`, not cells in a
-    loop.
+    Adam divides by the gradient's own magnitude, so it updates even layers with a vanishing gradient; in that case
+    nothing is reported. Labels that cannot be learned at all look the same as labels that depend on positions too
+    far back. LSTM and GRU gradients vanish at first as well, until the gates have learned to remember, so read the
+    report at the end of a run. Only sequences of at least 16 positions are covered, and layers of `torch.nn`, not
+    cells in a loop.
 
     ## Sources
     Yoshua Bengio et al., "Learning long-term dependencies with gradient descent is difficult" (1994); Sepp
     Hochreiter and Jürgen Schmidhuber, "Long short-term memory" (1997); Razvan Pascanu et al., "On the difficulty
-    of training recurrent neural networks" (2013); Xavier Glorot and Yoshua Bengio (2010) for layers.
+    of training recurrent neural networks" (2013); for layers, Xavier Glorot and Yoshua Bengio (2010).
     """
 
     severity = "warning"
@@ -166,7 +168,7 @@ class VanishingGradients(Rule):
 
 
 def _exploded(gradients: GradientHistory | None) -> bool:
-    """Whether a gradient was so large that it may be why the loss has not fallen."""
+    """Return whether a gradient was so large that it may be why the loss has not fallen."""
     return gradients is not None and not gradients.norms.max() < SPIKE * np.median(gradients.norms)
 
 
@@ -175,7 +177,7 @@ def _later(values: Array) -> Array:
 
 
 def _median(values: Array) -> Array:
-    """Return the median over steps (steps, layers) of each layer, in float64; NaN where it was not seen."""
+    """Return each layer's median over steps (steps, layers), in float64; NaN if it was not seen."""
     wide = values.astype(np.float64)
     columns = [column[np.isfinite(column)] for column in wide.T]
     return np.array([np.median(column) if column.size else np.nan for column in columns])
@@ -187,7 +189,7 @@ def _profile(layer: RecurrentLayer) -> Array:
 
 
 def _share(layer: RecurrentLayer) -> float:
-    """Return the gradient at the beginning, as a share of the largest; 1 if that is not at the end."""
+    """Return the gradient at the beginning as a share of the largest; 1 if the largest is not at the end."""
     profile = _profile(layer)
     at_the_end = int(profile.argmax()) >= PARTS * 3 // 4
     return float(profile[0] / profile.max()) if at_the_end and profile.max() > 0 else 1.0

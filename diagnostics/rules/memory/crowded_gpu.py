@@ -19,17 +19,17 @@ FIX = (
 
 
 class CrowdedGpu(MessageRule):
-    """Other processes hold the GPU's memory.
+    """Other processes take up the GPU's memory.
 
     ## What it does
-    After GPU memory ran out, reads from PyTorch's message, or from the driver, what other processes hold. If that
-    is most of the GPU and the request would have fitted without them, they are the cause, not the batch.
-    `diagnose gpu` reports a GPU that is nearly full with several processes on it.
+    After the GPU ran out of memory, reads from PyTorch's message or from the driver how much other processes hold.
+    If that is most of the GPU, and the request would have fitted without them, they are the cause, not the batch.
+    `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
 
     ## Why it is bad
-    All processes on a GPU share its memory, and none can free the memory of another. The error comes in the last
-    program, whose batch may be small. An open notebook in another tab, a run suspended with Ctrl-Z, or loader
-    workers that outlived their parent hold memory without using it.
+    All processes on a GPU share its memory, and none can free the memory of another. The error hits the program
+    that comes last, even if its batch is small. An open notebook in another tab, a run suspended with Ctrl-Z, or
+    loader workers that outlived their parent hold memory without using it.
 
     ## Example
     ```python
@@ -43,13 +43,13 @@ class CrowdedGpu(MessageRule):
     ```
 
     ## Thresholds
-    After a crash: other processes hold more than half of the GPU. In `diagnose gpu`: less than a tenth is free,
+    After a crash, other processes hold more than half of the GPU. In `diagnose gpu`, less than a tenth is free,
     and there are two or more processes.
 
     ## Known problems
-    Of a process in another container or of another user only the number may be known. Several processes that
-    share a GPU on purpose are also reported by `diagnose gpu`. Memory of the driver or the desktop counts as
-    other processes' memory where the message does not give this process's own share.
+    For a process in another container or of another user, only its number may be known. Several processes that
+    share a GPU on purpose are reported by `diagnose gpu` as well. Memory of the driver or the desktop is
+    attributed to other processes if the message does not give this process's own share.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); NVIDIA, "NVML API Reference"

@@ -10,36 +10,37 @@ from diagnostics.facts.crash.memory import KeptGraphs, KeptModels, OutOfMemoryCr
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.training import GraphFacts, MemoryHistory, StepHistory
 
-RECENT = 30  # steps: the graphs of these may still be needed
-OLD_GRAPHS = 8  # of sampled steps, older than that
-ALIVE = 0.9  # of them; in a loop that frees them once an epoch many are dead
-READINGS = 16  # of the memory, in the second half of the run
+RECENT = 30  # steps whose graphs may still be needed
+OLD_GRAPHS = 8  # graphs of older sampled steps
+ALIVE = 0.9  # of them; a loop that frees them once per epoch leaves fewer alive
+READINGS = 16  # of memory use in the second half of the run
 STEPS = 300
-GREW = 256 * 2**20  # bytes in that part
-GREW_BY = 0.3  # of the memory in use at its beginning
-STEADILY = 0.9  # of the readings are higher than the fourth before them
+GREW = 256 * 2**20  # bytes, over that half
+GREW_BY = 0.3  # of the memory in use at the start of that half
+STEADILY = 0.9  # of the readings are higher than the one four readings earlier
 
 
 class GrowingMemory(Rule):
     """Memory use grows with every step until memory runs out.
 
     ## What it does
-    After memory ran out, searches the user's variables for a list, a dict of lists or a running sum of tensors
-    that hold the graphs of many batches, and adds up the activations that those graphs keep alive. For Keras it
-    searches for collections of models of earlier trainings, or of the `History` objects that reference them. In a
-    watched run it checks whether the graphs of old steps are still alive, and whether memory use keeps growing.
+    After memory ran out, searches your variables for a list, a dict of lists, or a running sum of tensors that
+    hold the graphs of many batches, and adds up the activations that those graphs keep alive. For Keras, it
+    searches for collections of models from earlier training runs, or of the `History` objects that reference them.
+    In a watched run, it checks whether the graphs of old steps are still alive, and whether memory use keeps
+    growing.
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
-    Usually both are freed with the batch. In a list, or added to a running total, they stay: memory use grows by
-    the activations of one batch per batch, and the run fails after some hundred steps, at a batch that is no
-    larger than the others.
+    Usually both are freed with the batch. In a list or a running total, they are kept: memory use grows by the
+    activations of one batch per batch, and the run fails after some hundred steps, at a batch that is no larger
+    than the others.
 
     ## Example
     ```python
     for batch in validation:                # no torch.no_grad()
         output = model(**batch)
-        losses.append(output.loss)          # with the graph, and all activations
+        losses.append(output.loss)          # with the graph and all activations
     ```
 
     ## Instead
@@ -51,22 +52,24 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    Ten graphs that share no node but the parameters: a step with several losses has fewer, and the outputs of a
-    recurrent layer share one graph. Two models with an optimizer, beside the one in training. An error if they
-    hold at least as much as the failed allocation.
+    After memory ran out: ten graphs that share no node except the parameters, because a step with several losses
+    has fewer, and the outputs of a recurrent layer share one graph. In Keras, two models with an optimizer,
+    besides the one in training. An error if they hold at least as much as the failed allocation.
 
     In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
-    Without such graphs: accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
+    Without such graphs, accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
     with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The memory
-    of a process grows for many reasons, such as cached data, so there it is a note. All limits are ours.
+    of a process grows for many reasons, such as cached data, so it gets only a note.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Tensors in an object's attributes, in a closure or on the host are not found, nor is memory that grows in a
+    Tensors in an object's attributes, in a closure or on the host are missed, and so is memory that grows inside a
     library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected on
-    purpose, to be summed before one `backward()`, are reported: they do hold this memory, and `backward()` on each
-    gives the same gradient without it. In a watched run a graph is alive if any tensor computed in it is, whoever
-    references it; after `backward()` it holds only its nodes, a few hundred bytes each, so a list of losses may
-    take long to matter.
+    purpose, to be summed before one `backward()`, are reported: they do hold this memory, and calling `backward()`
+    on each gives the same gradient without it. In a watched run, a graph is alive if any tensor computed in it is,
+    whatever references it. After `backward()` it holds only its nodes, a few hundred bytes each, so a list of
+    losses may take long to matter.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't
@@ -78,7 +81,7 @@ class GrowingMemory(Rule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemoryCrash) -> Finding | None:
-        """Name the variable that holds the graphs, and whether freeing them would have been enough."""
+        """Name the variable that holds the graphs, and report whether freeing them would have been enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
         would_do = " Without them the allocation would have succeeded." if enough else ""
         return self.found(
@@ -101,7 +104,7 @@ class GrowingMemory(Rule):
 
     @check
     def from_models(self, crash: CrashFacts, symptom: KeptModels, memory: OutOfMemoryCrash) -> Finding | None:
-        """Name the variable that holds the models of earlier trainings, and whether freeing them is enough."""
+        """Name the variable that holds the models of earlier runs, and report whether freeing them is enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
         would_do = " Without them the allocation would have succeeded." if enough else ""
         what = "models of earlier trainings"
@@ -200,7 +203,7 @@ def _slope(steps: Array, memory: Array) -> float:
 
 
 def _steady(steps: Array, memory: Array, slope: float) -> bool:
-    """Whether each third grew at a similar rate, and nearly every reading is above earlier ones."""
+    """Return whether each third grew at a similar rate, and nearly every reading is above earlier ones."""
     import numpy as np
 
     thirds = [

@@ -12,9 +12,9 @@ from diagnostics.facts.crash.memory import ModelMemory, OutOfMemoryCrash
 from diagnostics.facts.gpu import in_bytes, listed
 from diagnostics.text import join
 
-REFUSED = 100  # times the request was free; the allocator takes blocks of at most 20 MiB more than it is asked for
+REFUSED = 100  # times the request was free; the allocator takes at most 20 MiB more than requested
 NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room for a useful batch
-MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: adapters are a few hundredths, a new head on a backbone, too
+MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: a few hundredths for adapters or a new head on a backbone
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
 MAYBE_EVALUATION = "if it ended in an evaluation: torch.no_grad() around it, and a smaller batch there"
@@ -68,23 +68,23 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
         "a smaller batch_size in evaluate or predict; validation_batch_size=..., in fit",
     ),
 }
-"""What is said and advised where no batch of the training was at fault."""
+"""Explanation and fixes if the training batch was not at fault."""
 
 
 class OutOfMemory(MessageRule):
     """An allocation failed because memory ran out.
 
     ## What it does
-    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, TensorFlow's allocator,
-    and a process that the operating system killed. Reports the size of the request and the free memory. From a
-    live exception it also adds up the memory of the model before any batch: weights, one gradient for each
-    trainable weight, and the optimizer's state. `diagnostics.largest_batch` searches for the largest batch that
-    fits, each trial in its own process.
+    Recognises four forms: PyTorch's message about a GPU, a failed allocation on the host, a message of
+    TensorFlow's allocator, and a process that the operating system killed. Reports the size of the request and the
+    free memory. From a live exception, it also adds up the memory that the model needs before any batch: weights,
+    one gradient for each trainable weight, and the optimizer's state. `diagnostics.largest_batch` searches for the
+    largest batch that fits, with each trial in its own process.
 
     ## Why it is bad
-    The run ends. The memory of the model is fixed; the memory of a batch, the activations that the backward pass
-    needs, grows in proportion to its rows, and in proportion to the length of its rows or faster. So the batch
-    can be reduced, unless the model alone is too large.
+    The run ends. The memory of the model is fixed. The memory of a batch, which is the activations needed for the
+    backward pass, grows in proportion to its rows, and in proportion to the length of its rows or faster. So you
+    can reduce the batch, unless the model alone is too large.
 
     ## Example
     ```python
@@ -110,9 +110,9 @@ class OutOfMemory(MessageRule):
     little for a useful batch. Adam and its variants store two numbers per weight, SGD with momentum one.
 
     ## Known problems
-    A second copy of the weights in half-precision training, and the workspaces of cuDNN and cuBLAS, are not
-    included in the sum. For a model on several GPUs the sum is over all of them. Signal 9 is not always sent
-    because of memory; the system's log shows the reason.
+    The sum does not include a second copy of the weights in half-precision training, or the workspaces of cuDNN
+    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 is not always sent because of memory;
+    the system's log shows the reason.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Memory management"); Samyam Rajbhandari and others, "ZeRO: Memory
@@ -195,7 +195,7 @@ def _requested(symptom: OutOfMemoryCrash) -> str:
 def _room(symptom: OutOfMemoryCrash) -> str:
     capacity, free = symptom.capacity, symptom.free
     others = ""
-    # Where the message does not give this process's own share, that of the driver counts as others'.
+    # If the message does not give this process's own share, the driver's memory counts as that of others.
     share = 0.5 if symptom.others is None else 0.1
     if symptom.elsewhere and symptom.card and symptom.elsewhere > share * symptom.card:
         held = listed(symptom.others) if symptom.others else in_bytes(symptom.elsewhere)
@@ -229,7 +229,7 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
 
 
 def _was_refused(symptom: OutOfMemoryCrash) -> bool:
-    """Whether so much was free that no fragmentation explains the failure."""
+    """Return whether so much was free that fragmentation cannot explain the failure."""
     return symptom.free is not None and symptom.tried is not None and symptom.free >= REFUSED * symptom.tried
 
 
@@ -277,7 +277,7 @@ _JOINS = (
 
 
 def _evaluation(crash: CrashFacts) -> str | None:
-    """Say whose evaluation the frames show, and if its predictions were being joined; None if they show none."""
+    """Name the evaluation in the frames, and whether it was joining predictions; None if there is none."""
     for frame in crash.frames:
         file = frame.file.replace("\\", "/")
         if file.startswith("transformers/trainer") and frame.function in ("evaluation_loop", "prediction_loop"):
@@ -295,7 +295,7 @@ def _evaluation(crash: CrashFacts) -> str | None:
 
 
 def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
-    """Return what to change where a smaller batch is not the first thing; None if it is."""
+    """Return the fix if a smaller batch is not the first thing to try; None if it is."""
     need = symptom.need
     if symptom.elsewhere and symptom.card and symptom.elsewhere > 0.5 * symptom.card:
         return "free memory first: other processes hold most of the GPU, and `diagnose gpu` lists them"
@@ -328,7 +328,7 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
 
 
 def _less(symptom: OutOfMemoryCrash, crash: CrashFacts) -> Fix:
-    """Return how a batch of the training takes less memory."""
+    """Return the ways to make a training batch need less memory."""
     need, way = symptom.need, _way_of_training(crash, symptom)
     if need is not None and need.batch_rows == 1:
         return ("shorter rows (a smaller max_length)", *LESS[way])

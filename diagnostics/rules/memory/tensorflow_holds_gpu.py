@@ -26,14 +26,14 @@ class TensorflowHoldsGpu(Rule):
     """TensorFlow has reserved nearly the whole GPU.
 
     ## What it does
-    Looks for a process on the GPU that has loaded TensorFlow and holds nearly all of the memory: in
-    `diagnose gpu`, and after another process ran out of GPU memory.
+    Looks for a process on the GPU that has loaded TensorFlow and holds nearly all of the memory: in `diagnose
+    gpu`, and after another process ran out of GPU memory.
 
     ## Why it is bad
-    On first use TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and
+    On first use, TensorFlow reserves nearly all of the memory of every visible GPU, whatever the model needs, and
     manages it itself. It frees the memory only when the process ends, not when a model is deleted. The next
-    process on that GPU, such as a second notebook, gets only a small rest and fails, and its error shows only its
-    own request, not the process that holds the memory.
+    process on that GPU, such as a second notebook, gets only what little is left and fails. Its error shows only
+    its own request, not the process that holds the memory.
 
     ## Example
     ```python
@@ -43,19 +43,19 @@ class TensorflowHoldsGpu(Rule):
     ## Instead
     ```python
     for gpu in tf.config.list_physical_devices("GPU"):
-        tf.config.experimental.set_memory_growth(gpu, True)     # take what is needed, when it is needed
+        tf.config.experimental.set_memory_growth(gpu, True)     # allocate only what is needed
     model.fit(small_dataset)
     ```
 
     ## Thresholds
     A TensorFlow process holds at least 80% of the GPU: it leaves some memory for the libraries, and cannot reserve
-    memory that others held before it.
+    memory that other processes held before it.
 
     ## Known problems
-    From outside, reserved and used memory look the same: only that process knows how much is in use
-    (`tf.config.experimental.get_memory_info("GPU:0")`). So it is a note if it is the only process on the GPU, and
-    a warning if there are others. A program that imports both TensorFlow and PyTorch counts as a TensorFlow
-    process. Which libraries another user's process has loaded is not known.
+    From outside, reserved and used memory look the same: only the process itself knows how much it uses
+    (`tf.config.experimental.get_memory_info("GPU:0")`). So the finding is a note if the process is alone on the
+    GPU, and a warning if there are others. A program that imports both TensorFlow and PyTorch counts as a
+    TensorFlow process. Which libraries another user's process has loaded is unknown.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").

@@ -1,1 +1,1 @@
-"""Rules about numerics."""
+"""Rules about numerical precision."""

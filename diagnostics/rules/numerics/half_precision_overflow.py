@@ -17,20 +17,20 @@ BFLOAT16 = "train in bfloat16, which has the range of float32"
 
 
 class HalfPrecisionOverflow(MessageRule):
-    """An activation exceeds, or nearly exceeds, the largest number of float16.
+    """An activation exceeds, or nearly exceeds, the largest float16 number.
 
     ## What it does
-    While a model is watched: when the loss or a gradient is not finite, that step is run again on a copy, to find
-    the module where it began (see `non-finite-activations`). If that module computed in half precision, the same
-    pass is run once more in float32. A value that is finite there, and larger than the largest half-precision
-    number, has overflowed. While all values are finite, the largest activations of sampled steps are compared
-    with that number.
+    In a watched run: if the loss or a gradient is not finite, the step is run again on a copy to find the module
+    where this began (see `non-finite-activations`). If that module computed in half precision, the same pass is
+    repeated in float32. A value that is finite there, but larger than the largest half-precision number, has
+    overflowed. As long as all values are finite, the largest activations of sampled steps are compared with that
+    number.
 
     ## Why it is bad
     The largest float16 number is 65,504. The product of 300 and 300 is infinity, infinity minus infinity is NaN,
-    and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and
-    models that were trained in bfloat16 overflow in this way. The loss shows it layers later. A loss scaler does
-    not help: it skips every step from then on.
+    and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and models
+    that were trained in bfloat16 overflow in this way. The loss shows it only layers later. A loss scaler does not
+    help: it skips every step from then on.
 
     ## Example
     ```python
@@ -48,18 +48,19 @@ class HalfPrecisionOverflow(MessageRule):
     ```
 
     ## Thresholds
-    Infinite in half precision and finite, but too large, in float32: an error. Half of the largest number or
-    more, in the output of a module in float16: a warning. The half is our choice: a factor of 2 is left. Numbers
-    equal to the limit, and -inf, do not count, because masks contain them on purpose.
+    An error if a value is infinite in half precision and finite, but too large, in float32. A warning if the
+    output of a module in float16 reaches half of the largest number; half is our choice and leaves a factor of 2.
+    Numbers equal to the limit, and -inf, do not count, because masks contain them on purpose.
 
     ## Known problems
     Some models cannot be run in float32; then only `non-finite-activations` is reported. Only outputs of modules
-    are compared with the limit: a product between two modules is seen only if a module, such as dropout, passes
-    it on. bfloat16 has the range of float32; a number too large for it does not fit into float32 either.
+    are compared with the limit: a product between two modules is seen only if a module, such as dropout, passes it
+    on. bfloat16 has the range of float32, so a number too large for it does not fit into float32 either.
 
     ## Sources
-    IEEE 754 (binary16 ends at 65,504); Hugging Face Transformers, "Debugging", underflow and overflow detection,
-    whose example is the gated feed-forward block of mT5; transformers pull request 10956, on T5 in float16.
+    IEEE 754 (the largest binary16 number is 65,504); Hugging Face Transformers, "Debugging", underflow and
+    overflow detection, whose example is the gated feed-forward block of mT5; transformers pull request 10956, on
+    T5 in float16.
     """
 
     severity = "error"

@@ -11,7 +11,7 @@ from diagnostics.facts.layers import UnderflowFacts
 from diagnostics.text.join import count_of, listed
 
 LEAST = 2.0**-24  # the smallest positive number of float16
-CLIPPED = 2.0**-6  # how much clipping or averaging may have scaled it down since
+CLIPPED = 2.0**-6  # factor by which clipping or averaging may have scaled it down
 CROWDED = 0.1  # of the non-zero numbers are exactly the smallest one
 LASTING = 3  # sampled steps
 MOSTLY = 2 / 3  # of the sampled steps
@@ -22,11 +22,11 @@ class HalfPrecisionUnderflow(Rule):
     """Gradients are too small for float16 and are rounded to zero.
 
     ## What it does
-    While a model that computes in float16 is watched: counts in a few steps, layer by layer, how many gradient
-    values are exactly 2^-24, the smallest positive number of float16. If many are, smaller ones were rounded to 0.
+    In a watched run that computes in float16, counts in a few steps, layer by layer, how many gradient values are
+    exactly 2^-24, the smallest positive float16 number. If many are, smaller ones were rounded to 0.
 
     ## Why it is bad
-    A gradient of 0 changes nothing, and one that was rounded to 1, 2 or 3 times the smallest number keeps hardly
+    A gradient of 0 changes nothing, and one that was rounded to 1, 2 or 3 times the smallest number keeps little
     more than its sign. The layers farthest from the loss underflow first. No error is raised; the model learns
     less than the same model in float32.
 
@@ -49,16 +49,16 @@ class HalfPrecisionUnderflow(Rule):
     ```
 
     ## Thresholds
-    A tenth of a layer's non-zero gradient values are exactly the smallest of them, and that is 2^-24, or down to
-    2^-30, because clipping and averaging scale it down; in two thirds of the sampled steps, and at least 3. The
-    tenth is our choice: of values spread evenly around 0, half as many, one in 20, are then rounded to 0, and
-    their median is 7 times the smallest one, 3 bits. In float32 no two values are the smallest one. Measured
-    under autocast, an MLP of 3 layers has none at its own loss, 5% at a thousandth and 42% at a ten-thousandth of
-    it, where 21% are 0.
+    At least a tenth of a layer's non-zero gradient values are exactly the smallest one. That value is 2^-24, or
+    down to 2^-30, because clipping and averaging scale it down. This holds in two thirds of the sampled steps, and
+    in at least 3. The tenth is our choice: with values spread evenly around 0, half as many (one in 20) are then
+    rounded to 0, and their median is 7 times the smallest one, or 3 bits. In float32, no two values are the
+    smallest one. In a measurement under autocast, an MLP of 3 layers had none at its own loss, 5% at a thousandth
+    of it, and 42% at a ten-thousandth, where 21% were 0.
 
     ## Known problems
     A layer whose gradient is entirely 0 does not show underflow, and is only counted along with others. Other
-    zeros, of dead ReLUs or of tokens that did not occur, do not count. A loss scale below 64 looks like none.
+    zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale below 64 looks like none.
     bfloat16 has the range of float32.
 
     ## Sources

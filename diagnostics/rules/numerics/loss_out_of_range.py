@@ -13,9 +13,9 @@ from diagnostics.facts.course import Verdicts
 from diagnostics.facts.pipeline import DivergenceTerm, LossInputFacts
 from diagnostics.facts.training import LossHistory
 
-BELOW = 1e-4  # 0: what rounding makes of a loss of 0
-MASS = 0.05  # of 1: how far the classes of log-probabilities may add up to another number
-MANY = 3  # losses below 0 after the first step; a single one may be a fault in reading
+BELOW = 1e-4  # 0: a loss of 0 after rounding
+MASS = 0.05  # distance from 1 that the sum over the classes may have
+MANY = 3  # losses below 0 after the first step; a single one may have been misread
 
 NAMES: Final = {
     "kl_div": "KL divergence",
@@ -33,21 +33,21 @@ NAMES: Final = {
     "mean_absolute_error": "absolute error",
     "mean_squared_logarithmic_error": "squared error",
 }
-"""Losses that no right input takes below 0, by their function. Minus log-likelihoods of densities can go there."""
+"""Losses, by function, that correct inputs never take below 0. Negative log-likelihoods of densities can be."""
 
 OF_PROBABILITIES: Final = ("binary cross entropy", "cross entropy")
 
 
 class LossOutOfRange(Rule):
-    """The loss is below 0, where its formula cannot go.
+    """The loss is negative, which its formula rules out.
 
     ## What it does
-    Looks for negative values of a loss that is one call of the library and nothing else: cross entropy, squared or
-    absolute error, KL divergence. And says which of its arguments makes them possible.
+    Looks for negative values of a loss that is a single library call: cross entropy, squared or absolute error, KL
+    divergence. It names the argument that makes them possible.
 
     ## Why it is bad
-    These losses are distances, and 0 is their minimum. A negative value means that an argument is not what the
-    function takes it for: targets of binary cross entropy beyond 0 to 1, probabilities where `kl_div` reads
+    These losses measure distances, and their minimum is 0. A negative value means that an argument is not what the
+    function expects: targets of binary cross entropy outside 0 to 1, or probabilities where `kl_div` expects
     log-probabilities. Such a loss has no minimum at the right prediction. It falls, and the model does not get
     better.
 
@@ -62,15 +62,15 @@ class LossOutOfRange(Rule):
     ```
 
     ## Thresholds
-    Below -0.0001, in the first step or in at least three later ones. KL divergence is reported only if the
-    exponentials of its input (of Keras' loss, the outputs or the targets themselves) add up to less than 0.95 or
-    more than 1.05 over the classes, and binary cross entropy only if a target of the first batch lies outside of
-    0 to 1: with right arguments neither is negative. A loss that was given weights is not judged: they may be
-    negative on purpose. The limits are ours.
+    The loss is below -0.0001 in the first step or in at least three later ones. KL divergence is reported only if
+    the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras' loss, the
+    outputs or targets themselves are summed. Binary cross entropy is reported only if a target of the first batch
+    is outside 0 to 1. With correct arguments, neither loss is negative. A weighted loss is not judged, because its
+    weights may be negative on purpose. The thresholds are our choice.
 
     ## Known problems
-    The arguments are known of the first step only. A loss written by hand is not judged; of one with further
-    terms only a KL divergence in the first step.
+    Arguments are known only for the first step. A handwritten loss is not judged. For a loss with further terms,
+    only a KL divergence in the first step is.
 
     ## Sources
     The documentation of `torch.nn.KLDivLoss` ("the input should be in log-space") and of
@@ -82,7 +82,7 @@ class LossOutOfRange(Rule):
 
     @check
     def from_first_step(self, given: LossInputFacts) -> Finding | None:
-        """Look at the first loss."""
+        """Check the first loss."""
         if given.function not in NAMES or given.weighted:
             raise NotApplicable("needs a loss that cannot be negative, without weights")
         if not given.value < -BELOW:
@@ -91,7 +91,7 @@ class LossOutOfRange(Rule):
 
     @check
     def from_course(self, given: LossInputFacts, losses: LossHistory, _: Verdicts) -> Finding | None:
-        """Look at all losses."""
+        """Check all losses."""
         if given.function not in NAMES or given.weighted:
             raise NotApplicable("needs a loss that cannot be negative, without weights")
         below = np.flatnonzero(losses.values < -BELOW)
@@ -104,7 +104,7 @@ class LossOutOfRange(Rule):
 
     @check
     def from_term(self, term: DivergenceTerm) -> Finding | None:
-        """Look at a divergence that is one of the terms of the first loss, as in distillation."""
+        """Check a divergence that is one term of the first loss, as in distillation."""
         given = term.given
         if given.weighted or not given.value < -BELOW:
             return None
@@ -125,7 +125,7 @@ class LossOutOfRange(Rule):
 
 
 def _cause(given: LossInputFacts, name: str) -> tuple[str, str]:
-    """Return the argument that makes negative values possible, and the repair; empty if none is known to."""
+    """Return the argument that makes negative values possible, and the fix; empty if there is none."""
     if given.function == "kl_div":
         if given.mass is None or abs(given.mass - 1) <= MASS or given.lowest_input is None:
             return "", ""
@@ -153,7 +153,7 @@ def _cause(given: LossInputFacts, name: str) -> tuple[str, str]:
 
 
 def _no_distribution(given: LossInputFacts) -> tuple[str, str]:
-    """Say which argument of Keras' KL divergence does not add up to 1."""
+    """Name the argument of Keras' KL divergence that does not add up to 1."""
     masses = {"outputs": given.mass, "targets": given.target_mass}
     off = [
         f"the {what} add up to {mass:.3g}"

@@ -13,7 +13,7 @@ from diagnostics.facts.crash.usage import MixedPrecisionMisused
 STEPS = 3  # with clipped gradients: fewer may be a test
 MOSTLY = 0.9  # of these steps
 ENOUGH = 8  # steps on gradients of a scaled loss
-SMALL = 0.01  # of the scale: a limit that was multiplied by the scale by hand is not that small
+SMALL = 0.01  # of the scale: a limit that the script multiplied by the scale is not that small
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "half parameters": (
@@ -53,18 +53,18 @@ SEEN: dict[str, tuple[str, Fix]] = {
 
 
 class MixedPrecisionMisuse(MessageRule):
-    """The gradient scaler or autocast is used wrongly: PyTorch refuses, or scaled gradients are clipped.
+    """The gradient scaler or autocast is misused: PyTorch refuses, or scaled gradients are clipped.
 
     ## What it does
-    Recognises the errors of `GradScaler` and of autocast, and says which rule of mixed precision is broken. In a
-    watched run: checks whether gradients are clipped before `scaler.unscale_`, and whether the optimizer steps by
-    itself on those of a scaled loss.
+    Recognises the errors of `GradScaler` and of autocast, and explains which rule of mixed precision is broken. In
+    a watched run, it checks whether gradients are clipped before `scaler.unscale_`, and whether the optimizer
+    steps directly on the gradients of a scaled loss.
 
     ## Why it is bad
-    float16 holds no number below 6e-8, so gradients are scaled up before the backward pass and divided again
-    before the step. That works only if the parameters, and with them the gradients, are float32, if the loss was
-    scaled, and if each step is unscaled once. A limit that is meant for the gradients themselves, such as 1.0, is
-    far below all scaled ones: clipped before they are divided, they end at a 65,536th of it.
+    float16 has no number below 6e-8, so gradients are scaled up before the backward pass and divided again before
+    the step. That works only if the parameters, and with them the gradients, are float32, if the loss was scaled,
+    and if the gradients are unscaled once per step. A limit meant for the unscaled gradients, such as 1.0, is far
+    below all scaled ones: gradients clipped before they are divided end up at a 65,536th of the limit.
 
     ## Example
     ```python
@@ -79,13 +79,13 @@ class MixedPrecisionMisuse(MessageRule):
     ```
 
     ## Thresholds
-    None where PyTorch has refused. At least 8 steps and 8 scaled losses, and no call of `scaler.step` or
-    `scaler.unscale_`, in a script that reads no `.grad`. Of at least 3 steps of the scaler with clipped gradients,
-    90% were clipped while scaled, to a limit below 1% of the scale that they exceeded. That is a warning. The
-    limits are ours.
+    None if PyTorch has refused. For steps on a scaled loss: at least 8 steps and 8 scaled losses, without a call
+    of `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For clipping: of at least 3
+    scaler steps with clipped gradients, 90% were clipped while scaled, to a limit that they exceeded and that is
+    below 1% of the scale; both are warnings. The thresholds are our choice.
 
     ## Known problems
-    Gradients clipped by hand, as with `p.grad.clamp_()`, are not heard.
+    Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected.
 
     ## Sources
     PyTorch's "Automatic mixed precision package" and "Automatic mixed precision examples" (gradient clipping,
@@ -97,13 +97,13 @@ class MixedPrecisionMisuse(MessageRule):
 
     @check
     def from_crash(self, crash: CrashFacts, symptom: MixedPrecisionMisused) -> Finding | None:
-        """Say which rule of mixed precision is broken."""
+        """Explain which rule of mixed precision is broken."""
         message, fix = SEEN[symptom.kind]
         return self.found(message, fix=fix, evidence={"kind": symptom.kind}, where=crash.where)
 
     @check
     def from_steps(self, order: StepOrderFacts) -> Finding | None:
-        """Check whether an optimizer steps on gradients that nobody has divided by the scale."""
+        """Check whether an optimizer steps on gradients that were never divided by the scale."""
         if min(order.steps, order.scaled) < ENOUGH:
             raise NotApplicable(f"needs {ENOUGH} steps, and losses scaled by a loss scaler")
         if order.unscaled:

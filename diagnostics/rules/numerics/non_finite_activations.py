@@ -15,18 +15,18 @@ class NonFiniteActivations(MessageRule):
     """A module returns NaN or inf for finite input.
 
     ## What it does
-    In a watched run: once a loss or a gradient is not finite, the forward pass of that step is run again on a
-    copy, with its weights, batch and random state. The finding names the first module, in order of execution,
-    whose input is finite and whose output is not, with the ranges of the modules before it.
+    In a watched run, when a loss or a gradient is not finite, runs the forward pass of that step again on a copy,
+    with the same weights, batch and random state. The finding names the first module, in order of execution, whose
+    input is finite and whose output is not, together with the ranges of the modules before it.
 
     ## Why it is bad
-    From there NaN propagates through every layer to the loss, and from the loss into every weight. The visible
+    NaN propagates from there through every layer to the loss, and from the loss into every weight. The visible
     symptom, a NaN loss a few steps later, does not show where it originated.
 
     ## Example
     ```python
     with torch.autocast("cuda", dtype=torch.float16):
-        hidden = self.up(x) * torch.nn.functional.silu(self.gate(x))   # passes 65504
+        hidden = self.up(x) * torch.nn.functional.silu(self.gate(x))   # exceeds 65504
         return self.down(hidden)
     ```
 
@@ -38,14 +38,14 @@ class NonFiniteActivations(MessageRule):
     ```
 
     ## Thresholds
-    None. A mask's -inf is no alarm: only NaN and positive infinity count, and -inf only if a layer with weights
-    returns it for finite input.
+    None. A mask's -inf is not reported: only NaN and positive infinity count, and -inf only if a layer with
+    weights returns it for finite input.
 
     ## Known problems
-    Without the weights from before the step (a model of more than 512 MiB) only the model at the time when the NaN
-    was noticed can be searched, and usually all of it is NaN by then. `watch(..., every=1)` notices at once.
-    Functional operations count as part of the module whose `forward` calls them. Random numbers from outside
-    PyTorch are not reproduced.
+    For a model of more than 512 MiB, the weights from before the step are not kept. Only the model at the time
+    when the NaN was noticed can be searched, and usually it is entirely NaN by then. `watch(..., every=1)` notices
+    at once. Functional operations count as part of the module whose `forward` calls them. Random numbers from
+    outside PyTorch are not reproduced.
 
     ## Sources
     Hugging Face Transformers, "Debugging", underflow and overflow detection (`DebugUnderflowOverflow`), for the
@@ -57,10 +57,10 @@ class NonFiniteActivations(MessageRule):
 
     @check
     def from_origin(self, origin: OriginFacts) -> Finding | None:
-        """Name the module that returned it."""
+        """Name the module that returned the first non-finite value."""
         if origin.kind is None:
             raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
-        if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow says the latter
+        if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow reports the latter
             return None
         last = origin.frames[-1] if origin.frames else None
         limit = nonfinite.LIMITS.get(last.dtype or "") if last is not None else None

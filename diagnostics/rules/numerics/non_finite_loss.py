@@ -20,13 +20,13 @@ class NonFiniteLoss(MessageRule):
     """The loss is NaN or infinite.
 
     ## What it does
-    Checks the loss of one batch, and then for its origin: whether the model's outputs are still finite, which
-    examples give such a loss on their own, and what only those examples share: a non-finite or constant input, a
-    label, the value of a column, a range.
+    Checks the loss of one batch. If it is not finite, looks for the origin: whether the model's outputs are still
+    finite, which examples give such a loss on their own, and what only those examples share: a non-finite or
+    constant input, a label, the value of a column, or a range.
 
-    In a watched run: names the first step whose loss is not finite although the model's output was, or the step
-    whose update made the weights non-finite. If the forward pass itself made the NaN, `non-finite-activations` or
-    `non-finite-inputs` reports it instead.
+    In a watched run, names the first step whose loss is not finite although the model's output was, or the step
+    whose update made the weights non-finite. If the NaN arose in the forward pass itself, `non-finite-activations`
+    or `non-finite-inputs` reports it instead.
 
     ## Why it is bad
     The gradient of such a loss is NaN for every weight that it depends on. One step later the whole model is NaN,
@@ -34,7 +34,7 @@ class NonFiniteLoss(MessageRule):
 
     ## Example
     ```python
-    target = torch.log(price / area)              # the area is missing, 0, in some rows
+    target = torch.log(price / area)              # a missing area is 0 in some rows
     loss = F.mse_loss(model(features), target)
     ```
 
@@ -46,19 +46,19 @@ class NonFiniteLoss(MessageRule):
     ```
 
     ## Thresholds
-    None for the loss. A trait is named only if all of the examples concerned have it and no other example does; a
-    label or a range, moreover, only if as many random examples would share one in fewer than 1 of 10 batches. That
-    limit is ours; the trait is a hint, and raises no alarm by itself.
+    None for the loss. A trait is named only if all of the affected examples have it and no other example does. A
+    label or a range must also be unlikely to be shared by as many random examples: in fewer than 1 of 10 batches.
+    That limit is our choice; the trait is a hint, and is never reported on its own.
 
     ## Known problems
-    Before training, only one batch is used; `watch` finds a rare example when it arrives. A single example always
-    has something unique, so no label and no range is named for it. In a small batch with many columns a range is
-    no evidence, and is not named either. Batch norm spreads one bad example to all others, and then they cannot be
-    distinguished.
+    Before training, only one batch is used; `watch` finds a rare example when it is drawn. A single example always
+    has something unique, so no label or range is named for it. In a small batch with many columns, a range is not
+    evidence, and is not named either. Batch norm spreads one bad example to all others, which makes them
+    indistinguishable.
 
     ## Sources
-    TensorFlow's documentation of `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give
-    NaN on a GPU); PyTorch issue 75181 (cross entropy is NaN where every label is ignored).
+    TensorFlow's documentation of `tf.nn.sparse_softmax_cross_entropy_with_logits` (labels out of range give NaN on
+    a GPU); PyTorch issue 75181 (cross entropy is NaN where every label is ignored).
     """
 
     severity = "error"

@@ -15,29 +15,29 @@ from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.rules.shared.update_size import top_rates
 
 SPACING: Final = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
-"""Between 1 and the next larger number."""
+"""Distance between 1 and the next larger number."""
 SMALLEST: Final = {"bfloat16": 2.0**-133, "float16": 2.0**-24}
-"""Distance of the numbers nearest to 0."""
+"""Distance between the numbers nearest to 0."""
 
 STEPS = 50  # between the first and the last sample
 SAMPLES = 4
-WEIGHTS = 64  # with a gradient
-OFTEN = 0.75  # of the samples in which such a weight has one
+WEIGHTS = 64  # that have a gradient
+OFTEN = 0.75  # of the samples: such a weight has a gradient in them
 STUCK = 0.9  # of them never change
-LEARNED = 0.5  # of the first loss; then the weights that do move were enough
+LEARNED = 0.5  # of the first loss; then the weights that do change were enough
 
 
 class UpdateBelowPrecision(Rule):
-    """Updates are smaller than half precision can add to the weights, and are rounded away.
+    """Updates are too small for half-precision weights and are rounded away.
 
     ## What it does
-    In a watched run with weights in bfloat16 or float16: compares a sample of them over the whole run, and counts
+    In a watched run with weights in bfloat16 or float16, compares a sample of them over the whole run, and counts
     those that never changed by a single bit although they had gradients.
 
     ## Why it is bad
-    A bfloat16 number has 8 significant bits: next to 0.1 the numbers are 0.0005 apart. An update of less than half
-    of that rounds to nothing, in every step; it does not add up. The loss comes out finite, the gradients are
-    right, and the weights stay where they were.
+    A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update of less
+    than half of that rounds to nothing in every step, and it does not add up. The loss is finite, the gradients
+    are right, and the weights stay where they were.
 
     ## Example
     ```python
@@ -55,13 +55,14 @@ class UpdateBelowPrecision(Rule):
 
     ## Thresholds
     At least 90% of the sampled weights that had a gradient in three of four samples have not changed in at least
-    50 steps, and the update is smaller than half of the spacing there: the rate times the gradient under SGD, the
-    rate under others, whose updates are about as large. A note if the loss has halved all the same. The limits are
-    ours.
+    50 steps, and the update is smaller than half the spacing between numbers there. Under SGD, the update is the
+    learning rate times the gradient; under other optimizers it is about as large as the learning rate. A note if
+    the loss has halved all the same. The thresholds are our choice.
 
     ## Known problems
-    Only PyTorch's own optimizers: others may keep float32 copies, sum up what was lost (Kahan) or round at random.
-    Momentum is not counted: under SGD with momentum the update must be a tenth of half the spacing.
+    Covers only PyTorch's own optimizers: others may keep float32 copies, accumulate what was lost (Kahan
+    summation) or use stochastic rounding. Momentum is not counted: under SGD with momentum, the update must be a
+    tenth of half the spacing.
 
     ## Sources
     Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision
@@ -135,7 +136,7 @@ def _typical(weights: Array) -> float:
 
 
 def _learned(losses: LossHistory | None) -> bool:
-    """Whether the loss has at least halved."""
+    """Return whether the loss has at least halved."""
     if losses is None:
         return False
     values = losses.values[np.isfinite(losses.values)]

@@ -13,7 +13,7 @@ from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.text.join import count_of, listed
 
-CLEARLY_BELOW = 0.9  # of the best constant prediction's loss; healthy copies reach half of it and less
+CLEARLY_BELOW = 0.9  # of the best constant prediction's loss; healthy copies reach half of it or less
 DISTINCT_SHARE = 0.5  # below it, equal inputs with different labels may keep the loss high
 MOSTLY_TRAINABLE = 0.5  # of all scalars; a head over frozen, nearly equal features learns slowly
 ROUNDING = 1e-6  # of the labels' size (of a nat, for cross entropy): less is 0 up to float32 rounding
@@ -23,8 +23,8 @@ class CannotOverfitOneBatch(Rule):
     """The model cannot overfit a single batch.
 
     ## What it does
-    Trains a copy of the model on a single batch, with dropout off, and compares the lowest loss with that of the
-    best constant prediction for that batch.
+    Trains a copy of the model on a single batch, with dropout off, and compares the lowest loss it reaches with
+    the loss of the best constant prediction for that batch.
 
     ## Why it is bad
     Memorising a few examples is easy for any network, even if their labels are wrong. A model that does no better
@@ -33,37 +33,43 @@ class CannotOverfitOneBatch(Rule):
 
     ## Example
     ```python
-    states = gpt2(ids).last_hidden_state   # causal: each token sees only those before it
-    logits = head(states[:, 0])            # the first one has seen nothing of the text
+    states = gpt2(ids).last_hidden_state   # causal: each token sees only earlier ones
+    logits = head(states[:, 0])            # the first token has seen none of the text
     ```
 
     ## Instead
     ```python
     states = gpt2(ids).last_hidden_state   # ids are padded on the left
-    logits = head(states[:, -1])           # the last one has seen all of it
+    logits = head(states[:, -1])           # the last token has seen all of it
     ```
 
     ## Thresholds
-    The lowest loss must stay above 0.9 of that of the best constant prediction: for cross entropy the entropy of
-    the batch's labels, for squared error their variance. Of soft targets under binary cross entropy only what is
-    above their own entropy counts, which no answer can avoid. The number is our choice: it requires an improvement
-    of a tenth, and a healthy copy improves by half and more. It is a warning, not an error, because the copy gets
-    only a few dozen steps at a few learning rates: a model that learns slowly can fail as well. A model of at
-    most 500 trainable scalars gets 500 more steps at a learning rate of 0.1, because a few sigmoid units stay on
-    their first plateau for hundreds of steps at smaller rates.
+    The lowest loss must stay above 0.9 times that of the best constant prediction: the entropy of the batch's
+    labels for cross entropy, their variance for squared error. With soft targets under binary cross entropy, only
+    the loss above the targets' own entropy counts, because no prediction can avoid that entropy. The factor is our
+    choice: it requires an improvement of only a tenth, and a healthy copy improves by half or more.
+
+    The finding is a warning, not an error, because the copy gets only a few dozen steps at a few learning rates,
+    and a model that learns slowly can fail as well. A model with at most 500 trainable scalars gets 500 more steps
+    at a learning rate of 0.1, because at smaller rates a few sigmoid units stay on their first plateau for
+    hundreds of steps.
 
     ## Known problems
-    Not judged where the best constant prediction is not known (a loss that is not recognised) or already right
-    (one label only), where more than half of the examples are duplicates, where there are fewer trainable
-    scalars than labels (one per example, or one per word or pixel), where more than half of the model is frozen
-    (the features of a frozen backbone can be so similar that a head takes thousands of steps), or where the loss
-    was still falling fast enough to get there in as many steps again. Strong label smoothing over very many
-    classes keeps the loss high however well the model learns; so does noise in the targets of a model too small
-    to memorise it.
+    The rule is not checked if
+
+    - the best constant prediction is unknown (an unrecognised loss) or already right (only one label),
+    - more than half of the examples are duplicates,
+    - there are fewer trainable scalars than labels (one per example, or one per word or pixel),
+    - more than half of the model is frozen: the features of a frozen backbone can be so similar that a head takes
+      thousands of steps, or
+    - the loss was still falling fast enough to pass the threshold in as many steps again.
+
+    Strong label smoothing over very many classes keeps the loss high however well the model learns. So does noise
+    in the targets of a model too small to memorise it.
 
     ## Sources
-    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face
-    course, chapter 8, "Overfit your model on one batch".
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "overfit one batch"; the Hugging Face course,
+    chapter 8, "Overfit your model on one batch".
     """
 
     severity = "warning"
@@ -120,7 +126,7 @@ def _num_labels(batch: BatchFacts) -> int:
 
 
 def _least(loss: LossFacts, batch: BatchFacts) -> float:
-    """Return right predictions' loss as a share of the best constant one's: above 0 where targets are soft."""
+    """Return correct predictions' loss relative to the best constant prediction's: above 0 for soft targets."""
     targets = batch.labels
     if loss.kind != "binary_cross_entropy" or targets is None or targets.dtype.kind != "f" or not targets.size:
         return 0.0
@@ -132,13 +138,13 @@ def _least(loss: LossFacts, batch: BatchFacts) -> float:
 
 
 def _entropy(shares: Array) -> Array:
-    """Return the entropy (nats) of each share of one of two classes."""
+    """Return the binary entropy (nats) of each share."""
     kept = np.clip(shares.astype(float), np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
     return np.asarray(-(kept * np.log(kept) + (1 - kept) * np.log1p(-kept)))
 
 
 def _rounding(loss: LossFacts, batch: BatchFacts) -> float:
-    """Return the loss that a correct prediction can have from rounding alone."""
+    """Return the largest loss that rounding alone gives a correct prediction."""
     if loss.kind in ("cross_entropy", "binary_cross_entropy") or batch.labels is None:
         return ROUNDING
     size = ROUNDING * float(np.abs(batch.labels).max(initial=0))

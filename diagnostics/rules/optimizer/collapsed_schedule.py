@@ -12,37 +12,38 @@ from diagnostics.facts.pipeline import OptimizerFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.text.join import count_of
 
-STEPS = 50  # of a run: a shorter one says little of its schedule
-COLLAPSED = 1e-3  # of the highest rate: what is left of an update is mostly rounding and noise
-EARLY = 0.5  # of the run: a schedule that ends in nothing does so at its end
-ABRUPT = 0.05  # of the run, from half of the highest rate to `COLLAPSED`; cuts on plateaus are further apart
-EARLY_IF_SMOOTH = 1 / 3  # of the run, where the rate falls at every step, or epoch, without a pause
-TREADS = 3  # of a staircase, before it counts as a fall without a pause
-UNEVEN = 0.1  # of a tread's length, and one step: what treads of one length differ by
+STEPS = 50  # in a run: a shorter one says little about its schedule
+COLLAPSED = 1e-3  # of the highest rate: an update is then mostly rounding and noise
+EARLY = 0.5  # of the run: a schedule that decays to nothing gets there only at the end
+ABRUPT = 0.05  # of the run, from half of the highest rate to `COLLAPSED`; plateau cuts are further apart
+EARLY_IF_SMOOTH = 1 / 3  # of the run, if the rate falls at every step or every epoch
+TREADS = 3  # in a staircase, before it counts as a steady fall
+UNEVEN = 0.1  # of a tread's length, plus one step: the tolerance for treads of equal length
 COMPOUNDS = (
     "compute the rate from the first one: initial_rate * factor**epoch, not the last rate times that",
     "a factor nearer to 1, as 0.95 for each epoch",
 )
-UNIT = 0.1  # from such a rate on, an optimizer may have been made for a schedule that gives the rates themselves
-SQUARED = 0.01  # relative difference, to which a rate is the square of another
-ABOVE = 1.01  # times the first rate: a schedule that goes on from there is a warm-up
-LEARNED = 0.1  # of the first loss: a run that got there before needed no more steps
+UNIT = 0.1  # an optimizer with at least this rate may be meant for a schedule that returns the rates themselves
+SQUARED = 0.01  # relative tolerance for a rate being the square of another
+ABOVE = 1.01  # times the first rate: a schedule that rises above it is a warm-up
+LEARNED = 0.1  # of the first loss: a run that got there earlier needed no more steps
 
 
 class CollapsedSchedule(Rule):
-    """The schedule brings the learning rate to almost nothing while most of the run is still to come.
+    """The schedule cuts the learning rate to almost nothing while most of the run is still ahead.
 
     ## What it does
-    Follows the learning rate of every step, and reports a run whose highest rate falls to less than a thousandth
-    within a few steps, early, and never rises again. And one whose schedule begins far below the rate that the
-    optimizer was made with, and stays there.
+    Follows the learning rate through the run. Reports a rate that falls to less than a thousandth of its highest
+    value early in the run and never rises again. Also reports a schedule that starts far below the rate the
+    optimizer was created with, and never gets above its start.
 
     ## Why it is bad
-    The steps that follow change nothing: the model stays as it was when the rate collapsed, and the loss with it.
-    Nearly always the schedule counts in other units than the loop. One that is meant for epochs, such as
+    The remaining steps change nothing: the model stays where it was when the rate collapsed, and so does the loss.
+    The schedule nearly always counts in different units from the loop. A schedule meant for epochs, such as
     `ExponentialLR(gamma=0.9)`, is stepped after every batch: after 100 batches the rate is 0.00003 of what it was.
-    Or `decay_steps`, `milestones` or `T_max` are given in epochs where the schedule counts batches. Or the
-    function of a `LambdaLR` returns the rate where a factor of it is asked for, and what is used is its square.
+    Or `decay_steps`, `milestones` or `T_max` are given in epochs although the schedule counts batches. Or the
+    function passed to `LambdaLR` returns the learning rate instead of a factor, and the optimizer uses the square
+    of the rate.
 
     ## Example
     ```python
@@ -64,22 +65,30 @@ class CollapsedSchedule(Rule):
     ```
 
     ## Thresholds
-    At least 50 steps, and less than a thousandth of the highest rate: before a third of the run if the rate falls
-    at every step, or in a staircase of at least three equal treads, as of one epoch each; before half of it if it
-    falls from half of its highest value within 5% of the run. A cosine takes 46% of the run for that and ends
-    with it; a schedule that divides the rate by ten on plateaus keeps it for some epochs in between. A run whose
-    loss had fallen to a tenth of the first before the collapse is left alone: there was nothing left to do. A
-    schedule begins far below if its first rate is its highest one, and the square of the optimizer's, or less than
-    a thousandth of it; not if the optimizer was made with 0.1 or more, as by those whose function gives the rates
-    themselves. The numbers are ours.
+    At least 50 steps, and a rate below a thousandth of its highest value. It must get there
+
+    - in the first third of the run, if the rate falls at every step or in a staircase of at least three equal
+      treads, such as one per epoch; or
+    - in the first half of the run, if it takes at most 5% of the run to fall from half of its highest value. A
+      cosine takes 46% of the run for that and gets there only at the end; a schedule that divides the rate by ten
+      on plateaus keeps each rate for some epochs.
+
+    A run whose loss had fallen to a tenth of its first value before the collapse is not reported: there was
+    nothing left to learn.
+
+    A schedule starts far below the optimizer's rate if its first rate is also its highest, and is the square of
+    the optimizer's rate or less than a thousandth of it. An optimizer created with a rate of 0.1 or more is not
+    reported: it may be meant for a function that returns the rates themselves.
+
+    The thresholds are our choice.
 
     ## Known problems
-    A run in two phases, the second at a rate a thousand times lower, looks the same if one optimizer makes both.
-    The highest rate of all parameter groups is followed, so a single group that collapses goes unseen.
+    A run in two phases, the second at a rate a thousand times lower, looks the same if both share one optimizer.
+    Only the highest rate of all parameter groups is followed, so a single group that collapses goes unnoticed.
 
     ## Sources
-    The documentation of `torch.optim.lr_scheduler` ("How to adjust learning rate": step the scheduler after an
-    epoch or after a batch, as the scheduler counts) and of `keras.optimizers.schedules.ExponentialDecay`
+    The documentation of `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped
+    after an epoch or after a batch depends on what it counts) and of `keras.optimizers.schedules.ExponentialDecay`
     (`decay_steps`).
     """
 
@@ -96,7 +105,7 @@ class CollapsedSchedule(Rule):
 
     @check
     def from_steps(self, steps: StepHistory, losses: LossHistory | None = None) -> Finding | None:
-        """Find the step after which the rate stays at almost nothing."""
+        """Find the step after which the rate stays near 0."""
         known = np.isfinite(steps.learning_rates).all(axis=1)
         if steps.total_steps < STEPS or not known.any():
             raise NotApplicable(f"needs the learning rates of at least {STEPS} steps")
@@ -130,7 +139,7 @@ class CollapsedSchedule(Rule):
 
     @check
     def from_factor(self, steps: StepHistory, optimizer: OptimizerFacts) -> Finding | None:
-        """Compare the rates with the one that the optimizer was made with."""
+        """Compare the rates with the one that the optimizer was created with."""
         known = np.isfinite(steps.learning_rates).all(axis=1)
         full = optimizer.full_rate
         if steps.total_steps < STEPS or not known.any() or full is None:
@@ -161,10 +170,10 @@ def _is_abrupt(falling: int, collapsed: int, total: int) -> bool:
 
 
 def _tread(at: Array, rates: Array) -> int | None:
-    """Return after how many steps the rate falls, again and again, from its highest value to its collapse.
+    """Return the number of steps between falls of the rate, from its highest value to its collapse.
 
     Returns:
-        1 if it falls at every step; None if it rises, or pauses now and then.
+        1 if it falls at every step; None if it rises or pauses irregularly.
     """
     highest = int(rates.argmax())
     changes = np.diff(rates[highest:])
@@ -186,6 +195,6 @@ def _why(tread: int | None) -> str:
 
 
 def _had_learned(losses: LossHistory, collapsed: int) -> bool:
-    """Whether the loss had fallen far before the rate did."""
+    """Return whether the loss had fallen far before the rate did."""
     before = losses.values[(losses.steps < collapsed) & np.isfinite(losses.values)]
     return bool(len(before)) and float(np.median(before[-8:])) < LEARNED * abs(float(before[0]))

@@ -19,17 +19,17 @@ SAME = 1e-6
 
 
 class DefaultLearningRate(Rule):
-    """The optimizer runs at its default learning rate, and that rate does not suit the model.
+    """The optimizer runs at its default learning rate, which does not suit the model.
 
     ## What it does
     Compares the learning rate with the optimizer's default. If they agree, it checks whether a trial on one batch
-    showed the rate to be too high or too low, as the rules of these names do. In a watched run it checks whether
-    the run showed the rate to be too high.
+    showed the rate to be too high or too low, using `learning-rate-too-high` and `learning-rate-too-low`. In a
+    watched run, it checks whether the run showed the rate to be too high.
 
     ## Why it is bad
-    An optimizer given as a string, `optimizer="adam"`, hides the learning rate, the most important hyperparameter.
-    Adam's default, 0.001, was chosen for networks that are small by today's standards. A wide transformer stays at
-    the chance level with it, and nothing in the script shows why.
+    Passing the optimizer as a string, `optimizer="adam"`, hides the learning rate, which is the most important
+    hyperparameter. Adam's default of 0.001 was chosen for networks that are small by today's standards. At that
+    rate a wide transformer stays at chance, and nothing in the script shows why.
 
     ## Example
     ```python
@@ -43,16 +43,16 @@ class DefaultLearningRate(Rule):
 
     ## Thresholds
     Those of `learning-rate-too-high` and `learning-rate-too-low`. A default that works is not reported. Two rates
-    are the same if they differ by less than a millionth, which is more than float32 rounding.
+    are equal if they differ by less than a millionth, which is more than float32 rounding.
 
     ## Known problems
-    A rate that was set explicitly to the default value looks the same as one that was left out; it is reported
-    too, because it is just as unsuitable.
+    A rate set explicitly to the default value looks the same as one that was left out. It is reported as well,
+    because it is just as unsuitable.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow), "Check your
-    hyperparameters"; the documentation of `keras.optimizers.Adam` (`learning_rate=0.001`) and
-    `torch.optim.Adam` (`lr=1e-3`).
+    hyperparameters"; the documentation of `keras.optimizers.Adam` (`learning_rate=0.001`) and `torch.optim.Adam`
+    (`lr=1e-3`).
     """
 
     severity = "warning"
@@ -75,7 +75,7 @@ class DefaultLearningRate(Rule):
             unfit = "too low"
         else:
             return None
-        assert trial.better_rate is not None  # or the trial would show nothing
+        assert trial.better_rate is not None  # otherwise the trial would show nothing
         return self.found(
             f"{_origin(optimizer, default, model)} That is {unfit} for this model: on "
             f"{lr_trial.on_batches(trial)} the loss went {_from_to(trial.losses, trial.batches)}; at "

@@ -14,8 +14,8 @@ from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
 from diagnostics.rules.shared.learnable import is_learnable
 
-REPLACED = 1.0  # of a layer's norm, in one step: what was there before is gone
-STEPS = 200  # of a watched run that is stuck; steps of 1% each add up to twice the weights by then
+REPLACED = 1.0  # of a layer's norm, in one step: its earlier weights are lost
+STEPS = 200  # in a watched run that is stuck; by then, steps of 1% add up to twice the weights
 
 
 BY_HAND = (
@@ -28,16 +28,17 @@ class LearningRateTooHigh(Rule):
     """The learning rate is so high that each update overshoots.
 
     ## What it does
-    Trains copies of the model on one batch with the user's own optimizer: one at the user's rate, and, if that
-    does not learn, others at smaller rates. If one batch is learned with very large updates, the same is done with
-    a few batches in turn. It compares their losses with that of a constant prediction, and measures how much a
-    step changes the weights. In a watched run it detects a loss that diverges, stays at the chance level or
-    oscillates on a repeated batch, while updates are too large.
+    Trains copies of the model on one batch with your optimizer: one copy at your rate and, if it does not learn,
+    others at smaller rates. If the copy memorises the batch but with very large updates, the trial is repeated
+    with a few batches in turn. The rule compares the losses with that of a constant prediction and measures how
+    much a step changes the weights. In a watched run, it detects a loss that diverges, stays at chance, or
+    oscillates on a repeated batch while the updates are too large.
 
     ## Why it is bad
-    The gradient is a good approximation only locally. An update that is too large overshoots, often with dead or
-    saturated units, and the loss stays at the level of a constant prediction, oscillates, or becomes NaN. A wide
-    or deep network needs smaller updates than a small one, so a rate that worked there may fail here.
+    The gradient is a good approximation only locally. An update that is too large overshoots, often leaving dead
+    or saturated units, and the loss stays at the level of a constant prediction, oscillates, or becomes NaN. A
+    wide or deep network needs smaller updates than a small one, so a rate that works for the small one may fail
+    for the large one.
 
     ## Example
     ```python
@@ -50,39 +51,49 @@ class LearningRateTooHigh(Rule):
     ```
 
     ## Thresholds
-    All of these, on the same batch and in about 30 steps. At the user's rate the median of the last third of the
-    losses stays above 0.9 of the loss of the best constant prediction, and no loss reaches half of it; or the loss
-    becomes NaN. A rate at most a third as large does reach half. And some step changes the weights (the median
-    over all weight matrices) by at least 1% of their norm, ten times the 0.1% of the rule of thumb below. The rule
-    of thumb alone raises no alarm, because a small network often learns well at 3% and more. From 3% on, if the
-    model is a classifier, a learned batch is followed by a trial of 60 steps on 8 batches in turn. There the
-    losses are means over a turn, and the limit is 0.7 instead of 0.9. The limits are ours.
+    In the trial, all of these must hold on the same batch, within about 30 steps:
 
-    In a watched run updates are large if they change the weights by 1% or more (the median over layers and sampled
-    steps), or if the first 20 changed them by 10%, after which the weights may be so large that later updates look
-    small. And one of these holds. The loss diverged: for a classifier trained on cross entropy, over the last
-    quarter of the run to twice the chance level and 1.5 times its initial and its lowest level; for any other loss
-    to 100 times both, or to 1000 times just before it stopped being finite. Or the classifier was never 10% below
-    the chance level, in 200 steps or more, and its loss is not decreasing. Or the loss of a batch that occurred
-    100 times oscillates by half its size and has not fallen. Such a run is not reported by `loss-divergence`,
-    `loss-plateau` and `loss-oscillation` as well. If gradients are never zeroed, that is the cause, and this rule
-    reports nothing.
+    - At your rate, the median of the last third of the losses stays above 0.9 times the loss of the best constant
+      prediction, and no loss reaches half of it; or the loss becomes NaN.
+    - A rate at most a third as large does reach half of it.
+    - Some step changes the weights (the median over all weight matrices) by at least 1% of their norm, ten times
+      the 0.1% of the rule of thumb below. The rule of thumb alone is not enough for a finding, because a small
+      network often learns well with updates of 3% or more.
 
-    A whole run of at least 100 steps that ended no better than a constant prediction is reported if one step
+    If updates reach 3% and the model is a classifier, a memorised batch is followed by a trial of 60 steps on 8
+    batches in turn. In that trial the losses are means over a turn, and the factor is 0.7 instead of 0.9.
+
+    In a watched run, updates are large if they change the weights by 1% or more (the median over layers and
+    sampled steps). They also count as large if the first 20 steps changed the weights by 10%, because weights that
+    have grown can make later updates look small. In addition, one of these must hold:
+
+    - The loss diverged. For a classifier trained on cross entropy, the last quarter of the run is at twice the
+      chance level and at 1.5 times both the initial and the lowest loss. Any other loss must reach 100 times both,
+      or 1000 times both just before it stopped being finite.
+    - The classifier was never 10% below the chance level in 200 steps or more, and its loss is not decreasing.
+    - The loss of a batch that occurred 100 times oscillates by half its size and has not fallen.
+
+    `loss-divergence`, `loss-plateau` and `loss-oscillation` do not report such a run a second time. If gradients
+    are never zeroed, that is the cause, and this rule reports nothing.
+
+    A complete run of at least 100 steps that ended no better than a constant prediction is reported if one step
     changed the layers by more than their norm (the median), and a linear or radial fit shows that there is
-    something to learn: later updates may be small, because large weights have saturated the units, or killed them.
+    something to learn. Later updates in such a run may be small, because large weights have saturated or killed
+    the units.
+
+    The thresholds are our choice.
 
     ## Known problems
-    A few batches are an easy task: a rate that memorises them may still be too high for the real run. Not
-    applicable if the rate warms up or may do so, because training does not begin at the full rate; if the best
-    constant prediction is not known; and if the loss was still decreasing when the trial ended, fast enough to
-    reach half in as many steps again. In a watched run a loss without a known chance level is reported only if it
-    grows very much: healthy losses of adversarial and reinforcement learning grow tenfold.
+    A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is
+    not checked if the rate warms up or might, because training does not begin at the full rate; if the best
+    constant prediction is unknown; or if the loss was still decreasing at the end of the trial, fast enough to
+    reach half in as many steps again. In a watched run, a loss without a known chance level is reported only if it
+    grows a lot: healthy losses in adversarial and reinforcement learning grow tenfold.
 
     ## Sources
-    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
-    ("should be somewhere around 1e-3"); the Hugging Face course, chapter 8, "Debugging the training pipeline"
-    (TensorFlow), "Check your hyperparameters".
+    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("should
+    be somewhere around 1e-3"); the Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow),
+    "Check your hyperparameters".
     """
 
     severity = "warning"
@@ -122,7 +133,7 @@ class LearningRateTooHigh(Rule):
         model: ModelFacts | None = None,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
-        """Detect a bad loss curve that too large updates explain."""
+        """Detect a bad loss curve that is explained by updates that are too large."""
         update_size.check_measured(updates)
         seen = loss_curve.worst_curve(steps, losses, updates, answers, STEPS)
         update = update_size.large_updates(updates, seen[1].since) if seen is not None else None
@@ -131,7 +142,7 @@ class LearningRateTooHigh(Rule):
         what, curve = seen
         rate = update_size.rate_until(steps, curve.until)
         much = "more than its own norm" if update > 1 else f"{update:.1%} of its norm"
-        known = rate > 0  # and no step of the script's own, which takes none from the optimizer
+        known = rate > 0  # 0 for a handwritten step, which takes no rate from an optimizer
         return self.found(
             f"{loss_curve.describe(what, curve)} {f'At a learning rate of {rate:.3g} a' if known else 'A'} step "
             f"changed a layer by {much} (the median); about 0.1% is typical. Such updates overshoot"

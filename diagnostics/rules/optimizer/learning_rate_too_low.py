@@ -14,24 +14,24 @@ from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
 from diagnostics.rules.shared.learnable import is_learnable
 
-STEPS = 100  # of a watched run
-REACHED = 0.5  # of the full rate, at the end of a run that was over before its warm-up
-STARTED = 0.1  # of the full rate, at the end of a run whose schedule counts batches and is stepped once an epoch
+STEPS = 100  # in a watched run
+REACHED = 0.5  # of the full rate, at the end of a run that ended during its warm-up
+STARTED = 0.1  # of the full rate, at the end of a run whose schedule counts batches but is stepped once per epoch
 TREAD = 5  # steps at one rate, at least, before the schedule is stepped again
-WARM_UP_STEPS = 50  # of a run that is judged though its rate still rises: fewer are a test of the script
+WARM_UP_STEPS = 50  # in a run that is judged while its rate is still rising: shorter ones test the script
 
 
 class LearningRateTooLow(Rule):
-    """The learning rate is so low that the weights hardly change, however long the run.
+    """The learning rate is so low that the weights hardly change, however long the run is.
 
     ## What it does
-    Trains a copy of the model on one batch with the user's own optimizer and rate, and measures how much the loss
-    falls and how much a step changes the weights. If both are negligible, it tries larger rates. In a watched run
-    it measures both over the run itself.
+    Trains a copy of the model on one batch with your optimizer at your rate, and measures how far the loss falls
+    and how much a step changes the weights. If both are negligible, it tries larger rates. In a watched run, it
+    measures both over the run itself.
 
     ## Why it is bad
-    The loss falls, so nothing looks broken, but far too slowly for any run of practical length. Usually the rate
-    is one for another optimizer, such as Adam's 2e-5 used with SGD, or its exponent has a typo.
+    The loss falls, so nothing looks broken, but it falls far too slowly for any run of practical length. Usually
+    the rate was meant for another optimizer, such as Adam's 2e-5 used with SGD, or its exponent has a typo.
 
     ## Example
     ```python
@@ -44,41 +44,44 @@ class LearningRateTooLow(Rule):
     ```
 
     ## Thresholds
-    Extrapolated to 10,000 steps at the pace of the trial (five epochs over 64,000 examples, in batches of 32):
-    they would not memorise even this one batch (loss 0), and the weights would change by less than 10% of their
-    norm even if all steps had one direction, that is, by less than 1e-5 a step. A rate at least 10 times as large
-    must, in 30 steps, reach half of the loss of the best constant prediction. The limits are ours. AdamW at 2e-5,
-    the usual rate for fine-tuning, is far from them: it changes each weight by about its rate, and a transformer's
+    The trial is extrapolated to 10,000 steps (five epochs over 64,000 examples in batches of 32). At its pace,
+    they would not memorise even this one batch (loss 0), and would change the weights by less than 10% of their
+    norm even if all steps pointed in one direction, which is less than 1e-5 per step. A rate at least 10 times as
+    large must reach, within 30 steps, half of the loss of the best constant prediction. AdamW at 2e-5, the usual
+    rate for fine-tuning, is far from these limits: it changes each weight by about its rate, and a transformer's
     weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The rule of thumb for
     training from scratch is 1e-3.
 
-    A whole run of at least 100 steps that ended no better than a constant prediction is reported if all its steps
-    together could move the weights by less than 10% of their norm, a rate at least 10 times as large passes that
-    trial, and a linear or radial fit shows that there is something to learn.
+    Three kinds of complete run are reported:
 
-    A run of at least 50 steps whose rate never fell and still rose at its end, by 5% or more in its last third, is
-    reported if it got to half of the schedule's full rate at most, ended no better than a constant prediction,
-    within 3%, and even steps as large as its largest could together move the weights by less than 10% of their
-    norm.
+    - A run of at least 100 steps that ended no better than a constant prediction, if all its steps together could
+      move the weights by less than 10% of their norm, a rate at least 10 times as large passes the trial, and a
+      linear or radial fit shows that there is something to learn.
+    - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
+      third, and got to at most half of the schedule's full rate. The run must have ended no better than a constant
+      prediction, within 3%, and even steps as large as its largest must together be unable to move the weights by
+      10% of their norm.
+    - A run of at least 50 steps, whatever its loss, whose rate never fell, rose only now and then (at least twice,
+      with at least 5 steps in between), and ended at a tenth of the full rate or less. Its schedule counts batches
+      but is stepped once per epoch.
 
-    Such a run is also reported, whatever its loss, if its rate rose only now and then, two times or more and with
-    at least 5 steps in between, and ended at a tenth of the full rate at most: the schedule counts batches, and is
-    stepped once an epoch.
+    In a watched run, the same two limits (loss and weights) apply after 100 steps, if the rate has stopped rising.
+    Even the largest update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 is not
+    reported. The median update of the fastest third of the layers must be below 1e-5 as well: if those layers
+    change, the others are held back by their gradient, as in `vanishing-gradients`, not by the rate. The finding
+    is a warning if a classifier is known to be at chance, and otherwise a note, because the model may already have
+    converged.
 
-    The same two limits apply to a watched run, after 100 steps, if its rate has stopped rising. Even the largest
-    update (the median over layers) must be below 1e-5, so that a schedule that decays to 0 raises no alarm. So
-    must the median update of the fastest third of the layers: if these change, the others are held back by their
-    gradient, as in `vanishing-gradients`, and not by the rate. A warning if a classifier is known to be at the
-    chance level; otherwise a note, because the model may already have converged.
+    The thresholds are our choice.
 
     ## Known problems
-    Between this limit and a good rate lies a wide range of rates that are merely slow; they are not reported. The
-    trial is not applicable if the rate warms up or may do so, or if the best constant prediction is not known.
+    Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not judged
+    if the rate warms up or might, or if the best constant prediction is unknown.
 
     ## Sources
-    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates"
-    ("if it is lower than this then the learning rate might be too low"); Devlin et al., "BERT" (2019),
-    appendix A.3 (rates of 2e-5 to 5e-5 for fine-tuning).
+    Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it
+    is lower than this then the learning rate might be too low"); Devlin et al., "BERT" (2019), appendix A.3 (rates
+    of 2e-5 to 5e-5 for fine-tuning).
     """
 
     severity = "warning"
@@ -163,7 +166,7 @@ class LearningRateTooLow(Rule):
         verdicts: Verdicts,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
-        """Look for a run that was over before its warm-up was, and learned nothing."""
+        """Look for a run that ended before its warm-up did and learned nothing."""
         update_size.check_measured(updates)
         if steps.total_steps < WARM_UP_STEPS or not verdicts.complete or not verdicts.alone:
             raise NotApplicable(
@@ -175,7 +178,7 @@ class LearningRateTooLow(Rule):
         rates = update_size.top_rates(steps)
         if not update_size.warms_up(steps) or (np.diff(rates) < 0).any() or rates[-1] > REACHED * full:
             return None
-        moved = update_size.largest_update(updates) * steps.total_steps  # a test of rates ends with large ones
+        moved = update_size.largest_update(updates) * steps.total_steps  # a range test ends with large ones
         constant, ended = float(targets.constant_losses.mean()), whole_run.late_loss(losses, steps.total_steps)
         if moved >= lr_trial.MOVED or not ended >= whole_run.NO_BETTER * constant > 0:
             return None
@@ -207,7 +210,7 @@ class LearningRateTooLow(Rule):
     def from_staircase(
         self, steps: StepHistory, verdicts: Verdicts, optimizer: OptimizerFacts | None = None
     ) -> Finding | None:
-        """Look for a schedule that counts batches, and is stepped so seldom that the run ends in its warm-up."""
+        """Look for a schedule that counts batches but is stepped so rarely that the run ends in its warm-up."""
         if steps.total_steps < WARM_UP_STEPS or not verdicts.complete:
             raise NotApplicable(f"needs a whole run of {WARM_UP_STEPS} steps")
         full = None if optimizer is None else optimizer.full_rate

@@ -12,26 +12,26 @@ from diagnostics.rules.shared import loss_curve, update_size
 
 FELL_BY = 10.0  # times the first loss, below 0: a likelihood ends a few times its start below
 QUICKER = 1.5  # times the fall of the quarter before, each time: a likelihood falls more and more slowly
-FALLS = 40  # losses
-FIRST = 5  # losses that stand for the beginning
+FALLS = 40  # least number of losses
+FIRST = 5  # losses that represent the beginning
 
 
 class LossDivergence(Rule):
     """The loss diverges although the updates are of normal size.
 
     ## What it does
-    In a watched run: compares the training loss over the last quarter of the run with its initial and its lowest
-    level. Reports if it ended far above both, and the updates were of normal size. Reports, too, a loss that began
-    above 0 and falls below it ever more quickly.
+    In a watched run, compares the training loss over the last quarter of the run with its initial and its lowest
+    level. Reports a loss that ended far above both although the updates were of normal size. Also reports a loss
+    that began above 0 and falls below it ever more quickly.
 
     ## Why it is bad
-    Training should lower the training loss. If it keeps rising, the optimizer does not follow the gradient of this
-    loss, or no longer does: it maximises instead of minimising, a term of the loss has no lower bound, the weights
-    grow without bound, or the data has changed. The model forgets what it has learned.
+    Training should lower the training loss. If the loss keeps rising, the optimizer does not follow its gradient,
+    or no longer does: it maximises instead of minimising, a term of the loss has no lower bound, the weights grow
+    without bound, or the data has changed. The model forgets what it has learned.
 
     ## Example
     ```python
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, maximize=True)     # once for a reward
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, maximize=True)     # left over from a reward
     ```
 
     ## Instead
@@ -40,18 +40,20 @@ class LossDivergence(Rule):
     ```
 
     ## Thresholds
-    For a classifier trained on cross entropy: the median cross entropy of the last quarter of the sampled steps is
-    at least twice that of a constant prediction, and 1.5 times its initial and its lowest level. For any other
-    loss, of 40 steps or more: 100 times both, and the weights have grown threefold. All limits are ours. If a step
-    changes the weights by 1% or more, `learning-rate-too-high` reports it instead; if gradients are never zeroed,
-    `gradients-not-zeroed` does.
+    For a classifier trained on cross entropy, the median cross entropy over the last quarter of the sampled steps
+    is at least twice that of a constant prediction, and at least 1.5 times both its initial and its lowest level.
+    Any other loss needs at least 40 steps and must reach 100 times both, while the weights have grown threefold.
+    If a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead; if gradients are
+    never zeroed, `gradients-not-zeroed` does.
 
-    A falling loss began above 0, ended below 0 by ten times as much, and fell in each quarter of the run at least
-    1.5 times as far as in the one before. A likelihood falls more and more slowly.
+    A loss that falls without bound began above 0, ended ten times as far below 0, and fell in each quarter of the
+    run at least 1.5 times as far as in the quarter before. A likelihood, in contrast, falls more and more slowly.
+
+    The thresholds are our choice.
 
     ## Known problems
     The limits for other losses are wide, because some healthy losses rise: that of the generator in adversarial
-    training, that of Q-learning while values grow, one with a weight that a schedule raises. A loss that starts
+    training, that of Q-learning while values grow, or one with a weight that a schedule raises. A loss that starts
     below 0 is not covered.
 
     ## Sources
@@ -92,7 +94,7 @@ class LossDivergence(Rule):
 
     @check
     def from_fall(self, losses: LossHistory, verdicts: Verdicts) -> Finding | None:
-        """Look for a loss that has no lower bound, and falls ever more quickly."""
+        """Look for a loss that has no lower bound and falls ever more quickly."""
         values = losses.values
         if len(values) < FALLS or not np.isfinite(values).all() or not verdicts.alone:
             return None

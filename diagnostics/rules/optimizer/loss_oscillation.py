@@ -12,13 +12,13 @@ class LossOscillation(Rule):
     """The loss of a repeated batch oscillates and does not fall.
 
     ## What it does
-    In a watched run: follows the loss of a batch that occurs repeatedly, and reports if it goes up and down each
-    time without falling.
+    In a watched run, follows the loss of a batch that occurs repeatedly, and reports a loss that goes up and down
+    each time without falling.
 
     ## Why it is bad
     Each update jumps over the minimum and lands on the other side, as high as before. In some direction the
     curvature of the loss is too high for the step, although the step is small relative to the weights. Typical
-    causes are inputs of very different scales, or a momentum near 1.
+    causes are inputs on very different scales, or a momentum near 1.
 
     ## Example
     ```python
@@ -33,15 +33,15 @@ class LossOscillation(Rule):
     ```
 
     ## Thresholds
-    A batch that occurred at least 100 times. Over the second half its losses span, from the lowest tenth to the
-    highest, at least half of their mean, change direction at 90% of the occurrences (two thirds for pure noise),
-    and their mean is not 10% below that of the first six. All limits are ours. If updates change the weights by 1%
-    or more, `learning-rate-too-high` reports it instead.
+    The batch occurred at least 100 times. Over the second half, the range of its losses from the lowest tenth to
+    the highest is at least half of their mean, they change direction at 90% of the occurrences (pure noise: two
+    thirds), and their mean is less than 10% below that of the first six. These thresholds are our choice. If
+    updates change the weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
     ## Known problems
-    Needs training that repeats the same batch: full-batch training, or a loader that does not shuffle. With
-    varying batches the loss may oscillate because the batches differ, so nothing is reported. A loop that passes
-    two different losses alternately, on the same batch, is reported.
+    Training must repeat the same batch: full-batch training, or a loader that does not shuffle. If batches vary,
+    the loss may oscillate because the batches differ, so nothing is reported. A loop that alternates between two
+    different losses on the same batch is reported.
 
     ## Sources
     Goh, "Why Momentum Really Works", Distill (2017), on steps and curvature.

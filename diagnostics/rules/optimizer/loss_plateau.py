@@ -20,27 +20,29 @@ from diagnostics.rules.shared.whole_run import check_whole, last_third
 
 AT_FLOOR = 0.05  # of the constant prediction's loss: the largest distance of the median of the last losses
 HOVERING = 0.2  # of the same: the largest range of the last losses
-STEPS = 400  # of a watched run; many healthy ones take some hundred steps to leave the chance level
-SAME = 1e-4  # of the loss: the range of the last third; those of other rows differ by percents
+STEPS = 400  # in a watched run; many healthy runs take some hundred steps to leave the chance level
+SAME = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
 FEWEST = 30  # losses in that third
-DISTINCT = 0.5  # of the rows read; a few rows over and over may well make equal batches
-LITTLE = 0.9  # of the loss of equal scores: as low as it can fall, of cosines that a small constant multiplies
-MOVED = 1.0  # of the norm of the weights: the sum of all updates, if they had one direction
+DISTINCT = 0.5  # of the rows read; a few repeated rows may well form equal batches
+LITTLE = 0.9  # of the loss of equal scores: the lowest loss of cosines times a small constant
+MOVED = 1.0  # of the weights' norm: the sum of all updates, if they all pointed in one direction
 
 
 class LossPlateau(Rule):
     """The loss stays at the chance level, although the batch can be learned.
 
     ## What it does
-    Checks the last third of a trial at the user's own learning rate, on a copy of the model and one batch: is the
-    loss that of a constant prediction, without a trend? And did another rate get well below it? In a watched run
-    it compares the cross entropy of the predictions at the sampled steps with the entropy of their labels. Of any
-    loss it asks whether it is the same number throughout the end, though each batch holds other rows: then the
-    predictions have collapsed, as those of a triplet loss at its margin, and no gradient is left. Where the scores
-    of a cross entropy are cosines times a constant, it computes how low the loss can fall at all.
+    Trains a copy of the model on one batch at your learning rate, and checks whether the loss over the last third
+    of that trial stays at that of a constant prediction, without a trend, while another rate gets well below it.
+
+    In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
+    labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
+    other rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no gradient is
+    left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss can get at
+    all.
 
     ## Why it is bad
-    A loss at the chance level means that the model has learned the class frequencies, and nothing else. The first
+    A loss at the chance level means that the model has learned the class frequencies and nothing else. The first
     steps bring the loss down to that level and look like learning; the rest is noise. It is easily mistaken for a
     hard problem, or for one that needs more steps.
 
@@ -57,31 +59,36 @@ class LossPlateau(Rule):
     ```
 
     ## Thresholds
-    Over the last third of the trial the median must be within 5% of the loss of the best constant prediction (for
-    cross entropy the entropy of the batch's labels), the losses within 20% of each other, and the remaining trend
-    must not lead below 0.9 of it in as many steps again. And the run must be stuck there, by the thresholds of
-    `learning-rate-too-high` or `learning-rate-too-low`: an untrained classifier starts near the chance level, and
-    stays there for a while if the rate is small. The limits are ours.
+    Over the last third of the trial, the median must be within 5% of the loss of the best constant prediction (the
+    entropy of the batch's labels for cross entropy), the losses must be within 20% of each other, and the
+    remaining trend must not lead below 0.9 times that loss in as many steps again. The trial must also be stuck by
+    the thresholds of `learning-rate-too-high` or `learning-rate-too-low`: an untrained classifier starts near the
+    chance level, and stays there for a while if the rate is small.
 
-    In a watched run of at least 400 steps, over its last two thirds: the cross entropy is within 5% of the labels'
-    entropy in each quarter of that time, it fell by less than 2% from one half to the other, accuracy is not above
-    the share of the most frequent class, and the cross entropy was never 10% lower in the whole run. The weights
-    show that it is stuck and not slow: if all steps had one direction, they would have changed by their own norm,
-    and the rate has stopped rising. If updates are larger than 1%, `learning-rate-too-high` reports it instead.
+    In a watched run of at least 400 steps, over the last two thirds: the cross entropy is within 5% of the labels'
+    entropy in each quarter of that time, it fell by less than 2% from the first half to the second, and accuracy
+    is not above the share of the most frequent class. The cross entropy was never 10% lower in the whole run. The
+    weights show that the model is stuck rather than slow: if all steps pointed in one direction, they would have
+    moved the weights by their own norm, and the rate has stopped rising. If updates are larger than 1%,
+    `learning-rate-too-high` reports the run instead.
 
-    One and the same: at least 30 losses in the last third of the run, above 0, within a ten-thousandth of each
-    other, of a dataset that is larger than a batch and whose rows differ; and no other rule says why. Scores that
-    are cosines: the lowest loss is at least 90% of that of equal scores.
+    A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within a
+    ten-thousandth of each other, although the dataset is larger than a batch and its rows differ. It is reported
+    only if no other rule explains it. With scores that are cosines, the lowest possible loss is at least 90% of
+    that of equal scores.
+
+    The thresholds are our choice.
 
     ## Known problems
     Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past
-    it: `cannot-overfit-one-batch` covers any other cause. Not applicable if the rate warms up or may do so. In a
-    watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A task that is
-    hard by nature, such as the parity of many bits, or whose labels are independent of the inputs, looks the same.
+    it; `cannot-overfit-one-batch` covers all other causes. The trial is not judged if the rate warms up or might.
+    In a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A task that
+    is inherently hard, such as the parity of many bits, or whose labels are independent of the inputs, looks the
+    same.
 
     ## Sources
-    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging
-    Face course, chapter 8, "Debugging the training pipeline" (TensorFlow).
+    Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face
+    course, chapter 8, "Debugging the training pipeline" (TensorFlow).
     """
 
     severity = "warning"
@@ -89,7 +96,7 @@ class LossPlateau(Rule):
 
     @check
     def from_cosines(self, scores: CosineScores) -> Finding | None:
-        """Compute how low a cross entropy can fall whose scores cannot lie far apart."""
+        """Compute the lowest cross entropy of scores that cannot be far apart."""
         if scores.classes < 2:
             raise NotApplicable("needs several scores to compare")
         chance = math.log(scores.classes)
@@ -119,7 +126,7 @@ class LossPlateau(Rule):
         if not trial.better_rate:
             return None
         if not lr_trial.is_too_high(trial, baseline) and not lr_trial.is_too_low(trial, baseline):
-            return None  # such a run is only slow at first, as fine-tuning at 2e-5
+            return None  # such a run is only slow at first, like fine-tuning at 2e-5
         if not all(math.isfinite(value) for value in last):
             return None
         if abs(statistics.median(last) - baseline) > AT_FLOOR * baseline:
@@ -151,7 +158,7 @@ class LossPlateau(Rule):
             raise NotApplicable("needs steps before and after which the weights were compared")
         if curve is None or update_size.large_updates(updates, curve.since):
             return None
-        assert curve.chance is not None  # or it would not be stuck
+        assert curve.chance is not None  # otherwise it would not be stuck
         if moved < MOVED or curve.ended > loss_curve.AT_CHANCE[1] * curve.chance:
             return None
         total = answers.labels.sum()

@@ -14,19 +14,19 @@ class NegativeLearningRate(Rule):
     """The schedule brings the learning rate below 0.
 
     ## What it does
-    Looks at the learning rates of all steps, in each parameter group.
+    Checks the learning rate of every parameter group at every step.
 
     ## Why it is bad
-    A step at a rate below 0 goes up the gradient: the loss rises, the faster the longer. No optimizer accepts such
-    a rate when it is made, but a schedule may set any. Nearly always a linear factor, `1 - step / length`, has no
-    lower bound, and counts on beyond its length: the schedule is stepped for each batch where an epoch was meant.
+    A step at a negative rate goes up the gradient: the loss rises, and ever faster. No optimizer accepts such a
+    rate when it is created, but a schedule can set any. Usually a linear factor, `1 - step / length`, has no lower
+    bound and the schedule runs past its length: it is stepped for each batch where an epoch was meant.
 
     ## Example
     ```python
     scheduler = LambdaLR(optimizer, lambda epoch: 1 - epoch / 20)
     for batch in loader:
         ...
-        scheduler.step()        # once a batch: below 0 after 20 of them
+        scheduler.step()        # once per batch: negative after 20 batches
     ```
 
     ## Instead
@@ -42,7 +42,8 @@ class NegativeLearningRate(Rule):
     None.
 
     ## Known problems
-    A script that climbs the gradient on purpose by such a rate, and not by the sign of its loss, is reported too.
+    A script that climbs the gradient on purpose with a negative rate, rather than by negating its loss, is
+    reported as well.
 
     ## Sources
     ziqi-jin/finetune-anything, issue 57; the documentation of `torch.optim.lr_scheduler.LambdaLR`.

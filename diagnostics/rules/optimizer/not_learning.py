@@ -18,27 +18,27 @@ from diagnostics.rules.shared.update_size import fastest_moved, largest_update, 
 from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third
 from diagnostics.text.join import listed
 
-LATE = 0.5  # of the run, whose sampled steps are compared with the constant prediction
-SAMPLES = 3  # of those steps
-CHANCE = 2.0  # standard errors of the constant prediction's loss, by which sampled batches may be harder
-FALLING = 0.03  # of the same, from the middle third of the losses to the last: then the run ended too early
-STAYED = 0.05  # of the weights' norm, if all steps had one direction: longer by a few epochs, and it stays there
-ABOVE, MANY = 1.1, 200  # of the constant prediction's loss, and steps: a run that has not come to it in so many
-SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: beyond them the rate is the first suspect
+LATE = 0.5  # of the run: later sampled steps are compared with the constant prediction
+SAMPLES = 3  # least number of those steps
+CHANCE = 2.0  # standard errors of the constant prediction's loss: sampled batches may be this much harder
+FALLING = 0.03  # of the same, from the middle third of the losses to the last: the run ended too early
+STAYED = 0.05  # of the weights' norm, if all steps pointed in one direction: a few more epochs change nothing
+ABOVE, MANY = 1.1, 200  # of the constant prediction's loss; steps in which a run should have reached it
+SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: outside of this range, the rate is the first suspect
 
-FAR = 2.0  # of the constant prediction's squared error: the output has not even come to the mean of its targets
-STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics, with Keras' momentum of 0.99, are right
+FAR = 2.0  # of the constant prediction's squared error: the output has not even reached the mean of its targets
+STEPS_OF_STATISTICS = 500  # after which batch norm's running statistics are right with Keras' momentum of 0.99
 
-HARDLY, HALF, STEPS_OF_SEVERAL = 0.95, 0.5, 300  # of a constant prediction's error; steps, beside another output
+HARDLY, HALF, STEPS_OF_SEVERAL = 0.95, 0.5, 300  # of a constant prediction's error; steps, next to another output
 
-NEAR_MARGIN = 0.2  # of the margin, in each step: triplets that still differ scatter more
+NEAR_MARGIN = 0.2  # of the margin, in each step: the losses of triplets that still differ vary more
 
-CUT_DOWN = 100.0  # times the limit of a clipping: 1 is usual, for gradients of a norm of 0.1 to 10
+CUT_DOWN = 100.0  # times the clipping limit, which is usually 1 for gradients with a norm of 0.1 to 10
 
-CUT, EARLY = 1e-3, 0.5  # a rate of less than this share of the highest, before this share of the run
+CUT, EARLY = 1e-3, 0.5  # a rate below this share of the highest, before this share of the run
 
-SHOWN = 5  # of what is ruled out; the evidence has all
-SHOWN_LEFT = 3  # of what was not tested
+SHOWN = 5  # causes listed as ruled out; the evidence has all
+SHOWN_LEFT = 3  # causes listed as not tested
 
 EXCLUDES: Final = {
     "cannot-overfit-one-batch": ("a copy memorises one batch", "a model that cannot memorise one batch"),
@@ -62,59 +62,68 @@ EXCLUDES: Final = {
     "repeated-batch": ("batches differ", "the same batch in every step"),
     "collapsed-schedule": ("the rate does not collapse", "a learning rate that collapses"),
 }
-"""By rule: what it rules out where it had its evidence and found nothing, and what is left where it had none."""
+"""By rule: the statement it proves if it found nothing, and the cause that is left if it could not be checked."""
 
 
 class NotLearning(Rule):
-    """The run ends no better than a constant prediction, and no other rule says why.
+    """The run ends no better than a constant prediction, and no other rule explains it.
 
     ## What it does
-    Compares the losses of the second half of a run with what the best constant prediction would have cost on the
-    same batches. The targets are recovered from the gradient of the output, and only where the loss that follows
-    is the one that the script differentiated. If the run is no better, a linear and a radial fit are made to some
-    of its rows: do these learn what the model did not?
+    Compares the losses of the second half of a run with what the best constant prediction would have scored on the
+    same batches. The targets are recovered from the gradient of the output, and only if they reproduce the loss
+    that the script differentiated. If the run is no better, a linear and a radial fit to some of its rows show
+    whether these fits learn something that the model did not.
 
-    A loss of triplets (`triplet_margin_loss`) is compared with its margin, which it is for equal embeddings: they
-    end there, or just above, also where positives and negatives are given in the other order.
+    A triplet loss (`triplet_margin_loss`) is compared with its margin, which is its value when all embeddings are
+    equal. Such losses end at the margin, or just above it, also if positives and negatives are passed in the wrong
+    order.
 
-    Where a loss has several outputs, or penalties on the weights, its value does not tell. Then the trained model
-    is asked again about training rows, and each output's predictions are compared with a constant one.
+    If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
+    trained model for predictions on training rows, and compares the predictions of each output with a constant
+    one.
 
     ## Why it is bad
-    The first steps bring any model down to the constant prediction, the mean of the targets or the shares of the
-    classes, and look like learning. A run that ends there has learned nothing from its inputs.
+    The first steps bring any model down to the constant prediction, which is the mean of the targets or the class
+    frequencies, and they look like learning. A run that ends there has learned nothing from its inputs.
 
     ## Example
     ```python
     for images, labels in loader:
-        features = encoder(images).mean(dim=(1, 2, 3), keepdim=True)    # one number is left of an image
+        features = encoder(images).mean(dim=(1, 2, 3), keepdim=True)    # leaves one number per image
         loss = F.cross_entropy(head(features.flatten(1)), labels)
     ```
 
     ## Instead
     ```python
     for images, labels in loader:
-        features = encoder(images).mean(dim=(2, 3))                     # one number a channel
+        features = encoder(images).mean(dim=(2, 3))                     # one number per channel
         loss = F.cross_entropy(head(features), labels)
     ```
 
     ## Thresholds
-    At least 100 steps, a learning rate that has stopped rising, a script that ended by itself, and a model that is
-    not trained in turn with another. The losses of the last third, and those of the sampled steps of the second
-    half, must be at least 97% of the constant prediction's; the former may be lower by two standard errors of what
-    the sampled batches give. A warning needs proof that there is something to learn: a fit to half of the sampled
-    rows has at most 70% of the constant prediction's error on the other half (of classes, also less by five
-    standard errors). Otherwise it is a note, as is a loss that was still falling, unless it ended above the
-    constant prediction's, and either 10% above it after 200 steps or more, or after steps that together can have
-    moved the fastest third of the layers by 5% at most; or unless the inputs show what they have lost: each row of
-    3 to 64 columns was standardised by itself, or a number for missing ones is 100 standard deviations from all
-    others. Of several outputs one counts from 95% on, after 300 steps, if a simple fit leaves half of the error at
-    most, and another output has come to half of its own. The numbers are ours.
+    The run has at least 100 steps, its learning rate has stopped rising, the script ended by itself, and the model
+    is not trained in alternation with another. Two losses must be at least 97% of the constant prediction's: that
+    of the last third of the run, and that of the sampled steps in its second half. The former may be lower by two
+    standard errors of the constant prediction's loss over the sampled batches.
+
+    The finding is a warning only with proof that there is something to learn. A fit to half of the sampled rows
+    has at most 70% of the constant prediction's error on the other half (for classes, the error must also be lower
+    by five standard errors). Or the inputs show what they have lost: each row of 3 to 64 columns was standardised
+    by itself, or a number used for missing values is 100 standard deviations from all others.
+
+    Otherwise the finding is a note. It is also a note if the loss was still falling, unless the run ended above
+    the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the
+    fastest third of the layers by at most 5%.
+
+    One of several outputs must reach 95% of the constant prediction's error after 300 steps or more, while a
+    simple fit leaves at most half of that error, and another output has come down to half of its own.
+
+    The thresholds are our choice.
 
     ## Known problems
-    Labels of pure noise, as in a control experiment, end here rightly and get the note. What only a deep model can
-    learn gets the note, too. Losses with weights are not judged; several outputs and penalties only in Keras, for
-    models of Keras' own layers: others may train an output backwards, on purpose.
+    Labels of pure noise, as in a control experiment, rightly end here and get the note. Targets that only a deep
+    model can learn get the note as well. Weighted losses are not judged. Several outputs and penalties are judged
+    only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an
@@ -151,7 +160,7 @@ class NotLearning(Rule):
         overall = float(targets.constant_losses.mean())
         sampling = CHANCE * float(targets.constant_losses.std()) / math.sqrt(len(targets.steps))
         if constant <= 0 or targets.losses[late].mean() < NO_BETTER * constant:
-            return None  # of the same batches
+            return None  # compared on the same batches
         if ended < NO_BETTER * overall - sampling:
             return None
         before = last_third(losses, steps.total_steps, further=1)
@@ -226,7 +235,7 @@ class NotLearning(Rule):
     def from_triplets(
         self, triplets: TripletMargin, steps: StepHistory, losses: LossHistory, verdicts: Verdicts
     ) -> Finding | None:
-        """Look for a loss of triplets that ends at its margin, as where all embeddings are the same."""
+        """Look for a triplet loss that ends at its margin, as it does if all embeddings are the same."""
         check_whole(steps, verdicts)
         last, margin = last_third(losses, steps.total_steps), triplets.margin
         if not last.size or not np.abs(last - margin).max() <= NEAR_MARGIN * margin:
@@ -268,7 +277,7 @@ def _how_much(worst: OutputScore) -> str:
 
 
 def _lags_behind(one: OutputScore, answers: FinalAnswers) -> bool:
-    """Whether an output has hardly begun to learn what a simple fit learns at once, and another has learned."""
+    """Return whether an output lags behind both a simple fit and another output."""
     if answers.steps < STEPS_OF_SEVERAL or not one.error >= HARDLY * one.constant_error > 0:
         return False
     fits = one.fit is not None and is_learnable(one.fit) and one.fit.error <= HALF * one.fit.constant_error
@@ -291,7 +300,7 @@ _NAMES: Final = {
 
 
 def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
-    """Say what the inputs have lost, as far as they show it, and how to keep it."""
+    """Describe what the inputs have visibly lost, and how to keep it."""
     if targets.rows_standardised:
         return (
             "Each row of the inputs has a mean of 0 and a standard deviation of 1: rows were standardised, each "
@@ -309,7 +318,7 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
 
 
 def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[str, ...]]:
-    """Say how much of each gradient was cut away, where the steps are small."""
+    """Describe how much of each gradient was clipped away, if the steps are small."""
     if clips is None or not clips.cut_from.size or size is None or size >= SMALL:
         return "", ()
     found = float(np.median(clips.cut_from))
@@ -345,7 +354,7 @@ _PATIENCE: Final = (
 
 
 def _cut(steps: StepHistory) -> int | None:
-    """Return the step from which on the learning rate is next to nothing, if that is early in the run."""
+    """Return the step at which the learning rate drops to almost 0, if that is early in the run."""
     known = np.isfinite(steps.learning_rates).all(axis=1)
     if not known.any():
         return None

@@ -20,16 +20,18 @@ class OptimizerMissesParameters(MessageRule):
     """The optimizer does not hold all trainable parameters.
 
     ## What it does
-    Compares the tensors that the optimizer holds with the model's parameters that require a gradient. In a
-    script that runs under `diagnose run`, compares what all optimizers hold with the parameters that the first
-    loss depends on, also those that the model does not register or makes again in its forward pass, and those of
-    another model that feeds it, or of a head or a loss that takes its output. Of Keras, looks for layers that a
-    call makes anew, and for a `tf.Variable` among the attributes of a layer, which Keras 3 does not track. At the
-    end of a watched run it looks for parameters that were frozen at the start and get gradients since.
+    Compares the tensors that the optimizer holds with the model's parameters that require a gradient.
+
+    Under `diagnose run`, it compares the parameters held by all optimizers with those that the first loss depends
+    on. These include parameters that the model does not register or re-creates in its forward pass, and those of
+    another model that feeds it, or of a head or a loss that takes its output. In Keras, it looks for layers that
+    are re-created in each call, and for a `tf.Variable` among the attributes of a layer, which Keras 3 does not
+    track. At the end of a watched run, it looks for parameters that were frozen at the start and have received
+    gradients since.
 
     ## Why it is bad
     An optimizer updates only the parameters that it got when it was created. Parameters of a layer that was added
-    or replaced later get gradients and never change; an optimizer created for another model updates that model,
+    or replaced later get gradients but never change. An optimizer created for another model updates that model,
     and the model in the loop keeps its initial weights. No error is raised.
 
     ## Example
@@ -45,20 +47,18 @@ class OptimizerMissesParameters(MessageRule):
     ```
 
     ## Thresholds
-    An error where the optimizer holds none of the model's trainable parameters. A warning where those it
-    lacks are at least 1 % of the trainable scalars (our choice: a forgotten layer, not a forgotten scale), or
-    where the optimizer also holds tensors that the model does not have, as after a layer was replaced; else a
-    note.
+    An error if the optimizer holds none of the model's trainable parameters. A warning if the parameters it lacks
+    are at least 1% of the trainable scalars (our choice: a forgotten layer, not a forgotten scale), or if the
+    optimizer also holds tensors that the model does not have, as after a layer was replaced. Otherwise a note.
 
     ## Known problems
-    A model trained by several optimizers is reported for the parameters that the other optimizers hold. Training
-    only a head without freezing the rest is reported too: call `requires_grad_(False)` on the other parameters,
-    which also saves the memory of their gradients. Foreign tensors alone are not reported, because several
-    models, or a loss with parameters, may share an optimizer.
+    If several optimizers train a model, each is reported for the parameters that the others hold. Training only a
+    head without freezing the rest is reported as well: call `requires_grad_(False)` on the other parameters, which
+    also saves the memory of their gradients. Foreign tensors alone are not reported, because several models, or a
+    loss with parameters, may share an optimizer.
 
-    Another model counts only if it feeds this one or takes its output, is in training mode, and
-    still has the weights it was made with: a pretrained extractor that nobody froze is not reported, a random one
-    is.
+    Another model counts only if it feeds this one or takes its output, is in training mode, and still has its
+    initial weights. So a pretrained extractor that you forgot to freeze is not reported, but a random one is.
 
     ## Sources
     PyTorch's documentation of `torch.optim`, "Constructing it", and of `torch.nn.ModuleList`;
@@ -142,7 +142,7 @@ class OptimizerMissesParameters(MessageRule):
 
     @check
     def from_leaves(self, leaves: LeafFacts, optimizer: OptimizerFacts) -> Finding | None:
-        """Look for parameters that the loss depends on and that nobody trains."""
+        """Look for parameters that the loss depends on but no optimizer trains."""
         lost = {
             **leaves.unregistered,
             **leaves.vanished,

@@ -10,18 +10,19 @@ from diagnostics.facts.written import WrittenFacts
 
 
 class RecreatedModel(Rule):
-    """The model is re-created: by a loop over epochs in each of them, or for the evaluation.
+    """The model is re-created, either in every epoch or for the evaluation.
 
     ## What it does
-    Reads the source of the script: a loop whose variable counts epochs, and in whose body a model is made, or its
-    weights are drawn again by `apply(init_weights)` or `reset_parameters()`, and which then trains it: with `fit`
-    or `train_on_batch`, with a backward pass, or in a function whose name begins with train or fit. Looks, of
-    PyTorch and of Keras on TensorFlow, for a model that is evaluated after the last step of a training, is not the
-    trained one but another instance of its class, and has weights that no training has touched.
+    Reads the source of the script for a loop over epochs that creates a model, or re-initialises its weights with
+    `apply(init_weights)` or `reset_parameters()`, and then trains it: with `fit` or `train_on_batch`, with a
+    backward pass, or in a function whose name begins with "train" or "fit".
+
+    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation after the last training step of a model
+    that is not the trained one, but another instance of its class whose weights were never trained.
 
     ## Why it is bad
-    A new model begins with random weights. What the epochs before have learned is thrown away, and at the end
-    there is a model that was trained for one epoch.
+    A new model starts from random weights. Everything learned in the epochs before is thrown away, and you end up
+    with a model that was trained for one epoch.
 
     ## Example
     ```python
@@ -38,19 +39,19 @@ class RecreatedModel(Rule):
     ```
 
     ## Thresholds
-    A loop that loads or sets weights goes on from what was learned, and is not reported, nor is one over
+    A loop that loads or sets weights continues from what was learned and is not reported. Neither is a loop over
     folds, seeds or settings.
 
-    An instance that is evaluated has loaded no weights. They are unrelated to those of the trained one
-    (correlation below five standard deviations of that of two draws) or, if that is gone, as PyTorch initialises
-    them; in Keras they were never assigned, every bias is 0, and the kernels fill the interval from which Keras
-    draws them. It gets 8 rows or more (PyTorch). The trained one is not evaluated after its last step: an
-    untrained one beside it may be a baseline.
+    An evaluated instance is reported only if it has loaded no weights. Its weights are unrelated to those of the
+    trained model (their correlation is below five standard deviations of that of two random draws) or, if the
+    trained model is gone, look as PyTorch initialises them. In Keras they were never assigned, every bias is 0,
+    and the kernels fill the interval from which Keras draws them. In PyTorch it gets at least 8 rows. The trained
+    model must not be evaluated after its last step, because an untrained model next to it may be a baseline.
 
     ## Known problems
-    The model is recognised by the call that makes it: `Sequential`, `Model`, `clone_model`, a class of the script
-    or a function that calls one of them, or one with a name such as `build_model`. A loop over epochs by another
-    name, such as `i`, is missed; one that counts runs and calls them epochs is reported.
+    The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class of the
+    script or a function that calls one of them, or a name such as `build_model`. A loop over epochs with another
+    variable name, such as `i`, is missed; a loop that counts runs and calls them epochs is reported.
 
     ## Sources
     Public questions about losses that start over in each epoch.
@@ -77,7 +78,7 @@ class RecreatedModel(Rule):
 
     @check
     def from_evaluation(self, evaluated: UntrainedEvaluation) -> Finding:
-        """Report an evaluation of another instance than the trained one."""
+        """Report the evaluation of an instance other than the trained one."""
         return self.found(
             f"The {evaluated.name} that is evaluated after the training is not the one that was trained, but "
             "another instance: its weights are random, as when it was made, and the trained one is not evaluated.",

@@ -8,16 +8,16 @@ from diagnostics.facts.calls import RemadeOptimizer
 
 
 class RecreatedOptimizer(Rule):
-    """The optimizer is re-created for each step, and forgets what it has to remember.
+    """The optimizer is re-created for each step and loses its state.
 
     ## What it does
-    Counts, for each model that a script trains, the optimizers that made one step and were replaced by another one
-    for the same parameters.
+    For each model that a script trains, counts the optimizers that made one step and were then replaced by another
+    one for the same parameters.
 
     ## Why it is bad
-    Momentum and the averages of Adam live in the optimizer. One that is re-created has none: each step of Adam
-    moves each weight by the full learning rate, up or down, however small its gradient, and momentum never builds
-    up. The loss falls at first, then the weights jump around the minimum. A schedule starts over, too.
+    The optimizer stores momentum and Adam's running averages. A re-created one starts without them: each step of
+    Adam moves each weight by the full learning rate, up or down, however small its gradient, and momentum never
+    builds up. The loss falls at first, then the weights jump around the minimum. A schedule starts over as well.
 
     ## Example
     ```python
@@ -38,17 +38,17 @@ class RecreatedOptimizer(Rule):
     ```
 
     ## Thresholds
-    20 steps in a row, each by another optimizer that keeps tensors as its state: plain SGD has none, and loses
-    nothing. Test-time adaptation, which restores the weights before each step, is left alone: so is a model that
-    loads weights in between. The number is ours.
+    20 steps in a row, each by a new optimizer that keeps tensors as its state; plain SGD has no state to lose.
+    Test-time adaptation, which restores the weights before each step, is not reported, and neither is a model that
+    loads weights in between. The threshold is our choice.
 
     ## Known problems
-    An optimizer re-created for each epoch, or for some steps, as for each task in meta-learning, is not reported.
-    After the finding the steps of this model are not watched any more.
+    An optimizer that is re-created for each epoch or every few steps, such as for each task in meta-learning, is
+    not reported. After the finding, the steps of this model are no longer watched.
 
     ## Sources
     Kingma and Ba, "Adam: A Method for Stochastic Optimization" (2015), section 2.1; public questions about
-    training functions that make their optimizer.
+    training functions that create their own optimizer.
     """
 
     severity = "warning"

@@ -15,19 +15,22 @@ from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.facts.training import GradientHistory, LossHistory, StepHistory, UpdateHistory
 
 ENOUGH = 3  # sampled steps; the first of a warm-up may have a learning rate of 0
-WASTED = 20  # backward passes whose gradients were cleared without any step
-PASSES = 100  # without any step; more than any gradient accumulation in use
+WASTED = 20  # backward passes whose gradients were cleared before any step
+PASSES = 100  # without any step; more than gradient accumulation uses in practice
 
 
 class UnchangedParameters(Rule):
-    """The optimizer steps, or should, but no weight of the model changes.
+    """No weight of the model changes, although the optimizer steps or should step.
 
     ## What it does
-    In a watched run: compares the weights before and after a step, at sampled steps, and reports if not a single
-    number ever changed. Also if the loop makes many passes and no optimizer steps at all; in TensorFlow, if it
-    takes gradients from tapes and never applies them; in Keras, if `train_on_batch` is called 20 times on a model
-    that was frozen each time, as the discriminator of a GAN that the combined model froze; or if a `fit` after
-    another is to begin where it ends, as with `epochs=10, initial_epoch=10`.
+    In a watched run, compares the weights before and after a step, at sampled steps, and reports if not a single
+    number ever changed. It also reports
+
+    - a loop that makes many passes while no optimizer steps at all,
+    - in TensorFlow, gradients that are computed with tapes and never applied,
+    - in Keras, 20 calls of `train_on_batch` on a model that was frozen each time, such as the discriminator that
+      the combined model of a GAN has frozen, and
+    - a `fit` that starts where it ends, as with `epochs=10, initial_epoch=10`.
 
     ## Why it is bad
     The model never trains. The loss varies with the batches and looks stuck.
@@ -35,7 +38,7 @@ class UnchangedParameters(Rule):
     ## Example
     ```python
     optimizer = torch.optim.Adam(model.parameters())
-    model = build_model()                        # another model: the optimizer holds the weights of the first
+    model = build_model()                        # a new model: the optimizer holds the old weights
     ```
 
     ## Instead
@@ -46,16 +49,16 @@ class UnchangedParameters(Rule):
 
     ## Thresholds
     At least 3 sampled steps, all without any change; or 100 passes without an optimizer step; or 20 backward
-    passes, as many calls of `zero_grad()` or tapes, and no step. The limits are ours. Of tapes, the script must
-    have made an optimizer, and the model must be as it was made: its biases are 0.
+    passes, as many calls of `zero_grad()` (or as many tapes), and no step. With tapes, the script must also have
+    created an optimizer, and all biases must still be 0, as initialised. The thresholds are our choice.
 
     ## Known problems
-    Only a model without any change is reported, not single layers: these may be frozen on purpose by a learning
-    rate of 0. A run that is watched only after its schedule has reached 0 is reported.
+    Only a model that does not change at all is reported. Single layers are not, because a learning rate of 0 may
+    freeze them on purpose. A run that is watched only after its schedule has reached 0 is reported.
 
     ## Sources
-    PyTorch's documentation of `torch.optim`, "Constructing it", on optimizers made before the model is replaced
-    or moved.
+    PyTorch's documentation of `torch.optim`, "Constructing it", on optimizers made before the model is replaced or
+    moved.
     """
 
     severity = "error"
@@ -74,22 +77,22 @@ class UnchangedParameters(Rule):
     ) -> Finding | None:
         """Check whether any sampled step changed a weight."""
         if order is not None and not order.steps and not order.moved:
-            wasted = min(order.passes, order.zeroed)  # gradients that were computed, and thrown away
+            wasted = min(order.passes, order.zeroed)  # gradients that were computed and thrown away
             if wasted >= WASTED:
                 return self._never_stepped(order.passes)
         if not steps.total_steps and steps.steps_without_optimizer >= PASSES:
             return self._never_stepped(steps.steps_without_optimizer)
         ratios = np.zeros((0, 0))
         if updates is not None:
-            ratios = updates.ratios[updates.steps < _first_broken(gradients, losses)]  # NaN changes into NaN
+            ratios = updates.ratios[updates.steps < _first_broken(gradients, losses)]  # NaN never changes
             ratios = ratios[~np.isnan(ratios).all(axis=1)]
         if updates is None or len(ratios) < ENOUGH:
             raise NotApplicable(f"needs {ENOUGH} steps before and after which the weights were compared")
         if not (np.nan_to_num(ratios, nan=0.0) == 0).all() or _moved_between(updates.weight_norms):
-            return None  # gradients that are added up move the weights in every fourth step, say
+            return None  # with gradient accumulation, weights may change only in every fourth step
         rates = steps.learning_rates
         zero_rate = bool(rates.size) and bool((rates == 0).all())
-        # Keras does not expose gradients; elsewhere, none known means that there was none.
+        # Keras does not expose gradients; in other libraries, an unknown gradient means that there was none.
         shown = gradients is not None or model is None or model.library != "keras"
         got_gradient = gradients is not None and bool((gradients.norms > 0).any()) if shown else None
         why, fix = _why(optimizer, zero_rate, got_gradient)
@@ -111,7 +114,7 @@ class UnchangedParameters(Rule):
 
     @check
     def from_frozen(self, frozen: FrozenCalls) -> Finding:
-        """Report a model that is trained again and again, and has nothing to train."""
+        """Report a model that is trained repeatedly but has nothing to train."""
         return self.found(
             f"{frozen.model}.train_on_batch was called {frozen.calls:,} times, and each time none of its "
             f"{frozen.weights:,} weights was trainable: no call changed any. In Keras 3, trainable = False holds "
@@ -158,14 +161,14 @@ OF_ZERO = (
 
 
 def _is_zero(gradients: GradientHistory | None, order: StepOrderFacts | None) -> bool:
-    """Whether the backward passes gave gradients of 0, which no call of `zero_grad` had cleared."""
+    """Return whether the backward passes computed gradients of 0, not cleared by `zero_grad`."""
     if gradients is None or gradients.reached is None or not gradients.reached.any():
         return False
     return order is None or not (order.cleared or order.without_backward)
 
 
 def _moved_between(norms: Array) -> bool:
-    """Whether the weights changed between the sampled steps."""
+    """Return whether the weights changed between the sampled steps."""
     known = norms[:, ~np.isnan(norms).any(axis=0)]
     return bool((known != known[:1]).any())
 

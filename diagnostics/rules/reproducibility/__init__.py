@@ -1,1 +1,1 @@
-"""Rules about making a run again."""
+"""Rules about reproducing a run."""

@@ -12,17 +12,17 @@ NAMED = 5  # further names
 
 
 class CellsOutOfOrder(Rule):
-    """A notebook shows results of cells that were run in another order than they stand in.
+    """A notebook's results come from cells that were run in a different order.
 
     ## What it does
-    Compares the order of the cells in a notebook's file with the numbers of their last runs, `In[7]`. Names a
-    cell that read a variable from another cell, when it was run, than it will from the top; or whose variable
-    was set once more after it.
+    Compares the order of the cells in a notebook file with the execution counts of their last runs, such as
+    `In[7]`. Names a cell that read a variable from a different cell than it will when the notebook is run from the
+    top, or whose variable was set again after the cell was run.
 
     ## Why it is bad
-    The results below a cell are those of the state that the kernel had then. If the cell with the learning rate
-    was edited and run again after the training, the curve in the notebook belongs to a rate that stands nowhere
-    any more.
+    The results below a cell reflect the state that the kernel had at the time. If the cell with the learning rate
+    was edited and run again after the training, the curve in the notebook belongs to a learning rate that no
+    longer appears in it.
 
     ## Example
     ```python
@@ -37,12 +37,13 @@ class CellsOutOfOrder(Rule):
     ```
 
     ## Thresholds
-    None. Always a note: the numbers do not tell whether the cell was changed in between. Cells that only import,
-    or define functions and classes, may be run again at any time.
+    None. The finding is always a note: execution counts do not show whether a cell was changed in between. Cells
+    that only import, or only define functions and classes, may be run again at any time.
 
     ## Known problems
-    Numbers of different sessions cannot be told apart, unless two cells have the same: then nothing is said. What
-    changes within an object, as the weights of a model that trains, has no name and is not seen.
+    The counts of different sessions cannot be distinguished, unless two cells have the same count; then nothing is
+    reported. Changes inside an object, such as the weights of a model during training, have no name and go
+    unnoticed.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019).
@@ -55,7 +56,7 @@ class CellsOutOfOrder(Rule):
         """Name the first variable that came from elsewhere.
 
         Raises:
-            NotApplicable: no cell has a number.
+            NotApplicable: no cell has an execution count.
         """
         if not notebook.run:
             raise NotApplicable("needs a notebook with the numbers of its runs")

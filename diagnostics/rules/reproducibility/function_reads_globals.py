@@ -12,18 +12,18 @@ NAMED = 5  # functions, and variables of each
 
 
 class FunctionReadsGlobals(Rule):
-    """A function of a notebook reads variables that it is not given.
+    """A function in a notebook reads variables that are not passed to it.
 
     ## What it does
-    Lists, from a notebook's file, the functions that read variables of the notebook: names that cells assign,
-    but for constants in capitals, values that are set once, imports, functions and classes. Points out those
-    that are set in several places, and those that only a loop sets.
+    Lists the functions in a notebook file that read the notebook's variables. These are names that cells assign,
+    except constants in capitals, values that are set once, imports, functions and classes. Variables that are set
+    in several places, or only by a loop, are pointed out.
 
     ## Why it is bad
-    A function that reads `model` or `batch` from the notebook works on whatever these names hold when it is
-    called: the model of an earlier experiment, the last batch of a loop that is over. A typing mistake in the
-    function, `x` for `xb`, raises no error if the notebook has an `x`, and the function evaluates one and the
-    same batch again and again.
+    A function that reads `model` or `batch` from the notebook works on whatever these names refer to when it is
+    called: the model of an earlier experiment, or the last batch of a finished loop. A typo in the function, such
+    as `x` for `xb`, raises no error if the notebook has an `x`, and the function evaluates the same batch again
+    and again.
 
     ## Example
     ```python
@@ -44,10 +44,10 @@ class FunctionReadsGlobals(Rule):
     ```
 
     ## Thresholds
-    None; it is a note, always: the function may mean what it reads.
+    None. The finding is always a note, because the function may read these variables on purpose.
 
     ## Known problems
-    Variables that a magic or `from x import *` makes are not known. Of a method it is not known when it is called.
+    Variables created by a magic or by `from x import *` are unknown. So is the time at which a method is called.
 
     ## Sources
     J. Grus, "I don't like notebooks" (JupyterCon 2018); S. Chattopadhyay et al., "What's Wrong with Computational
@@ -59,7 +59,7 @@ class FunctionReadsGlobals(Rule):
     @check
     def from_notebook(self, notebook: NotebookFacts) -> Finding | None:
         """Report the most doubtful variable, or list all."""
-        reads = [read for read in notebook.reads if not read.changes_kind]  # which another rule reports
+        reads = [read for read in notebook.reads if not read.changes_kind]  # redefined-name reports those
         if not reads:
             return None
         functions: dict[str, list[str]] = {}

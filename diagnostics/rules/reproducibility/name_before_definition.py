@@ -12,17 +12,18 @@ NAMED = 5  # further names of one notebook
 
 
 class NameBeforeDefinition(Rule):
-    """A notebook reads a name before any cell defines it.
+    """A notebook uses a name before any cell defines it.
 
     ## What it does
-    Reads the cells of a notebook's file from the top, without running them: which names each binds, deletes and
-    reads, also within the functions that it calls. Names a read that no cell above has defined.
+    Reads the cells of a notebook file from the top, without running them. It tracks which names each cell binds,
+    deletes and reads, including inside the functions that it calls, and reports a read that no cell above has
+    defined.
 
     ## Why it is bad
-    The kernel remembers what the notebook no longer says: a cell that was deleted or edited after it was run, or
-    one further below that was run first. The results look fine and cannot be made again. Whoever runs the
-    notebook from the top, you after a restart included, gets a NameError; or worse, has the name from elsewhere
-    and gets other results.
+    The kernel remembers what the notebook no longer contains: a cell that was deleted or edited after it was run,
+    or a cell further down that was run first. The results look fine but cannot be reproduced. Running the notebook
+    from the top, even for you after a restart, raises a NameError. Or worse, the name is defined elsewhere, and
+    the results are different.
 
     ## Example
     ```python
@@ -42,19 +43,19 @@ class NameBeforeDefinition(Rule):
     ```
 
     ## Thresholds
-    None. A warning where the notebook itself proves it: the cell has been run and yet nothing defines the name, or
-    the definition stands further below or is deleted above. A note where no cell defines the name and the cell has
-    not been run: what it needs may come from outside.
+    None. A warning if the notebook itself proves it: the cell has been run although nothing defines the name, or
+    the name is defined only further down or deleted above. A note if no cell defines the name and the cell has not
+    been run, because the name may be defined outside the notebook.
 
     ## Known problems
-    Only reads that are certain to happen count: none in a branch of an `if`, in a `try` with handlers, in a
-    method, or in a function that is not called by its name. After `from x import *`, `exec`, `globals()` or a
-    magic that is not known (`%run`), any name may be defined, and nothing is said. Cells that failed, or that
-    are tagged `raises-exception` or `skip-execution`, are not judged.
+    Only reads that are certain to happen count: not those in a branch of an `if`, in a `try` with handlers, in a
+    method, or in a function that is not called by its name. After `from x import *`, `exec`, `globals()` or an
+    unknown magic (`%run`), any name may be defined, so nothing is reported. Cells that failed, or that are tagged
+    `raises-exception` or `skip-execution`, are not judged.
 
     ## Sources
-    J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR
-    2019): of 863,878 notebooks that were run again, 24% ended without an error, and 4% gave the same results.
+    J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019):
+    of 863,878 notebooks that were run again, 24% finished without an error, and 4% gave the same results.
     """
 
     severity = "warning"

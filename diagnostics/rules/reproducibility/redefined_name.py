@@ -20,18 +20,18 @@ KINDS: dict[ValueKind, str] = {
 
 
 class RedefinedName(Rule):
-    """A notebook gives a name another meaning, and then uses it in the first one.
+    """A notebook redefines a name and later uses it with its first meaning.
 
     ## What it does
-    Follows the names of a notebook's file from the top, without running it. Names a number, text, list or the
-    like that is called as a function; and a variable that is a value when a function is defined and a loop
-    variable or a function when it is called, or the other way round.
+    Follows the names in a notebook file from the top, without running it. Reports a number, text, list or similar
+    value that is called as a function. Also reports a name that is a value when a function is defined, but a loop
+    variable or a function when that function is called, or the other way round.
 
     ## Why it is bad
-    All cells share one namespace. `sum = 0.0` in one cell takes away Python's `sum` from all others, and `for
-    model in models` leaves the last model behind for every function that reads `model`. Which meaning a cell
-    sees depends on what was run last: it works when the cells are run in the order in which they were written,
-    and fails, or computes something else, from the top.
+    All cells share one namespace. `sum = 0.0` in one cell hides Python's `sum` in all others, and `for model in
+    models` leaves the last model behind for every function that reads `model`. What the name means in a cell
+    depends on what was run last: the notebook works when its cells are run in the order in which they were
+    written. Run from the top, it fails or computes something else.
 
     ## Example
     ```python
@@ -54,12 +54,12 @@ class RedefinedName(Rule):
     ```
 
     ## Thresholds
-    None. A warning where the call fails when the notebook is run from the top: the last value that the name was
-    given cannot be called, whatever the branches taken. A note where only the kind of the value changes.
+    None. A warning if the call fails when the notebook is run from the top: the last value assigned to the name is
+    not callable, whichever branches are taken. A note if only the kind of value changes.
 
     ## Known problems
-    Only values that the source shows are recognised: `accuracy = correct / total` may be anything. A name that
-    some function declares `global` is not judged.
+    Only values that are visible in the source are recognised: `accuracy = correct / total` may be anything. A name
+    that a function declares `global` is not judged.
 
     ## Sources
     Python's documentation, "Built-in Functions" and "Naming and binding".

@@ -14,13 +14,13 @@ class UnseededRandomness(Rule):
     """The same training step, run twice from the same state, gives different results.
 
     ## What it does
-    Only on request, `examine(..., check_reproducible=True)`: runs one step twice, each time on a new copy of the
-    model, with the same rows and the same seeds, and compares batch, layers, loss and gradients bit for bit.
+    Only on request, with `examine(..., check_reproducible=True)`: runs one step twice, each time on a new copy of
+    the model with the same rows and seeds, and compares batch, layers, loss and gradients bit for bit.
 
     ## Why it is bad
     A run that cannot be reproduced is hard to debug: the effect of a change cannot be distinguished from chance.
-    Setting the seeds at the top of a script is meant to prevent that, but affects only the generators that it
-    names.
+    Setting the seeds at the top of a script is meant to prevent that, but affects only the generators that are
+    seeded there.
 
     ## Example
     ```python
@@ -43,13 +43,13 @@ class UnseededRandomness(Rule):
 
     ## Thresholds
     None: one bit is enough. If the first difference is below 1e-4 of the largest value there (our choice), it is
-    attributed to an operation without a fixed order of summation, and otherwise to random numbers.
+    attributed to an operation without a fixed order of summation, otherwise to random numbers.
 
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator counts as
-    unseeded if it keeps 64 bits of entropy or more: that is what NumPy draws from the system, and what its
-    documentation advises to record as a seed. Whether a generator of Python or PyTorch was seeded from the clock
-    is not known. Worker processes and Keras are not checked.
+    unseeded if its seed has 64 bits of entropy or more: that is what NumPy draws from the system, and what its
+    documentation recommends recording as a seed. Whether a generator of Python or PyTorch was seeded from the
+    clock is unknown. Worker processes and Keras are not checked.
 
     ## Sources
     PyTorch's notes, "Reproducibility"; NumPy's documentation of `numpy.random.default_rng` and `SeedSequence`.

@@ -23,25 +23,25 @@ _LOADED = "_diagnostics_magic"  # attribute of the shell
 HELP = """\
 %%diagnose [NAME] [--ignore RULE[,RULE]] [--output FILE] [--verbose]
 
-Run the cell as it is, and show after its output what is wrong with its training. The cell's results, its output
-and its exception are those that it has without this line.
+Run the cell unchanged, and show below its output what is wrong with its training. The cell's results, output and
+exception are the same as without this line.
 
 NAME       keep the report under this name
---ignore   rules to ignore, in this cell
---output   write the report to a file, too: .html, .md, .json or .txt
+--ignore   rules to ignore in this cell
+--output   also write the report to a file: .html, .md, .json or .txt
 --verbose  show every stage and every rule that could not be checked
 """
 
 
 @dataclass(frozen=True)
 class CellOptions:
-    """What the first line of the cell asks for; see `HELP`.
+    """Options in the first line of the cell; see `HELP`.
 
     Attributes:
         name: a name for the report in the notebook; empty for none.
         ignores: ignored rules, with an empty reason.
         output: the file for the report.
-        verbose: whether to show every stage and unjudged rule.
+        verbose: whether to show every stage and every rule that could not be checked.
     """
 
     name: str = ""
@@ -53,8 +53,8 @@ class CellOptions:
 class DiagnoseMagic:
     """The magic of one IPython shell.
 
-    IPython runs the cell itself, with the first line turned into a comment. So what the cell prints, its `await`,
-    the lines of its traceback and whether "run all" goes on after it are as without the magic.
+    IPython runs the cell itself, with the first line turned into a comment. So the cell's output, its `await`,
+    the lines of its traceback, and whether "run all" continues after it are the same as without the magic.
     """
 
     def __init__(self, shell: Any) -> None:

@@ -139,7 +139,7 @@ class TestCell:
 
     def test_help(self, cells, capsys):
         assert (
-            "Run the cell as it is, and show after its output"
+            "Run the cell unchanged, and show below its output"
             in cells.shell.find_magic("diagnose", "cell").__doc__
         )
 

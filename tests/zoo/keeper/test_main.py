@@ -202,9 +202,9 @@ class TestComplaints:
             (["verify", "--seeds", "0"], "argument --seeds: expected a whole number above 0, got '0'"),
             (["verify", "--jobs", "two"], "argument --jobs: expected a whole number above 0, got 'two'"),
             (["hint", "04", "4"], "argument 1|2|3: invalid choice: 4 (choose from 1, 2, 3)"),
-            (["--root", "nowhere", "list"], "argument --root: 'nowhere' is no zoo: there is no such folder"),
-            (["--root", __file__, "list"], f"argument --root: {__file__!r} is no zoo: there is no such folder"),
-            (["--root", HERE, "run", "04"], f"argument --root: {HERE!r} is no zoo: it has no folder bugs/"),
+            (["--root", "nowhere", "list"], "argument --root: 'nowhere' is not a zoo: there is no such folder"),
+            (["--root", __file__, "list"], f"argument --root: {__file__!r} is not a zoo: there is no such folder"),
+            (["--root", HERE, "run", "04"], f"argument --root: {HERE!r} is not a zoo: it has no folder bugs/"),
             ([], "the following arguments are required: COMMAND"),
         ],
     )

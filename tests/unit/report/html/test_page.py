@@ -191,7 +191,7 @@ class TestPage:
         raw = page(Report("examined", each))
         assert raw.count("<summary>Why it is bad</summary>") == len(each)
         assert "`" not in Page(raw).words
-        assert "<code>backward()</code> adds to the gradients that are there." in raw
+        assert "<code>backward()</code> adds to the gradients that are already there." in raw
 
     def test_lays_the_lines_of_a_message_out_as_they_are(self):
         assert '<pre tabindex="0">module  a &amp; b\nhead    1 &lt; 2</pre>' in page(WATCHED)
