@@ -232,11 +232,13 @@ def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
 
 
 def _cages(chapter: Chapter, by_id: Mapping[str, Exhibit]) -> list[str]:
-    lines = ["## Exhibits", "", "Whole bugs, each with its symptom, its cause, its repair and its recovery:", ""]
-    lines += _cage_list(chapter.cages, by_id)
+    lines = ["## Exhibits", ""]
+    if chapter.cages:
+        lines += ["Complete bugs, each with its symptom, cause, fix and recovery:", ""]
+        lines += _cage_list(chapter.cages, by_id)
     if chapter.also:
         also = ", ".join(f"[{cage} {by_id[cage].title}](../{by_id[cage].page}.ipynb)" for cage in chapter.also)
-        lines += [f"Used here, too: {also}.", ""]
+        lines += [f"{'See also' if chapter.cages else 'Related exhibits'}: {also}.", ""]
     return lines
 
 
