@@ -234,11 +234,11 @@ def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
 def _cages(chapter: Chapter, by_id: Mapping[str, Exhibit]) -> list[str]:
     lines = ["## Exhibits", ""]
     if chapter.cages:
-        lines += ["Whole bugs, each with its symptom, its cause, its fix and its recovery:", ""]
+        lines += ["Complete bugs, each with its symptom, cause, fix and recovery:", ""]
         lines += _cage_list(chapter.cages, by_id)
     if chapter.also:
         also = ", ".join(f"[{cage} {by_id[cage].title}](../{by_id[cage].page}.ipynb)" for cage in chapter.also)
-        lines += [f"{'See also' if chapter.cages else 'See'} {also}.", ""]
+        lines += [f"{'See also' if chapter.cages else 'Related exhibits'}: {also}.", ""]
     return lines
 
 
