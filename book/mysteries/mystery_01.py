@@ -1,4 +1,4 @@
-"""Tell wines apart by their chemistry: three growers, thirteen measurements of each bottle.
+"""Classify wines by grower: three growers, thirteen chemical measurements per bottle.
 
 $ diagnose run mystery_01.py
 """
@@ -20,7 +20,7 @@ SEED = 0
 
 torch.manual_seed(SEED)
 
-# the cellar keeps its list as a table: thirteen measurements, then the grower
+# the cellar's table: thirteen measurements, then the grower
 wine = load_wine()
 lines = [",".join(map(str, [*row, 1 + grower])) for row, grower in zip(wine.data, wine.target)]
 table = io.StringIO("\n".join(lines))

@@ -1,4 +1,4 @@
-"""Read handwritten digits.
+"""Classify handwritten digits.
 
 $ diagnose run mystery_02.py
 """
@@ -33,7 +33,7 @@ class Reader(nn.Module):
 
     def forward(self, pictures):
         scores = self.head(self.encoder(pictures))
-        return scores.softmax(dim=1)  # how sure it is of each digit
+        return scores.softmax(dim=1)  # confidence in each digit
 
 
 model = Reader()

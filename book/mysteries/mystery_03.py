@@ -1,4 +1,4 @@
-"""Tell irises apart by four measurements; leave out the forms on which one is missing.
+"""Classify irises by four measurements; skip the forms with a missing measurement.
 
 $ diagnose run mystery_03.py
 """
@@ -12,13 +12,13 @@ from torch.utils.data import DataLoader
 BATCH_SIZE = 16
 EPOCHS = 30
 LEARNING_RATE = 1e-2
-MISSING = "n/a"  # what the form says where nothing was measured
+MISSING = "n/a"  # the entry for a missing measurement
 SEED = 0
 # -----------------------------------------------------------------------------
 
 torch.manual_seed(SEED)
 
-# the forms as they came back: text in every field, and in every tenth form one field is missing
+# the forms as submitted: every field is text, and every tenth form lacks one measurement
 iris = load_iris()
 forms = [[str(value) for value in row] for row in iris.data]
 for form in forms[::10]:

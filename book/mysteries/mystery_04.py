@@ -1,4 +1,4 @@
-"""Tell malignant tumours from benign ones by thirty measurements of their cells.
+"""Classify tumours as malignant or benign by thirty measurements of their cells.
 
 $ diagnose run mystery_04.py
 """

@@ -1,4 +1,4 @@
-"""Tell what a sentence does to the one before it: follow, permit or contradict. The sentence alone says a lot.
+"""Predict entailment, neutrality or contradiction from the hypothesis alone, which reveals a lot.
 
 $ diagnose run mystery_05.py
 """
@@ -43,7 +43,7 @@ class Reader(nn.Module):
 
     def forward(self, texts):
         outputs, _ = self.lstm(self.embedding(texts))
-        return self.head(outputs[:, -1])  # all of the text has been read
+        return self.head(outputs[:, -1])  # the whole text has been read
 
 
 train, test = rows_of(corpus["train"])[:3200], rows_of(corpus["validation"])

@@ -1,4 +1,4 @@
-"""Predict how far diabetes has gone in a year, from ten measurements of a patient.
+"""Predict the progression of diabetes after one year from ten measurements of a patient.
 
 $ diagnose run mystery_06.py
 """

@@ -1,4 +1,4 @@
-"""Read handwritten digits; each feature is standardised over the batch.
+"""Classify handwritten digits; each feature is standardised over the batch.
 
 $ diagnose run mystery_07.py
 """
@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 BATCH_SIZE = 32
 EPOCHS = 6
 LEARNING_RATE = 2e-3
-TRAINING = 1473  # pictures; the others are for the test
+TRAINING = 1473  # pictures; the rest are for testing
 SEED = 0
 # -----------------------------------------------------------------------------
 

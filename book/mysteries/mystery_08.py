@@ -1,4 +1,4 @@
-"""Read handwritten digits, in batches of 128 that are made of eight times 16, as if memory were short.
+"""Classify handwritten digits in batches of 128, made of eight parts of 16 to save memory.
 
 $ diagnose run mystery_08.py
 """
@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 # -----------------------------------------------------------------------------
 BATCH_SIZE = 16
-PARTS = 8  # of a batch, between two steps
+PARTS = 8  # per batch, between two steps
 EPOCHS = 12
 LEARNING_RATE = 0.3
 SEED = 0

@@ -1,4 +1,4 @@
-"""Read handwritten digits; after every third part of the training the learning rate is divided by ten.
+"""Classify handwritten digits; after each third of the training, divide the learning rate by ten.
 
 $ diagnose run mystery_09.py
 """

@@ -1,4 +1,4 @@
-"""Read handwritten digits line by line, as a recurrent network reads a text.
+"""Classify handwritten digits line by line, as a recurrent network reads text.
 
 $ diagnose run mystery_10.py
 """

@@ -1,4 +1,4 @@
-"""Tell wines apart by their chemistry, and keep the weights of the best epoch.
+"""Classify wines by their chemistry, and keep the weights of the best epoch.
 
 $ diagnose run mystery_11.py
 """
@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 # -----------------------------------------------------------------------------
 BATCH_SIZE = 16
 EPOCHS = 30
-LEARNING_RATE = 0.5  # high: it gets there soon, and does not stay
+LEARNING_RATE = 0.5  # high: fast at first, unstable later
 SEED = 0
 # -----------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ loss_fn = nn.CrossEntropyLoss()
 
 
 def evaluated():
-    """Loss and accuracy on the rest of the wines."""
+    """Return the loss and the accuracy on the remaining wines."""
     model.eval()
     with torch.no_grad():
         scores = model(inputs[100:])

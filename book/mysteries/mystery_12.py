@@ -1,4 +1,4 @@
-"""Find the learning rate for a classifier of handwritten digits: six are tried, and the best one is kept.
+"""Find the best of six learning rates for a classifier of handwritten digits.
 
 $ diagnose run mystery_12.py
 """
@@ -30,7 +30,7 @@ loss_fn = nn.CrossEntropyLoss()
 
 
 def fit(rate):
-    """Train with one rate, and return the accuracy on the pictures left out."""
+    """Train with one rate and return the accuracy on the held-out pictures."""
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     for _ in range(EPOCHS):
         for pictures, wanted in loader:

@@ -1,4 +1,4 @@
-"""Read handwritten digits, and print a smoothed loss, for that of a single batch jumps about.
+"""Classify handwritten digits and print a smoothed loss, because the loss per batch is noisy.
 
 $ diagnose run mystery_13.py
 """

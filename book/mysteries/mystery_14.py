@@ -1,4 +1,4 @@
-"""Read handwritten digits with two processes, each on its half of the rows.
+"""Classify handwritten digits with two processes, each on half of the rows.
 
 $ torchrun --nproc-per-node 2 -m diagnostics run mystery_14.py
 """
@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 # -----------------------------------------------------------------------------
-BATCH_SIZE = 25  # of each process
+BATCH_SIZE = 25  # per process
 EPOCHS = 4
 LEARNING_RATE = 0.2
 SEED = 0
@@ -19,7 +19,7 @@ SEED = 0
 
 
 class Reader(nn.Module):
-    """Answers with a digit; knows its own loss."""
+    """Classifies digits and computes its own loss."""
 
     def __init__(self):
         super().__init__()

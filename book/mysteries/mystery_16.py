@@ -1,4 +1,4 @@
-"""Read handwritten digits wherever they stand: each may be a pixel off, in any direction.
+"""Classify handwritten digits that may be shifted by one pixel in any direction.
 
 $ diagnose run mystery_16.py
 """
@@ -31,8 +31,8 @@ loss_fn = nn.CrossEntropyLoss()
 
 
 def moved(pictures):
-    """Move the pictures of a batch by up to a pixel, down or up and to one side."""
-    torch.manual_seed(SEED)  # so that the run can be repeated
+    """Move the pictures of a batch by up to one pixel, vertically and horizontally."""
+    torch.manual_seed(SEED)  # for a reproducible run
     down, right = torch.randint(-1, 2, (2,)).tolist()
     return pictures.roll((down, right), dims=(1, 2))
 
