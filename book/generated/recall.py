@@ -29,8 +29,7 @@ def recall_page(measured: Mapping[str, Any]) -> str:
         f"- **False alarms** {len(alarmed)} of {measured['healthy']} healthy programs got an error or a warning",
         f"- **Measured** {measured['date']}, on a CPU, with {versions}",
         "",
-        "We wrote the programs ourselves, so in your own programs expect a lower share than these figures suggest."
-        "",
+        "We wrote the programs ourselves, so in your own programs expect lower figures than these.",
         "",
         "## By rule",
         "",
