@@ -304,7 +304,7 @@ def recovery(
     ):
         for history, colour, marker, label in (
             (broken, GREY, "s", "broken"),
-            (log_history, BLUE, "o", "repaired"),
+            (log_history, BLUE, "o", "fixed"),
         ):
             points = [(entry["step"], float(entry[key])) for entry in history if key in entry]
             if points:

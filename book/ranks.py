@@ -171,7 +171,7 @@ def loss_curves(broken: RanksRun, repaired: RanksRun) -> Figure:
 
     set_matplotlib_formats("svg")
     figure, both = plt.subplots(1, 2, figsize=(8, 3), layout="constrained", sharey=True)
-    for axes, done, title in zip(both, (broken, repaired), ("broken", "repaired"), strict=True):
+    for axes, done, title in zip(both, (broken, repaired), ("broken", "fixed"), strict=True):
         for rank, (colour, style) in enumerate(zip((VERMILION, BLUE), ("-", "--"), strict=True)):
             axes.plot(done.losses(rank), style, color=colour, linewidth=1.6, label=f"rank {rank}")
         axes.set(title=title, xlabel="step", ylim=(0, None))
@@ -196,7 +196,7 @@ def batch_strip(broken: RanksRun, repaired: RanksRun, steps: int = 16) -> Figure
 
     set_matplotlib_formats("svg")
     figure, both = plt.subplots(2, 1, figsize=(8, 3), layout="constrained")
-    for axes, done, title in zip(both, (broken, repaired), ("broken", "repaired"), strict=True):
+    for axes, done, title in zip(both, (broken, repaired), ("broken", "fixed"), strict=True):
         shown = [done.batches(rank)[:steps] for rank in range(len(done.ranks))]
         numbers = {digest: place for place, digest in enumerate(dict.fromkeys(d for row in shown for d in row))}
         table = np.array([[numbers[digest] for digest in row] for row in shown])

@@ -20,7 +20,7 @@ from bugs.keeper.catalogue import Exhibit
 ANSWER, EXERCISE = "answer", "exercise"  # tags of an exercise's two cells
 FOLDED = (  # tag, what is hidden, and the words to unfold it
     (ANSWER, "hide-cell", "the answer"),
-    ("predict", "hide-output", "what it prints"),
+    ("predict", "hide-output", "the output"),
 )
 LONG = 40  # lines of an output, above which it is folded: a report of three findings still stands open
 # The chapter that is about each station, for the links of the map.
@@ -88,7 +88,7 @@ def exhibit_notebook(
     # At the end: the name of a rule gives the cause away.
     listed = ", ".join(f"[{_name(source)}]({source})" for source in exhibit.sources)
     links = [
-        f"**Rules** that name it: {', '.join(f'[{rule}](../rules/{rule}.md)' for rule in exhibit.rules)}",
+        f"**Rules** that detect it: {', '.join(f'[{rule}](../rules/{rule}.md)' for rule in exhibit.rules)}",
         f"**Sources** of this exhibit: {listed}",
         *([f"**Next**: {_cage_link(after)}"] if after else []),
     ]
@@ -140,7 +140,7 @@ def planned_page(chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterab
         "",
         f"{chapter.purpose}.",
         "",
-        "This chapter is still to be written." + (" Its exhibits are there already:" if chapter.cages else ""),
+        "This chapter has not been written yet." + (" Its exhibits are already here:" if chapter.cages else ""),
         "",
     ]
     return "\n".join([*lines, *_cage_list(chapter.cages, by_id)])
@@ -152,7 +152,7 @@ def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
     lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
     for chapter in chapters:
         cages = ", ".join(f"[{cage}]({by_id[cage].page}.ipynb)" for cage in chapter.cages)
-        state = f"{chapter.minutes} minutes · {chapter.level}" if chapter.written else "still to be written"
+        state = f"{chapter.minutes} minutes · {chapter.level}" if chapter.written else "not written yet"
         lines += [
             f":::{{grid-item-card}} [{chapter.number} · {chapter.title}]({chapter.file})",
             *([] if chapter.written else [":class-card: planned"]),
@@ -190,9 +190,9 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
     lines = [
         "# Mystery scripts",
         "",
-        "Most chapters end with a script in which one thing is wrong, and the page does not say what. Run it "
-        "under `diagnose run`, read the report, look at the data, decide; then open the solution. "
-        "[Install](../guide/install.md) says how to get the command; the scripts are in `book/mysteries/`.",
+        "Most chapters end with a script that contains one bug, and the page does not tell you which. Run it "
+        "under `diagnose run`, read the report, look at the data, and decide; then open the solution. "
+        "[Install](../guide/install.md) explains how to get the command; the scripts are in `book/mysteries/`.",
         "",
         "| script | chapter | solution |",
         "|---|---|---|",
@@ -252,9 +252,9 @@ def _mystery(chapter: Chapter) -> list[str]:
     return [
         "## Mystery script",
         "",
-        f"One thing is wrong with {{download}}`{chapter.mystery}.py <{script}>`, and this page does not say what. "
-        "Run it as its first lines say ([how to get the command](../guide/install.md)), decide with nothing but "
-        "the report and your eyes, repair it, and run it again.",
+        f"{{download}}`{chapter.mystery}.py <{script}>` contains one bug, and this page does not tell you which. "
+        "Run the script as its first lines describe ([how to get the command](../guide/install.md)), decide with "
+        "nothing but the report and your eyes, fix it, and run it again.",
         "",
         ":::{admonition} The script",
         ":class: dropdown",

@@ -47,8 +47,9 @@ def habits_page(known: list[Habit], points: list[Point], where: Mapping[str, lis
     lines = [
         "# Habits to copy",
         "",
-        f"Practitioners name the same {len(known)} habits again and again. Each is one call here, silent when all "
-        "is well, or a test to run before each training. The tests of this repository run every example.",
+        f"Practitioners recommend the same {len(known)} habits again and again. Here, each of them is one call, "
+        "which prints nothing if all is well, or a test to run before each training. This repository's tests run "
+        "every example.",
         "",
         "| habit | call | taught in |",
         "|---|---|---|",

@@ -27,7 +27,7 @@ SEVERITIES = {
     "note": "note: worth knowing",
 }
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
-SYMPTOMS = {"throws": "throws", "silent": "runs, and is wrong", "exhausts": "runs out of room"}
+SYMPTOMS = {"throws": "throws", "silent": "runs, but is wrong", "exhausts": "runs out of memory"}
 FACTS_OF: dict[str, set[type]] = {
     "explain": {CrashFacts},
     "watch": set(WATCHED),
@@ -68,10 +68,9 @@ def rules_index(rules: Sequence[Rule]) -> str:
     lines = [
         "# All rules",
         "",
-        "One rule finds one bad pattern, and is named for it. They are listed in the order in which the data "
-        "passes through a training pipeline: the earlier a rule stands, the more of what comes after it would "
-        "be wrong for its reason alone. `diagnose rules` prints the same list in a terminal, and "
-        "`diagnose rules NAME` prints one of the pages.",
+        "Each rule detects one bad pattern, and is named after it. The list follows the data through the training "
+        "pipeline. So fix the earliest finding first: it may be the cause of the later ones. In a terminal, "
+        "`diagnose rules` prints this list, and `diagnose rules NAME` prints the page of a rule.",
         "",
     ]
     for stage in STAGES:
@@ -88,8 +87,8 @@ def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
     lines = [
         "# All exhibits",
         "",
-        "Each exhibit holds one bug. Its page starts with the symptom, as you would meet it, and walks to the "
-        "cause.",
+        "Each exhibit contains one bug. Its page starts with the symptom, as you would meet it at work, and walks "
+        "through the pipeline to the cause.",
         "",
     ]
     for exhibit in exhibits:
@@ -98,11 +97,11 @@ def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
             f"## {exhibit.id} {exhibit.title}",
             "",
             f"- **Page** [{exhibit.title}]({exhibit.folder}.ipynb)",
-            f"- **Framework** {FRAMEWORKS[exhibit.framework]}; the bug sits in the {exhibit.stage} stage, "
+            f"- **Framework** {FRAMEWORKS[exhibit.framework]}; the bug is in the {exhibit.stage} stage, "
             f"and the script {SYMPTOMS[exhibit.symptom]}",
             f"- **You see** {seen(exhibit)}",
-            f"- **Named by** {rules}",
-            f"- **Run it** `nox -s bug-{exhibit.id}`, and its repair with `nox -s fix-{exhibit.id}`",
+            f"- **Detected by** {rules}",
+            f"- **Run it** `nox -s bug-{exhibit.id}`; the fixed script: `nox -s fix-{exhibit.id}`",
             "",
         ]
     return "\n".join(lines)
@@ -111,7 +110,7 @@ def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
 def in_a_line(exhibits: Iterable[Exhibit]) -> dict[str, str]:
     """Return, by page, what a reader sees in each exhibit, and which rules name it."""
     return {
-        one.page: f"{FRAMEWORKS[one.framework]}; you see {seen(one)}; named by {', '.join(one.rules)}"
+        one.page: f"{FRAMEWORKS[one.framework]}; you see {seen(one)}; detected by {', '.join(one.rules)}"
         for one in exhibits
     }
 

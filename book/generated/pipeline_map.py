@@ -48,8 +48,8 @@ def described(lit: Collection[str]) -> str:
     shown = [station for station in STATIONS if station in lit]
     about = ", ".join(shown) if 0 < len(shown) < len(STATIONS) else ("all of it" if shown else "none of it")
     return (
-        "The training pipeline: dataset, batch, forward, loss, backward, step, then the next batch, and in the "
-        f"end evaluation. This page is about: {about}."
+        "The training pipeline: dataset, batch, forward, loss, backward, step, then the next batch, and finally "
+        f"evaluation. This page is about: {about}."
     )
 
 

@@ -19,23 +19,22 @@ def recall_page(measured: Mapping[str, Any]) -> str:
     first = sum(row["first"] for row in rules.values())
     versions = ", ".join(f"{package} {version}" for package, version in measured["versions"].items())
     lines = [
-        "# What it names, and what it misses",
+        "# What the library finds, and what it misses",
         "",
-        f"`nox -s recall` runs `diagnose run` on {programs} short programs with one bug each, written as people "
-        f"write theirs, and on {measured['healthy']} healthy programs that resemble them. None is an exhibit of "
-        "this zoo; they are in `tests/recall/`.",
+        f"`nox -s recall` runs `diagnose run` on {programs} short programs with one bug each, written in the "
+        f"style of real training scripts, and on {measured['healthy']} similar programs without a bug. None of "
+        "them is an exhibit of this zoo; they are in `tests/recall/`.",
         "",
         f"- **Named first** {first} of {programs} bugs ({first / programs:.0%})",
         f"- **False alarms** {len(alarmed)} of {measured['healthy']} healthy programs got an error or a warning",
         f"- **Measured** {measured['date']}, on a CPU, with {versions}",
         "",
-        "We wrote the programs ourselves, so a bug in a program of yours is less likely to be named than these "
-        "figures suggest.",
+        "We wrote the programs ourselves, so in your own programs expect lower figures than these.",
         "",
         "## By rule",
         "",
-        "*Named* counts reports that contain the rule, *first* those that begin with it, *only noted* those in "
-        "which it is no more than a note.",
+        "*Named* counts the reports that contain the rule, *first* those that begin with it, and *only noted* "
+        "those in which it is only a note.",
         "",
         "| rule | programs | named | first | only noted |",
         "|---|--:|--:|--:|--:|",
@@ -49,8 +48,9 @@ def recall_page(measured: Mapping[str, Any]) -> str:
             "",
             "## By function",
             "",
-            "The functions that are called in a program, a test or a notebook are tried on healthy and on broken "
-            "examples, too: *silent* counts the healthy ones that they leave alone, *named* the broken ones.",
+            "The functions that you call in a program, a test or a notebook are also tested on healthy and on "
+            "broken examples: *silent* counts the healthy examples without a finding, *named* the broken ones "
+            "whose bug was found.",
             "",
             "| function | healthy | silent | broken | named |",
             "|---|--:|--:|--:|--:|",
@@ -64,9 +64,9 @@ def recall_page(measured: Mapping[str, Any]) -> str:
             "",
             "## Missed",
             "",
-            "The reason is the report's own: what the rule would have needed, or that it judged.",
+            "The reason is quoted from the report: the evidence that the rule lacked, or that it found nothing.",
             "",
-            "| program | the rule it needs | the report says | the reason |",
+            "| program | expected rule | reported | reason |",
             "|---|---|---|---|",
         ]
         lines += [
@@ -75,7 +75,7 @@ def recall_page(measured: Mapping[str, Any]) -> str:
             for program, case in missed.items()
         ]
     if alarmed:
-        lines += ["", "## False alarms", "", "| healthy program | the report says |", "|---|---|"]
+        lines += ["", "## False alarms", "", "| healthy program | reported |", "|---|---|"]
         lines += [f"| {_title(program)} | {', '.join(said)} |" for program, said in alarmed.items()]
     return "\n".join([*lines, ""])
 

@@ -11,6 +11,7 @@ from bugs.scoreboard.record import OURS, PLAIN, VERSIONS, Record, Tool
 
 SILENT, NOT_ASKED, NOT_MEASURED = "silent", "", "?"
 SHOWN = 300  # characters of a message on the page
+SCRIPTS = {"broken": "broken", "repaired": "fixed"}  # on the page, by version
 
 
 def scoreboard_page(
@@ -25,30 +26,31 @@ def scoreboard_page(
         recall: the content of `tests/recall/measured.json`, for our own figures beside the table.
     """
     lines = [
-        "# What other tools say",
+        "# What other tools report",
         "",
-        "`nox -s scoreboard` runs the script of every exhibit, broken and repaired, with each of these tools in "
-        "turn, called as its documentation says, and records what it reports. A tool is asked only about "
-        "scripts of its own framework. The tools are made for different things: anomaly mode, "
-        "the overflow detector and Lightning's checks look for NaN and infinity, and are silent about the "
-        "rest by design. The exhibits are ours, and our rules were written beside them; [the recall](recall.md) "
-        "shows how our rules do on other programs.",
+        "`nox -s scoreboard` runs the broken and the fixed script of every exhibit with each of these tools in "
+        "turn, used as its documentation recommends, and records the reports. A tool is tested only on scripts in "
+        "its own framework. The tools have different purposes: anomaly mode, the overflow detector and "
+        "Lightning's checks look for NaN and infinity, and are silent about everything else by design. The "
+        "exhibits are ours, and we wrote our rules along with them; [the recall page](recall.md) shows how our "
+        "rules do on other programs.",
         "",
         f"- **Measured** {_dates(record)}, on {record.machine}{_not_yet(record, tools, exhibits)}",
         f"- **Versions** {', '.join(f'{name} {version}' for name, version in record.versions.items())}",
         "",
         "## In numbers",
         "",
-        "- **Detected**: it says something about the broken script, as an error or a warning, that it does not "
-        "say about the repaired one.",
-        "- **Named**: what it says is the cause, or leads to the line or layer at fault. For the other tools "
-        "we decided, and give the reason below; for ours it is a rule of the exhibit.",
-        "- **False alarms**: repaired scripts about which it says something, as an error or a warning. Advice "
-        "on speed and style, named below, is not counted.",
-        "- **Failed**: scripts whose training it ended by an exception of its own, without a word about them.",
-        "- **CPU time**: of a training with the tool, by the same training without it" + _cost_note(record),
+        "- **Detected**: the tool reports an error or a warning on the broken script that it does not report on "
+        "the fixed one.",
+        "- **Named**: the report gives the cause, or leads to the faulty line or layer. For the other tools, this "
+        "is our judgement, with the reason below; for ours, the report contains a rule of the exhibit.",
+        "- **False alarms**: fixed scripts on which the tool reports an error or a warning. Advice on speed and "
+        "style, listed below, is not counted.",
+        "- **Failed**: scripts whose training the tool ended with an exception of its own, without a report.",
+        "- **CPU time**: the CPU time of a training with the tool, divided by that of the same training without it"
+        + _cost_note(record),
         "",
-        "| tool | asked about | detected | named | false alarms | failed | CPU time |",
+        "| tool | scripts | detected | named | false alarms | failed | CPU time |",
         "|---|--:|--:|--:|--:|--:|--:|",
         *(_summary(tool, exhibits, record) for tool in tools.values()),
         "",
@@ -56,8 +58,8 @@ def scoreboard_page(
         "",
         "## By exhibit",
         "",
-        f"An empty field: not asked, for another framework or for the reason below. {NOT_MEASURED}: not measured "
-        "yet. *alarm*: it says something about the repaired script.",
+        "An empty field means not tested: the framework is different, or the reason is given below. "
+        f"{NOT_MEASURED} means not measured yet, and *alarm* that the tool reports something on the fixed script.",
         "",
         "| exhibit | the script itself | " + " | ".join(tool.title for tool in tools.values()) + " |",
         "|---|---|" + "---|" * len(tools),
@@ -82,19 +84,19 @@ def _not_yet(record: Record, tools: Mapping[str, Tool], exhibits: Iterable[Exhib
         for tool in tools.values()
         if tool.is_asked(each) and not record.has(tool.name, each.id)
     }
-    return f"; only in part or not yet: exhibits {', '.join(sorted(missing))}" if missing else ""
+    return f"; exhibits not measured, or only in part: {', '.join(sorted(missing))}" if missing else ""
 
 
 def _cost_note(record: Record) -> str:
     if not record.cost:
         return "; not measured yet."
-    quiet = "nothing else ran" if record.cost["quiet"] else "other work ran beside it"
+    quiet = "on an idle machine" if record.cost["quiet"] else "other programs were running"
     cages = ", ".join(sorted(record.cost["ratios"]))
     return (
-        f", in pairs, on the repaired scripts of exhibits {cages}; the lowest and the highest median "
-        f"({record.cost['date']}, {quiet}). Of `diagnose run` it is that of the whole program, with its imports "
-        "and the examinations before and after the training; of Lightning, that of its Trainer with and without "
-        "its checks."
+        f", in pairs, on the fixed scripts of exhibits {cages}; the table gives the lowest and the highest median "
+        f"({record.cost['date']}, {quiet}). For `diagnose run`, we timed the whole program, including its imports "
+        "and the examinations before and after the training; for Lightning, its Trainer with and without its "
+        "checks."
     )
 
 
@@ -122,8 +124,8 @@ def _recall(recall: Mapping[str, Any]) -> str:
     programs = sum(row["programs"] for row in recall["rules"].values())
     first = sum(row["first"] for row in recall["rules"].values())
     return (
-        f"{first} of {programs} named first, {len(recall['missed'])} missed, and {len(recall['alarmed'])} of "
-        f"{recall['healthy']} healthy programs alarmed. [The recall](recall.md) lists every miss."
+        f"{first} of {programs} named first, {len(recall['missed'])} missed, and {len(recall['alarmed'])} false "
+        f"alarms on {recall['healthy']} healthy programs. [The recall page](recall.md) lists every miss."
     )
 
 
@@ -136,7 +138,7 @@ def _by_itself(exhibit: Exhibit, record: Record) -> str:
     for name in (PLAIN, OURS):  # ours passes on how the script ended, and is asked about Keras, too
         if record.has(name, exhibit.id):
             ended = record.said[name][exhibit.id]["broken"]["ended"]
-            return f"`{ended.partition(':')[0]}`" if ended else "runs to its end"
+            return f"`{ended.partition(':')[0]}`" if ended else "runs to the end"
     return NOT_MEASURED
 
 
@@ -157,7 +159,7 @@ def _field(tool: Tool, exhibit: Exhibit, record: Record) -> str:
 def _section(tool: Tool, exhibits: Sequence[Exhibit], record: Record) -> Iterator[str]:
     yield from (f"({_anchor(tool)})=", f"## {tool.title}", "")
     yield from (
-        ":::{admonition} How it is called",
+        ":::{admonition} How we run it",
         ":class: dropdown",
         "```python",
         tool.call.rstrip(),
@@ -167,29 +169,32 @@ def _section(tool: Tool, exhibits: Sequence[Exhibit], record: Record) -> Iterato
     yield ""
     said = [line for each in _asked(tool, exhibits, record) for line in _said(tool, each, record)]
     if said:
-        yield from ("| exhibit | script | it says | names the cause |", "|---|---|---|---|", *said, "")
+        yield from ("| exhibit | script | report | names the cause |", "|---|---|---|---|", *said, "")
     else:
-        yield from ("It says nothing of any script.", "")
+        yield from ("It reports nothing on any script.", "")
     for kind, why in tool.advice.items():
         yield from (f"Not counted, and not in the table: {_plain(kind)}. {why[:1].upper()}{why[1:]}.", "")
     for why in dict.fromkeys(tool.not_asked.values()):
         cages = ", ".join(id for id, reason in tool.not_asked.items() if reason == why)
-        yield from (f"Not asked about {cages}: {why}.", "")
+        yield from (f"Not tested on {cages}: {why}.", "")
 
 
 def _said(tool: Tool, exhibit: Exhibit, record: Record) -> Iterator[str]:
     detected, named = record.detected(tool, exhibit.id), record.named(tool, exhibit)
     for version in VERSIONS:
         if failure := record.failure(tool, exhibit.id, version):
-            yield f"| {exhibit.id} | {version} | *fails*: {_quoted(failure)} |  |"
+            yield f"| {exhibit.id} | {SCRIPTS[version]} | *fails*: {_quoted(failure)} |  |"
         for one in record.said[tool.name][exhibit.id][version]["answers"]:
             if one["severity"] == "note" or one["kind"] in tool.advice:
                 continue
-            why = "" if version == "repaired" else "" if one["kind"] in detected else "no: of both scripts"
+            why = (
+                "" if version == "repaired" else "" if one["kind"] in detected else "no: reported on both scripts"
+            )
             if version == "broken" and one["kind"] in detected:
                 why = f"yes: {_reason(tool, exhibit, one['kind'])}" if one["kind"] in named else "no"
             times = f", {one['times']} times" if one["times"] > 1 else ""
-            yield f"| {exhibit.id} | {version} | {_plain(one['kind'])}{times}: {_quoted(one['message'])} | {why} |"
+            said = f"{_plain(one['kind'])}{times}: {_quoted(one['message'])}"
+            yield f"| {exhibit.id} | {SCRIPTS[version]} | {said} | {why} |"
 
 
 def _reason(tool: Tool, exhibit: Exhibit, kind: str) -> str:

@@ -17,7 +17,7 @@ FILE = Path(__file__).parents[1] / "symptoms.toml"
 OPENING = """\
 # From symptom to cause
 
-Begin with the first question that you answer with yes.
+Start with the first question to which your answer is yes.
 
 """
 
@@ -92,7 +92,7 @@ def _entry(exhibit: Exhibit, curve: Curve | None) -> Iterator[str]:
         yield from ("```{raw} html", thumbnail(curve), "```", "")
     if isinstance(exhibit.signature, ExceptionSignature):
         path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
-        anywhere = "wherever the last of it is asked for"  # of memory
+        anywhere = "wherever the last free memory is requested"
         yield f"- **Surfaces** {anywhere if '*' in path else f'in `{function}` of `{path}`'}"
     yield f"- **Exhibit** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)"
     yield f"- **Rule** {', '.join(f'[{rule}](rules/{rule}.md)' for rule in exhibit.rules)}"

@@ -77,8 +77,8 @@ def taught_page(known: list[Point], where: Mapping[str, list[Place]]) -> str:
     lines = [
         "# What is taught where",
         "",
-        f"The book sets out to teach {len(known)} things. {done} of them are taught so far: explained on a page, "
-        "and run by a cell of it. This table is made from the notebooks.",
+        f"The book aims to teach {len(known)} things. So far it teaches {done} of them: each is explained on a "
+        "page, and run by a cell on it. This table is generated from the notebooks.",
         "",
     ]
     for area in dict.fromkeys(point.area for point in known):

@@ -33,8 +33,8 @@ class Curve:
         """Say in words what the thumbnail shows."""
         course = f"from {self.losses[0]:.2f} to {self.losses[-1]:.2f} in {self.steps[-1]:,.0f} steps"
         if self.losses[-1] > SWINGS * min(self.losses):
-            course += f", after it had been {min(self.losses):.2f}"
-        return f"Training loss {course}; a constant prediction has {self.chance:.2f}."
+            course += f", with a minimum of {min(self.losses):.2f}"
+        return f"Training loss {course}; a constant prediction scores {self.chance:.2f}."
 
 
 def curve_in(notebook: NotebookNode) -> Curve | None:

@@ -100,7 +100,7 @@ def test_a_planned_chapter_says_so_and_leads_to_its_cages() -> None:
     planned = [chapter for chapter in CHAPTERS if not chapter.written]
     for chapter in planned:
         page = planned_page(chapter, CHAPTERS, EXHIBITS)
-        assert "This chapter is still to be written." in page
+        assert "This chapter has not been written yet." in page
         assert all(f"](../{e.page}.ipynb)" in page for e in EXHIBITS if e.id in chapter.cages)
 
 

@@ -193,7 +193,7 @@ class TestRecovery:
     def test_draws_the_broken_script_beside_it(self) -> None:
         broken = [{"step": 10, "loss": 1.5}, {"step": 20, "loss": 1.1}, {"step": 20, "eval_accuracy": 0.3}]
         loss, accuracy = panels.recovery([{"step": 20, "loss": 0.7}], num_classes=3, broken=broken).axes
-        assert [text.get_text() for text in loss.get_legend().get_texts()] == ["broken", "repaired"]
+        assert [text.get_text() for text in loss.get_legend().get_texts()] == ["broken", "fixed"]
         grey, blue, _ = loss.lines
         assert (list(grey.get_xdata()), list(grey.get_ydata())) == ([10, 20], [1.5, 1.1])
         assert (list(blue.get_xdata()), list(blue.get_ydata())) == ([20], [0.7])

@@ -77,23 +77,23 @@ class TestMadeUp:
         assert "| [`diagnose run`](#scoreboard-diagnose-run) | 3 | 2 | 1 | 1 | 0 | ? |" in page
         assert "| [A check](#scoreboard-plain) | 1 | 1 | 0 | 1 | 0 | 1.25 to 1.50 |" in page
         assert "| [Anomaly mode](#scoreboard-anomaly-mode) | 2 | 1 | 1 | 0 | 1 | ? |" in page
-        assert "other work ran beside it" in page
+        assert "other programs were running" in page
 
     def test_has_a_row_for_every_cage_and_says_who_was_not_asked(self, page: str) -> None:
         rows = {row[:6]: row.split("|")[2:-1] for row in page.splitlines() if row.startswith("| [")}
         fields = {key: [field.strip() for field in row] for key, row in rows.items()}
         assert fields["| [05 "] == ["`ValueError`", "silent, *alarm*", "", ""]
-        assert fields["| [11 "] == ["runs to its end", "**named**", "detected, *alarm*", "**named**"]
-        assert fields["| [12 "] == ["runs to its end", "detected", "", "fails"]
-        assert "Not asked about 12: its loop is another." in page
+        assert fields["| [11 "] == ["runs to the end", "**named**", "detected, *alarm*", "**named**"]
+        assert fields["| [12 "] == ["runs to the end", "detected", "", "fails"]
+        assert "Not tested on 12: its loop is another." in page
 
     def test_quotes_each_tool_and_shows_how_it_is_called(self, page: str, tools: dict[str, Tool]) -> None:
         assert (
             "| 11 | broken | NaN in backward, 3 times: `Function 'MulBackward0' \\| returned nan` | no |" in page
         )
-        assert "| 11 | broken | decay: `Weight decay is on.` | no: of both scripts |" in page
+        assert "| 11 | broken | decay: `Weight decay is on.` | no: reported on both scripts |" in page
         assert "| 11 | broken | decay: `Weight decay is on.` | yes: that is it |" in page
-        assert "| 11 | repaired | decay: `Weight decay is on.` |  |" in page
+        assert "| 11 | fixed | decay: `Weight decay is on.` |  |" in page
         assert "| 12 | broken | *fails*: `NotImplementedError: Bool` |  |" in page
         assert "more workers" not in page
         assert "Sort your imports" not in page
@@ -103,11 +103,11 @@ class TestMadeUp:
     def test_says_what_was_not_measured(self, page: str, record: Record, tools: dict[str, Tool]) -> None:
         assert "- **Measured** 2026-11-25 to 2026-11-26, on 2 CPU cores, no GPU\n" in page
         whole = scoreboard_page(record, tools, [EXHIBITS[id] for id in ("11", "13", "10")], RECALL)
-        assert "no GPU; only in part or not yet: exhibits 10, 13\n" in whole
+        assert "no GPU; exhibits not measured, or only in part: 10, 13\n" in whole
         assert "| ? | ? | ? | ? |" in whole
 
     def test_our_own_recall_stands_beside_it(self, page: str) -> None:
-        assert "3 of 5 named first, 1 missed, and 0 of 4 healthy programs alarmed." in page
+        assert "3 of 5 named first, 1 missed, and 0 false alarms on 4 healthy programs." in page
 
 
 class TestRecorded:

@@ -58,13 +58,13 @@ def test_a_broken_run_that_was_noted_is_drawn_under_its_exhibit():
     page = symptoms_page(load(), EXHIBITS, all_rules(), {"12": curve})
     entry = page.partition("[12 ")[0].rpartition("\n### ")[2]
     assert entry.count("<svg") == page.count("<svg") == 1
-    assert 'aria-label="Training loss from 2.30 to nan in 30 steps; a constant prediction has 2.30."' in entry
+    assert 'aria-label="Training loss from 2.30 to nan in 30 steps; a constant prediction scores 2.30."' in entry
     assert "nan" not in re.search('points="(.*?)"', entry)[1]
 
 
 def test_a_loss_that_has_risen_again_is_described_so():
     curve = Curve((1, 2, 3), (2.0, 0.5, 4.0), 2.3)
-    assert curve.described.startswith("Training loss from 2.00 to 4.00 in 3 steps, after it had been 0.50;")
+    assert curve.described.startswith("Training loss from 2.00 to 4.00 in 3 steps, with a minimum of 0.50;")
 
 
 def test_a_notebook_without_a_broken_run_has_no_curve():
