@@ -88,7 +88,7 @@ def _cage(exhibit: Exhibit, *, solution: bool) -> None:
         twin = ["--solution"] if solution else []
         _python(session, "-m", "bugs", "run", exhibit.id, *twin, *session.posargs)
 
-    what = "repaired" if solution else f"{FRAMEWORKS[exhibit.framework]}, {SYMPTOMS[exhibit.symptom]}"
+    what = "fixed" if solution else f"{FRAMEWORKS[exhibit.framework]}, {SYMPTOMS[exhibit.symptom]}"
     run.__doc__ = f"{exhibit.title} ({what})"
     name, tag = (f"fix-{exhibit.id}", "fix") if solution else (f"bug-{exhibit.id}", "bug")
     nox.session(name=name, tags=[tag], requires=["env"], venv_backend="none", default=False)(run)

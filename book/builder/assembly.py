@@ -33,6 +33,7 @@ SHARED = (  # what every notebook's outcome depends on
     *("book/rank_recorder.py", "book/ranks.py", "book/recordings.py"),
     *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
 )
+HERO = "hero"  # tag of a cell whose figure is on the landing page, with a link to the cell's page
 SHOWS_REPORT = "report-page"  # tag of the cell whose output is the report on the landing page
 REPORT_OF = 1  # the chapter it is taken from
 
@@ -105,7 +106,7 @@ def assemble(
         zoo: the root of the repository.
 
     Raises:
-        AssemblyError: the report for the landing page is not where it should be.
+        AssemblyError: the report or a figure for the landing page is not where it should be.
         outline.OutlineError: an exhibit has no chapter, or two.
         teaching.TeachingError: a cell's tag names no teaching point.
     """
@@ -159,6 +160,7 @@ def assemble(
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
     (generated / "exhibits.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
+    (generated / "heroes.md").write_text(_heroes(chapters, in_order, fair, generated), "utf-8")
     (generated / "report.md").write_text(chapter_pages.raw(report_in(fair[first], first)), "utf-8")
     known = pages.in_a_line(exhibits) | {chapter.page: f"{chapter.purpose}." for chapter in chapters}
     (source / FOLDER / NAME).write_text(llms_txt(source, known), "utf-8")
@@ -195,6 +197,26 @@ def _write_chapters(
         if chapter.mystery:
             nbformat.write(fair[chapter.mystery], source / "mysteries" / f"{chapter.mystery}.ipynb")
     (source / "mysteries" / "index.md").write_text(chapter_pages.mysteries_index(chapters), "utf-8")
+
+
+def _heroes(
+    chapters: Sequence[Chapter], in_order: Sequence[Exhibit], fair: Mapping[str, NotebookNode], folder: Path
+) -> str:
+    """Write the figures of the landing page into a folder, and return the cards that show them."""
+    places = {chapter.name: (chapter.page, f"{chapter.number} · {chapter.title}") for chapter in chapters}
+    places |= {exhibit.folder: (exhibit.page, f"{exhibit.id} · {exhibit.title}") for exhibit in in_order}
+    cards = []
+    for name, (page, title) in places.items():
+        for cell in fair[name].cells if name in fair else ():
+            if HERO not in cell.metadata.get("tags", []):
+                continue
+            drawn = [o.data["image/svg+xml"] for o in cell.outputs if "image/svg+xml" in o.get("data", {})]
+            if len(drawn) != 1:
+                raise AssemblyError(f"{name}: a cell tagged {HERO!r} must show one figure, not {len(drawn)}")
+            (folder / f"{name}.svg").write_text(drawn[0], "utf-8")
+            words = cell.metadata["mystnb"]["image"]["alt"]
+            cards.append(chapter_pages.hero_card(title, page, f"_generated/{name}.svg", words))
+    return "\n".join(["::::{grid} 1 1 1 3", ":gutter: 3", "", *cards, "::::", ""])
 
 
 def report_in(notebook: NotebookNode, name: str) -> str:

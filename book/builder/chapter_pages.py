@@ -185,6 +185,12 @@ def exhibit_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> s
     return "\n".join([*lines, "::::", ""])
 
 
+def hero_card(title: str, page: str, picture: str, words: str) -> str:
+    """Return the card of a figure on the landing page, which leads to the page that it comes from, in MyST."""
+    lines = [f":::{{grid-item-card}} {title}", f":link: {page}", ":link-type: doc", ":class-card: hero", ""]
+    return "\n".join([*lines, f"```{{image}} {picture}", f":alt: {words}", "```", ":::", ""])
+
+
 def mysteries_index(chapters: Iterable[Chapter]) -> str:
     """Return the page that leads to the solutions of the mystery scripts, in MyST."""
     lines = [

@@ -58,7 +58,7 @@ def console() -> Console:
 
 def show_start(exhibit: Exhibit, script: Path) -> None:
     """Say which exhibit is being opened and where its script's own output begins."""
-    twin = "  (the repaired twin)" if script == exhibit.solution else ""
+    twin = "  (the fixed script)" if script == exhibit.solution else ""
     screen = console()
     screen.print(Text.assemble((f"exhibit {exhibit.id}  ", "bold"), (exhibit.title, "bold"), twin))
     path = short_path(script, exhibit.root)

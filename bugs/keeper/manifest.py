@@ -121,7 +121,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One cage: a script that fails in a known way, its repaired twin, and what is promised of both."""
+    """One cage: a script that fails in a known way, its fixed script, and what is promised of both."""
 
     root: Path  # of the zoo
     folder: str  # "04_wrong_label_count"
@@ -147,7 +147,7 @@ class Exhibit:
 
     @property
     def solution(self) -> Path:
-        """Its repaired twin."""
+        """Its fixed script."""
         return self.root / "solutions" / self.folder / "train.py"
 
     @property
@@ -315,7 +315,7 @@ def read_exhibit(root: Path, folder: str) -> Exhibit:
         raise CatalogueError(folder, "train.py", "missing; every exhibit needs its broken script")
     if not exhibit.solution.is_file():
         raise CatalogueError(
-            folder, path.name, f"no solution: expected solutions/{folder}/train.py, the repaired twin"
+            folder, path.name, f"no solution: expected solutions/{folder}/train.py, the fixed script"
         )
     return exhibit
 

@@ -112,7 +112,7 @@ def record_error(exhibit: Exhibit, device: str = "cuda") -> Record:
 
 
 def record_memory(exhibit: Exhibit) -> Record:
-    """What the batch that does not fit says, and how much memory it and its twin took."""
+    """What the batch that does not fit says, and how much memory it and its fixed script took."""
     said, memory = {}, {}
     for script in (exhibit.script, exhibit.solution):
         name = short_path(script, exhibit.root)

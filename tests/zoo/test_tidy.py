@@ -33,7 +33,7 @@ class TestExhibits:
         listed = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment).stdout
         for exhibit in CATALOGUE.values():
             assert f"- bug-{exhibit.id} [bug] -> {exhibit.title} (" in listed
-            assert f"- fix-{exhibit.id} [fix] -> {exhibit.title} (repaired)" in listed
+            assert f"- fix-{exhibit.id} [fix] -> {exhibit.title} (fixed)" in listed
 
     @each_exhibit
     def test_its_notebook_is_in_the_book(self, exhibit: Exhibit) -> None:

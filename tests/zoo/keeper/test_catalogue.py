@@ -195,7 +195,7 @@ class TestLoadCatalogue:
         with pytest.raises(CatalogueError) as raised:
             load_catalogue(zoo.root)
         assert str(raised.value) == (
-            f"{MANIFEST}: no solution: expected solutions/04_wrong_label_count/train.py, the repaired twin"
+            f"{MANIFEST}: no solution: expected solutions/04_wrong_label_count/train.py, the fixed script"
         )
 
     def test_text_that_is_not_utf8_is_a_broken_manifest(self, zoo: Any) -> None:
