@@ -19,8 +19,8 @@ class EosNeverLearned(Rule):
 
     ## What it does
     Checks a batch of a language model whose labels are its tokens, or the next ones. It looks for texts whose last
-    token, according to the attention mask, is the end-of-text token of the model's configuration. Reports if its
-    label is ignored in all of them.
+    token, according to the attention mask, is the end-of-text token of the model's configuration. The rule fires
+    if its label is ignored in all of them.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, and every generation runs on until `max_new_tokens`,

@@ -22,7 +22,7 @@ class LabelsShiftedTwice(Rule):
 
     ## What it does
     Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
-    own loss. Reports if each label is the token after its own position.
+    own loss. The rule fires if each label is the token after its own position.
 
     ## Why it is bad
     These models compare the prediction at a position with the label of the next one, so the labels should be a

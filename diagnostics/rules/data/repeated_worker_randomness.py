@@ -50,7 +50,7 @@ class RepeatedWorkerRandomness(Rule):
 
     ## Known problems
     A generator counts as copied unless its class or `worker_init_fn` visibly reseeds it: with `get_worker_info`, a
-    new assignment, or a call of `seed`. Generators in compiled code are not found.
+    new assignment, or a call to `seed`. Generators in compiled code are not found.
 
     ## Sources
     The documentation of `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using

@@ -59,8 +59,8 @@ class UnscaledInputs(Rule):
 
     ## Thresholds
     All numbers are our choice. Scale: a root mean square of at least 30, for an input or for one column of a table
-    (at most 1000 columns). Standardised values have 1, the raw pixels of MNIST 78. Targets must also be at least
-    10 times the largest initial output.
+    (at most 1000 columns). Standardised values have a root mean square of 1, MNIST's raw pixels 78. Targets must
+    also be at least 10 times the largest initial output.
 
     Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the batch is
     already between -1 and 1. A first layer that standardises was adapted to different numbers if, for at least 80%

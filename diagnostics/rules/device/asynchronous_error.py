@@ -49,8 +49,8 @@ class AsynchronousError(MessageRule):
     ## Why it is bad
     A GPU operation is queued, and the call returns before it has run. Python continues, and gets the error only at
     the next synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names that
-    line, which is the wrong place to search. Everything queued after a failed kernel fails as well, and the
-    process can no longer use the device.
+    line, which is the wrong place to look. Everything queued after a failed kernel fails as well, and the process
+    can no longer use the device.
 
     ## Example
     ```python
@@ -67,7 +67,7 @@ class AsynchronousError(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after a device has failed.
+    None: the rule fires only after a device has failed.
 
     ## Known problems
     Calls that launch work on the device are recognised in the source by their names: one of your functions that

@@ -43,7 +43,7 @@ class DeviceMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after an operation has failed.
+    None: the rule fires only after an operation has failed.
 
     ## Known problems
     The tensors are those of the failing function, under the names they have there, which may differ from yours. A

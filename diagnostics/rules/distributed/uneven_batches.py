@@ -24,8 +24,8 @@ class UnevenBatches(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
-    a DataLoader during training. The counts are compared if no rank makes progress any more, or if one rank ended
-    by itself while another failed because the connection to it was gone.
+    a DataLoader during training. The counts are compared if no rank is making progress, or if one rank ended by
+    itself while another failed because the connection to it was gone.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank

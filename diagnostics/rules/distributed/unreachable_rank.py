@@ -18,7 +18,7 @@ class UnreachableRank(MessageRule):
     Recognises the messages of NCCL, gloo and the rendezvous about connections that were refused, closed or never
     made, about two ranks on one GPU, and about a GPU that does not exist. `diagnose network` tests the
     connections: each rank allocates memory on its device, joins the rendezvous, connects to every other rank over
-    plain TCP, and then takes part in a barrier, an all-reduce and an exchange with each other rank, with a time
+    plain TCP, and then takes part in a barrier, an all-reduce and an exchange with every other rank, with a time
     limit for each step.
 
     ## Why it is bad

@@ -25,8 +25,8 @@ class ConstantPredictions(Rule):
 
     ## What it does
     In a watched run, counts the predicted classes in the sampled training steps, and in passes without gradients,
-    which are usually evaluations. Reports if all predictions in the second half of the run are of one class, or if
-    all those of the evaluation are while those of training vary.
+    which are usually evaluations. The rule fires if all predictions in the second half of the run are of one
+    class, or if all those of the evaluation are while those of training vary.
 
     ## Why it is bad
     The model has learned which class is the most frequent and nothing about the examples. Accuracy equals the

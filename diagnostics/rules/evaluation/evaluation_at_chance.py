@@ -102,8 +102,8 @@ class EvaluationAtChance(Rule):
 
     The finding is a warning if
 
-    - another numbering of three or more classes makes at least 60% of the predictions right, while at most 70% as
-      many are right as they are (this also applies above chance),
+    - another numbering of three or more classes makes at least 60% of the predictions right, while without it at
+      most 70% as many are right (this also applies above chance),
     - at least half of its labels are of classes that no inspected training example has, although chance would hide
       at most a tenth, or
     - the inputs look alike, and a fit to half of the training rows leaves at most 70% of the constant prediction's

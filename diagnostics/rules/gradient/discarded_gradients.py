@@ -17,7 +17,7 @@ class DiscardedGradients(Rule):
 
     ## What it does
     In a watched run, counts the calls of `zero_grad()` that come after a backward pass and before a step, if the
-    next pass is on other examples. In TensorFlow, it counts the tapes that have recorded a pass but compute no
+    next pass is on different examples. In TensorFlow, it counts the tapes that have recorded a pass but compute no
     gradient before the next step.
 
     ## Why it is bad

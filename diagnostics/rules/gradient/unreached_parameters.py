@@ -83,7 +83,7 @@ class UnreachedParameters(Rule):
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
     embedding) are reported if this batch did not use them. In a very small model, an unused layer of a few scalars
     can exceed the limit; freeze it with `requires_grad_(False)` to declare that this is intended. Layers frozen
-    after the call of `watch` are reported.
+    after the call to `watch` are reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";

@@ -54,7 +54,7 @@ class GrowingMemory(Rule):
     ## Thresholds
     After memory ran out: ten graphs that share no node except the parameters, because a step with several losses
     has fewer, and the outputs of a recurrent layer share one graph. In Keras, two models with an optimizer,
-    besides the one in training. An error if they hold at least as much as the failed allocation.
+    besides the one in training. The finding is an error if they hold at least as much as the failed allocation.
 
     In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
     Without such graphs, accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,

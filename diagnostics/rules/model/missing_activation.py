@@ -20,9 +20,10 @@ class MissingActivation(Rule):
     """Layers follow each other with no activation function between them, so the model is linear.
 
     ## What it does
-    Runs a copy of the model on points of a line through two examples, between them and far beyond: the predictions
-    of a linear model change in proportion. A sigmoid or a softmax at the end is inverted first. Then it halves the
-    weights of each layer; a layer belongs to the linear stack if that halves the distance between predictions.
+    Runs a copy of the model at points along a line through two examples, between them and far beyond: the
+    predictions of a linear model change in proportion. A sigmoid or a softmax at the end is inverted first. Then
+    it halves the weights of each layer; a layer belongs to the linear stack if that halves the distance between
+    predictions.
 
     ## Why it is bad
     A linear function of a linear function is linear. Stacked layers without an activation can do no more than one
@@ -43,11 +44,11 @@ class MissingActivation(Rule):
     ```
 
     ## Thresholds
-    At five points of the line, predictions deviate by less than 1/1000 of the distance between the two examples.
-    There are at least two layers, none of them narrower than both ends, because a bottleneck is a deliberate
-    factorisation. The finding is a warning if a radial fit to some training rows proves that there is more to
-    learn: it predicts other rows, and under a squared error, the run ends at twice the fit's error or more.
-    Otherwise it is a note. The numbers are our choice.
+    At five points along the line, predictions deviate by less than 1/1000 of the distance between the two
+    examples. There are at least two layers, none of them narrower than both ends, because a bottleneck is a
+    deliberate factorisation. The finding is a warning if a radial fit to some training rows proves that there is
+    more to learn: it predicts other rows, and under a squared error, the run ends at twice the fit's error or
+    more. Otherwise it is a note. The numbers are our choice.
 
     ## Known problems
     Networks that are deep and linear on purpose, as in studies of their training, get the note. Only models with a

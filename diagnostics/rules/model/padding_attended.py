@@ -18,9 +18,9 @@ class PaddingAttended(Rule):
     ## What it does
     After the run, finds an input whose rows end in padding of different lengths. Runs a copy of the trained model
     on padded rows one by one, with and without their padding, each time with their words replaced by the words of
-    other rows. Reports if the words change the prediction without padding but hardly at all with it, or if the
-    prediction without padding is NaN. Also reports if the mask passed to a PyTorch attention layer hides every
-    word of the batch and none of the padding.
+    other rows. The rule fires if the words change the prediction without padding but hardly at all with it, or if
+    the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention layer hides
+    every word of the batch and none of the padding.
 
     ## Why it is bad
     The last output of a recurrent network on a padded row comes after all of the padding, by which time the words

@@ -37,8 +37,8 @@ class LossPlateau(Rule):
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
     labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
-    other rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no gradient is
-    left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss can get at
+    different rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no gradient
+    is left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss can get at
     all.
 
     ## Why it is bad

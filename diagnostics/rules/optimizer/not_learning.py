@@ -75,7 +75,7 @@ class NotLearning(Rule):
     whether these fits learn something that the model did not.
 
     A triplet loss (`triplet_margin_loss`) is compared with its margin, which is its value when all embeddings are
-    equal. Such losses end at the margin, or just above it, also if positives and negatives are passed in the wrong
+    equal. Such losses also end at the margin, or just above it, if positives and negatives are passed in the wrong
     order.
 
     If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
@@ -103,8 +103,8 @@ class NotLearning(Rule):
     ## Thresholds
     The run has at least 100 steps, its learning rate has stopped rising, the script ended by itself, and the model
     is not trained in alternation with another. Two losses must be at least 97% of the constant prediction's: that
-    of the last third of the run, and that of the sampled steps in its second half. The former may be lower by two
-    standard errors of the constant prediction's loss over the sampled batches.
+    of the last third of the run, and that of the sampled steps in its second half. The first of these may be lower
+    by two standard errors of the constant prediction's loss over the sampled batches.
 
     The finding is a warning only with proof that there is something to learn. A fit to half of the sampled rows
     has at most 70% of the constant prediction's error on the other half (for classes, the error must also be lower

@@ -43,9 +43,9 @@ class NameBeforeDefinition(Rule):
     ```
 
     ## Thresholds
-    None. A warning if the notebook itself proves it: the cell has been run although nothing defines the name, or
-    the name is defined only further down or deleted above. A note if no cell defines the name and the cell has not
-    been run, because the name may be defined outside the notebook.
+    None. The finding is a warning if the notebook itself proves it: the cell has been run although nothing defines
+    the name, or the name is defined only further down or deleted above. It is a note if no cell defines the name
+    and the cell has not been run, because the name may be defined outside the notebook.
 
     ## Known problems
     Only reads that are certain to happen count: not those in a branch of an `if`, in a `try` with handlers, in a

@@ -54,8 +54,8 @@ class RedefinedName(Rule):
     ```
 
     ## Thresholds
-    None. A warning if the call fails when the notebook is run from the top: the last value assigned to the name is
-    not callable, whichever branches are taken. A note if only the kind of value changes.
+    None. The finding is a warning if the call fails when the notebook is run from the top: the last value assigned
+    to the name is not callable, whichever branches are taken. It is a note if only the kind of value changes.
 
     ## Known problems
     Only values that are visible in the source are recognised: `accuracy = correct / total` may be anything. A name

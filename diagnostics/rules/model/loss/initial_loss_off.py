@@ -57,7 +57,7 @@ class InitialLossOff(Rule):
 
     The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C, or
     if the run had fewer than 100 steps but brought the loss below its initial value, when it is too early to
-    judge. That the initial loss should be ln C is from the source below; the size of the allowed deviation is our
+    judge. The expected initial loss of ln C is from the source below; the size of the allowed deviation is our
     choice.
 
     ## Known problems
