@@ -46,7 +46,7 @@ class LabelsShiftedTwice(Rule):
 
     ## Known problems
     Models are recognised by their class names. A few decoders of transformers, such as Bart's, do not shift and
-    are not judged.
+    are not checked.
 
     ## Sources
     The documentation of `transformers.GPT2LMHeadModel` (`labels`: "Note that the labels are shifted inside the

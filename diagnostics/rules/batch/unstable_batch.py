@@ -60,7 +60,7 @@ class UnstableBatch(Rule):
     sampled batches and all that follow, of which there must be at least 3.
 
     ## Known problems
-    Not judged: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
+    Not checked: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
     that cannot be reset, streams, and datasets over 256 MiB or two million objects, which are not copied. Data
     that a dataset keeps outside itself, in a global variable, is not copied either. An edit that has the same
     result when it is repeated, such as padding to the length of the same batch, is missed. Training for one epoch

@@ -58,7 +58,7 @@ class ClassImbalance(Rule):
     that a constant prediction cannot satisfy, and ignore this rule. The finding is only a note where something
     unseen may compensate: in Keras before `fit`, which receives the class weights (`diagnose run` sees them); with
     a custom loss; in PyTorch when the checked batch happens to hold only one class; with a `Trainer` that has its
-    own sampler; and with a single output, which is often trained to rank the rows and judged on the ranking. If
+    own sampler; and with a single output, which is often trained to rank the rows and evaluated on the ranking. If
     only the first rows are known, nothing is reported: they may be sorted.
 
     ## Sources

@@ -69,10 +69,10 @@ class ConstantInputs(Rule):
     rows.
 
     ## Known problems
-    Only one batch is checked, so a column that seldom changes looks constant. Columns that are constant at 0, or
+    Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
     at the smallest value of the table, are not reported, because rare categories and image borders look the same.
     Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant, so they
-    are judged only together with all other inputs. If all inputs are integers, they are reported only when they
+    are checked only together with all other inputs. If all inputs are integers, they are reported only when they
     are images and every pixel of the batch has the same value. A batch that is repeated on purpose is reported.
 
     ## Sources

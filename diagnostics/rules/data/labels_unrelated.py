@@ -31,8 +31,8 @@ class LabelsUnrelated(Rule):
     ## What it does
     Tracks some training rows through the run by their content, and compares each row's target with the one it had
     when it first appeared. Rows that repeat by nature, such as those made of a few categories, are left out. If
-    the targets change about as often as a random reassignment would change them, and belong to other rows, inputs
-    and targets are paired wrongly.
+    the targets change about as often as a random reassignment would change them, and belong to other rows, the
+    inputs are paired with the wrong targets.
 
     `diagnose run` also reads the script. It looks for inputs and targets that are shuffled one after the other,
     each in place, with one generator that is not reseeded in between, and for inputs that are filtered by content
@@ -80,7 +80,7 @@ class LabelsUnrelated(Rule):
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are taken for rows that
     repeat by nature; measurements, where every row has its own values, are not. A Keras model with a custom
-    train_step is not judged: it may need two unpaired datasets, as CycleGAN does. Lists that were put into
+    train_step is not checked: it may need two unpaired datasets, as CycleGAN does. Lists that were put into
     different orders once, before training and not by two shuffles in the script, look like noisy labels: see
     not-learning.
 

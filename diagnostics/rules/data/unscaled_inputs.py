@@ -74,7 +74,8 @@ class UnscaledInputs(Rule):
 
     Harm, for inputs: the initial loss exceeds the threshold of `initial-loss-off`. Or the median loss in the
     second half of the trial run is more than a tenth above that of the best constant prediction, and would not
-    reach it in as many steps again, although the weights changed by at least a thousandth of their size per step.
+    reach it in another run of the same length, although the weights changed by at least a thousandth of their size
+    per step.
 
     Harm, for targets: in the trial run, the distance to the best constant prediction (the root of a squared error)
     shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at
@@ -82,11 +83,11 @@ class UnscaledInputs(Rule):
     half of them over 1400.
 
     ## Known problems
-    A model whose first layer scales its inputs works with raw numbers. It is not judged if that layer is a Keras
+    A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
     layer made for this purpose, such as `Normalization`. With another one, such as batch normalisation, it is
     reported only if training fails for a different reason, such as a learning rate that is too high, and then the
-    reported cause may be wrong. Runs with warm-up are not judged by the trial, which has no warm-up. Inputs with
-    NaN or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are ignored.
+    reported cause may be wrong. The trial is not used for runs with warm-up, because it has none. Inputs with NaN
+    or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are ignored.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working

@@ -25,7 +25,7 @@ class DeviceMismatch(MessageRule):
     ## Why it is bad
     An operation runs on one device and reads only that device's memory. A tensor on another device has to be
     copied first. PyTorch does not do this implicitly, because a hidden copy in every step would be slow. The error
-    names the devices, but seldom the tensor that was not moved.
+    names the devices, but rarely the tensor that was not moved.
 
     ## Example
     ```python

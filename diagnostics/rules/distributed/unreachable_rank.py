@@ -44,8 +44,9 @@ class UnreachableRank(MessageRule):
     PyTorch.
 
     ## Known problems
-    The output of one rank shows that a connection failed, but seldom why the other side closed it. `diagnose
-    network` connects over TCP and IPv4. A fault that shows only with large messages or after hours is missed.
+    The output of one rank shows that a connection failed, but rarely why the other side closed it.
+    `diagnose network` connects over TCP and IPv4. A fault that shows only with large messages or after hours is
+    missed.
 
     ## Sources
     The documentation of `torch.distributed`, of torchrun, and NCCL's "Environment Variables" and

@@ -40,7 +40,7 @@ class AccuracyInRegression(Rule):
     differ: fewer may be smoothed classes (our choice).
 
     ## Known problems
-    Targets that are whole numbers, such as years and counts, are not judged: they may be classes. Neither are
+    Targets that are whole numbers, such as years and counts, are not checked: they may be classes. Neither are
     several outputs, such as those of an autoencoder.
 
     ## Sources

@@ -98,7 +98,7 @@ class EvaluationAtChance(Rule):
     or in its second half if the last quarter has too few examples, the agreement is at least 0.5. In every
     evaluation after training began, it stays below 0.2 by two standard errors. No class has more than 80% of the
     evaluation's labels, and its passes differ by no more than chance; otherwise they belong to several
-    evaluations, perhaps some under attack.
+    evaluations, some of them perhaps on adversarial examples.
 
     The finding is a warning if
 
@@ -121,9 +121,9 @@ class EvaluationAtChance(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
-    note. The labels of an evaluation are known only if the script computes a cross entropy there, passes them to
-    the model, or draws them together with the inputs from a PyTorch `DataLoader`, as in training.
+    Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, are
+    reported as a note. The labels of an evaluation are known only if the script computes a cross entropy there,
+    passes them to the model, or draws them together with the inputs from a PyTorch `DataLoader`, as in training.
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only

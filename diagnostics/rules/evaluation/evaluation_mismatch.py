@@ -72,7 +72,7 @@ class EvaluationMismatch(Rule):
     ## What it does
     Compares the inputs of evaluation with those of training, channel by channel: means and scales, whether one
     side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks whether
-    the evaluation has the channels of training in another order, such as images read as BGR on one side, or a
+    the evaluation has the channels of training in a different order, such as images read as BGR on one side, or a
     table whose columns were sorted. For a regression, it also compares the targets as the loss gets them. Under
     `diagnose run`, it also reads the script for a scaler or an encoder of scikit-learn that is fitted on both
     sides.
@@ -110,10 +110,10 @@ class EvaluationMismatch(Rule):
     batches must differ from training and agree with each other. If some are like those of training (because
     training rows are evaluated as well), only ranges, levels and a factor of 20 count.
 
-    Channels are in another order if two of them are 10 standard errors from the channels in their own place, and
-    all agree in the other order, within 4 standard errors in mean and mean deviation. The scales of targets must
-    differ by a factor of 5, or of 3 if only one side is standardised, with inputs that look alike. If the inputs
-    are unknown or the rows are a series, the factor is 20.
+    Channels are in a different order if two of them are 10 standard errors from the channels in their own place,
+    and all agree in the other order, within 4 standard errors in mean and mean deviation. The scales of targets
+    must differ by a factor of 5, or of 3 if only one side is standardised, with inputs that look alike. If the
+    inputs are unknown or the rows are a series, the factor is 20.
 
     The thresholds are our choice.
 

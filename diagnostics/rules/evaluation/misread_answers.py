@@ -63,7 +63,7 @@ class MisreadAnswers(Rule):
     ## Known problems
     Metrics computed by hand or by another library are missed, and so are predictions in a table or a list. Scores
     that were copied, for example by a subtraction, can no longer be traced to their column. An attack that flips
-    every prediction gets the note.
+    every prediction is reported as a note.
 
     ## Sources
     scikit-learn's documentation of `roc_auc_score` ("the probability of the class with the greater label") and of

@@ -50,12 +50,13 @@ class MonitoredBackwards(Rule):
     ## Thresholds
     A `min_delta` is too large if it is at least a tenth of the first value, no epoch ever counted as progress, and
     each was better than the one before by at least 1% (our choice). For the direction, only well-known names are
-    judged: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall and
-    the like. In a comparison in the source, the name of the best result so far must contain `best`, or `min` for a
-    loss and `max` for an accuracy. An argument that a caller fills with another kind of number is not judged.
+    checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall
+    and the like. In a comparison in the source, the name of the best result so far must contain `best`, or `min`
+    for a loss and `max` for an accuracy. An argument that a caller fills with another kind of number is not
+    checked.
 
     ## Known problems
-    A custom metric is not judged, whatever its direction. A script that looks for the worst epoch on purpose is
+    A custom metric is not checked, whatever its direction. A script that looks for the worst epoch on purpose is
     reported.
 
     ## Sources

@@ -8,7 +8,7 @@ from diagnostics.facts import data
 
 
 class ShuffledPredictions(Rule):
-    """Predictions of a shuffled dataset are compared with labels in another order.
+    """Predictions of a shuffled dataset are compared with labels in a different order.
 
     ## What it does
     Under `diagnose run`, records the `tf.data` pipelines with targets that are passed to `predict` and draw a new

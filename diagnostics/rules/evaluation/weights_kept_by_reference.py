@@ -50,8 +50,8 @@ class WeightsKeptByReference(Rule):
     condition in a loop that trains without creating a new model or ending there, and is read afterwards.
 
     ## Known problems
-    The source is read only under `diagnose run`, and by name: a model `m` kept as `winner` is not recognised. A
-    script that loads weights anywhere is not judged by its source, because the second name may serve another
+    The source is read only under `diagnose run`, and by name: a model `m` kept as `winner` is not recognised. The
+    source of a script that loads weights anywhere is not checked, because the second name may serve another
     purpose.
 
     ## Sources

@@ -21,7 +21,7 @@ class DiscardedGradients(Rule):
     gradient before the next step.
 
     ## Why it is bad
-    Gradient accumulation adds up the gradients of several batches and then makes one step. If each batch clears
+    Gradient accumulation adds up the gradients of several batches and then takes one step. If each batch clears
     them first, the step uses only the last batch: the others are computed for nothing, and the effective batch is
     as small as before. If the loss is divided by the number of batches, the step is too small by that factor.
 
@@ -51,7 +51,7 @@ class DiscardedGradients(Rule):
     and then. For tapes, at least 3 steps, each preceded by two or more unused tapes.
 
     ## Known problems
-    A loop with several optimizers is not judged, because the passes of one may leave gradients for another.
+    A loop with several optimizers is not checked, because the passes of one may leave gradients for another.
     Neither is a script that reads `.grad` itself, because it may have kept what was cleared. Passes on the same
     examples, such as those of an adversarial attack or a sharpness-aware optimizer, do not count.
 

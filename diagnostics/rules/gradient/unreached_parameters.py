@@ -76,8 +76,8 @@ class UnreachedParameters(Rule):
     layers.
 
     It is also a note if all of the parameters belong to the `pooler` of a model within the model, whatever its
-    size. Layers that are part of no model get a note if their outputs have the shape of a model output, because
-    they may have been replaced on purpose.
+    size. Layers that are not part of any model are reported as a note if their outputs have the shape of a model
+    output, because they may have been replaced on purpose.
 
     ## Known problems
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask

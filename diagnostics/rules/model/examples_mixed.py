@@ -66,7 +66,7 @@ class ExamplesMixed(Rule):
     ## Known problems
     Models that compare examples on purpose (attention between rows, minibatch statistics in a discriminator,
     experts with a capacity) also change their predictions, hence the note. Models whose rows are nodes of a graph,
-    or whose first axis may count positions, are not judged.
+    or whose first axis may count positions, are not checked.
 
     ## Sources
     The documentation of `torch.nn.LSTM` (`batch_first`) and of `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

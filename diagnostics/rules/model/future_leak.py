@@ -58,7 +58,7 @@ class FutureLeak(Rule):
 
     ## Known problems
     Judged only if cross entropy is the whole loss and the targets are the next tokens of exactly one input. A
-    model is not judged if it has a layer that summarises the text or starts a recurrent layer from a given state:
+    model is not checked if it has a layer that summarises the text or starts a recurrent layer from a given state:
     an autoencoder may read the whole text.
 
     ## Sources

@@ -51,9 +51,9 @@ class MissingActivation(Rule):
     more. Otherwise it is a note. The numbers are our choice.
 
     ## Known problems
-    Networks that are deep and linear on purpose, as in studies of their training, get the note. Only models with a
-    single numeric input are judged. A single missing activation among others is not found, since that model is not
-    linear.
+    Networks that are deep and linear on purpose, as in studies of their training, are reported as a note. Only
+    models with a single numeric input are checked. A single missing activation among others is not found, since
+    that model is not linear.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), 6.1: learning XOR.

@@ -63,7 +63,7 @@ class MissingPositions(Rule):
 
     ## Known problems
     A causal mask gives a model the order of a text, so decoders without position embeddings are not reported. Rows
-    of floats are not judged: they may be points of a cloud, which have no order.
+    of floats are not checked: they may be points of a cloud, which have no order.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.5, on positional encoding; Haviv et al.,

@@ -52,8 +52,8 @@ class SymmetricInitialization(Rule):
     differ after the first steps. Zeros that are added to the output of a frozen weight with as many units, as in
     an adapter, are not reported even if they do not change: the frozen weight breaks the symmetry. A weight
     without a gradient is reported by `unreached-parameters`. A layer with one unit is never symmetric. A
-    zero-initialised last layer whose outputs all have the same target throughout the batch would be reported
-    wrongly.
+    zero-initialised last layer whose outputs all have the same target throughout the batch would be reported by
+    mistake.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization Strategies"

@@ -75,8 +75,8 @@ class LearningRateTooLow(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not judged
-    if the rate warms up or might, or if the best constant prediction is unknown.
+    Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not used if
+    the rate warms up or might, or if the best constant prediction is unknown.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it

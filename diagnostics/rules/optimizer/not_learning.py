@@ -121,8 +121,8 @@ class NotLearning(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Labels of pure noise, as in a control experiment, rightly end here and get the note. Targets that only a deep
-    model can learn get the note as well. Weighted losses are not judged. Several outputs and penalties are judged
+    Labels of pure noise, as in a control experiment, rightly end here and are reported as a note. So are targets
+    that only a deep model can learn. Weighted losses are not checked. Several outputs and penalties are checked
     only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
 
     ## Sources

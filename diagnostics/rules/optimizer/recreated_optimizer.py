@@ -11,7 +11,7 @@ class RecreatedOptimizer(Rule):
     """The optimizer is re-created for each step and loses its state.
 
     ## What it does
-    For each model that a script trains, counts the optimizers that made one step and were then replaced by another
+    For each model that a script trains, counts the optimizers that took one step and were then replaced by another
     one for the same parameters.
 
     ## Why it is bad

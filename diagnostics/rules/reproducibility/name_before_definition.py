@@ -51,7 +51,7 @@ class NameBeforeDefinition(Rule):
     Only reads that are certain to happen count: not those in a branch of an `if`, in a `try` with handlers, in a
     method, or in a function that is not called by its name. After `from x import *`, `exec`, `globals()` or an
     unknown magic (`%run`), any name may be defined, so nothing is reported. Cells that failed, or that are tagged
-    `raises-exception` or `skip-execution`, are not judged.
+    `raises-exception` or `skip-execution`, are not checked.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019):

@@ -59,7 +59,7 @@ class RedefinedName(Rule):
 
     ## Known problems
     Only values that are visible in the source are recognised: `accuracy = correct / total` may be anything. A name
-    that a function declares `global` is not judged.
+    that a function declares `global` is not checked.
 
     ## Sources
     Python's documentation, "Built-in Functions" and "Naming and binding".

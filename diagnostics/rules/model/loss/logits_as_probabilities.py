@@ -72,9 +72,9 @@ class LogitsAsProbabilities(MessageRule):
     were never trained.
 
     ## Known problems
-    Only one batch of an untrained model is judged: logits that all happen to be in range are not reported, unless
+    Only one batch of an untrained model is checked: logits that all happen to be in range are not reported, unless
     the last layer is known to be linear. Non-negative predictions that do not add up to 1, as from a softplus, are
-    not reported: Keras divides them by their sum, which gives probabilities. Nothing is judged if the setting of
+    not reported: Keras divides them by their sum, which gives probabilities. Nothing is checked if the setting of
     the loss is unknown.
 
     ## Sources

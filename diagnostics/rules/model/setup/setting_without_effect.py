@@ -56,8 +56,8 @@ class SettingWithoutEffect(Rule):
     losses count as read if anything but an evaluation has read them once, or has called a regularizer.
 
     ## Known problems
-    A script that reads the attribute itself, outside the model, and acts on it is reported wrongly if the
-    parameters are trained all the same. A setting that is made and undone between two sampled steps is not seen.
+    A script that reads the attribute itself, outside the model, and acts on it is reported by mistake if the
+    parameters are trained anyway. A setting that is made and undone between two sampled steps is not seen.
 
     ## Sources
     PyTorch's documentation of `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
