@@ -43,7 +43,7 @@ class EosNeverLearned(Rule):
     ## Thresholds
     At least 2 texts of the batch end with the token and have at least 4 labels that count, and the token is not a
     label anywhere in the batch. Both thresholds are our choice: a text in which only a single word counts, such as
-    a verdict, does not need an end.
+    a verdict, does not need an end token.
 
     ## Known problems
     Only one batch is checked. Texts that never had an end token are not reported. Neither is a batch without an

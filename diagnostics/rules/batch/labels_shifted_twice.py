@@ -27,7 +27,7 @@ class LabelsShiftedTwice(Rule):
     ## Why it is bad
     These models compare the prediction at a position with the label of the next one, so the labels should be a
     copy of `input_ids`. Labels that are already shifted by one train the model to predict the token after the
-    next. The loss falls, though less far, and the generated text skips every other word.
+    next. The loss falls, but not as far, and the generated text skips every other word.
 
     ## Example
     ```python

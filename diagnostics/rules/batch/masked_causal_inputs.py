@@ -23,7 +23,7 @@ class MaskedCausalInputs(Rule):
 
     ## Why it is bad
     A causal model predicts the next token from those before it. Here it is trained on only a few tokens of each
-    text, and reads mask tokens and random tokens in place of the others. The loss falls, though less far, and the
+    text, and reads mask tokens and random tokens in place of the others. The loss falls, but not as far, and the
     model is then used on texts without a single mask. `DataCollatorForLanguageModeling` masks by default.
 
     ## Example

@@ -28,9 +28,9 @@ class RepeatedBatch(Rule):
     """Every step trains on the same rows.
 
     ## What it does
-    Counts the distinct training rows it reads, by their inputs. The rule fires if all are the same, or if the
-    distinct rows fit into one batch although many were read. In a watched run, it compares the batches of the
-    steps.
+    Counts how many of the training rows it reads are distinct, by their inputs. The rule fires if all are the
+    same, or if the distinct rows fit into one batch although many were read. In a watched run, it compares the
+    batches of the steps.
 
     ## Why it is bad
     The dataset claims to have many rows and returns only one, or a generator yields its first batch forever. The
@@ -66,7 +66,7 @@ class RepeatedBatch(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    A table with few columns has few possible rows, and they repeat by nature. So the second threshold applies only
+    A table with few columns has few possible rows, so rows naturally repeat. So the second threshold applies only
     to rows of at least 16 numbers that are token ids, images or sequences, or that contain fractions. A toy
     dataset that repeats a few sentences is reported; for arrays in Keras, only if the number of distinct rows is
     exactly the batch size. A batch that is repeated on purpose, to see whether the model can memorise it, is

@@ -32,8 +32,8 @@ class UnstableBatch(Rule):
     ## Why it is bad
     The dataset returns a list, an array or a dict that it stores, and other code edits it: the collator appends to
     it, or normalises it in place. The first epoch is correct. In the second epoch the edit is applied to the
-    edited row, in the third once more, and the training data moves further and further from the original. No error
-    is raised, and the first batch looks right.
+    edited row, in the third epoch again, and so on: the training data moves further and further from the original.
+    No error is raised, and the first batch looks right.
 
     ## Example
     ```python
@@ -61,8 +61,8 @@ class UnstableBatch(Rule):
 
     ## Known problems
     Not checked: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
-    that cannot be reset, streams, and datasets over 256 MiB or two million objects, which are not copied. Data
-    that a dataset keeps outside itself, in a global variable, is not copied either. An edit that has the same
+    that cannot be reset, streams, and datasets over 256 MiB or two million objects, which the rule does not copy.
+    Data that a dataset keeps outside itself, in a global variable, is not copied either. An edit that has the same
     result when it is repeated, such as padding to the length of the same batch, is missed. Training for one epoch
     reads each row once and is not affected. Noise that is annealed on purpose narrows the inputs as well.
 

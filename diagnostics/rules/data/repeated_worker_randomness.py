@@ -45,8 +45,8 @@ class RepeatedWorkerRandomness(Rule):
     ## Thresholds
     None. With a single worker the finding is a note, and only if the worker is not persistent: then the epochs
     repeat each other. A `__getitem__` counts if it unconditionally seeds with a constant, a module constant, or an
-    attribute that only `__init__` sets, and then calls a function that draws noise. It does not count if it
-    permutes or projects with the numbers it draws, or belongs to a class that is named for evaluation.
+    attribute that only `__init__` sets, and then calls a function that draws noise. It does not count if it uses
+    the numbers it draws for a permutation or a projection, or if its class is named for evaluation.
 
     ## Known problems
     A generator counts as copied unless its class or `worker_init_fn` visibly reseeds it: with `get_worker_info`, a

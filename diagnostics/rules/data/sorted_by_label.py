@@ -32,9 +32,9 @@ class SortedByLabel(Rule):
 
     ## Why it is bad
     A step sees only its own batch. If the batch contains one class, the gradient pushes the model to predict that
-    class for every input, and the next class reverses it. The loss looks very good and jumps at each class
-    boundary; batch norm normalises each class by its own statistics. The final model is biased towards the last
-    class.
+    class for every input, and the next class reverses it. The loss looks very good but jumps at each class
+    boundary, and batch norm normalises each class by its own statistics. The final model is biased towards the
+    last class.
 
     ## Example
     ```python

@@ -34,16 +34,17 @@ class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers from it.
 
     ## What it does
-    Requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers that look
-    like pixels), or of the targets of a regression. The second is harm: an initial loss far above chance, a copy
-    of the model that learned nothing when trained on this batch with your optimizer and learning rate, or a run
-    that ended no better than a constant prediction. In Keras, it also reports a first layer that scales inputs
-    that are already scaled.
+    The rule requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers
+    that look like pixels), or of the targets of a regression. The second is harm: an initial loss far above
+    chance, a copy of the model that learned nothing when trained on this batch with your optimizer and learning
+    rate, or a run that ended no better than a constant prediction. In Keras, it also reports a first layer that
+    scales inputs that are already scaled.
 
     ## Why it is bad
-    Initial weights and usual learning rates are chosen for values of about unit size. Inputs of 255 give outputs
-    of that size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are
-    out of reach for weights that change by a thousandth per step, or give gradients that make the weights diverge.
+    Initial weights and usual learning rates are chosen for values of about unit size. Inputs around 255 give
+    outputs of similar size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of
+    300,000 are out of reach for weights that change by a thousandth per step, or give gradients that make the
+    weights diverge.
 
     ## Example
     ```python

@@ -79,7 +79,7 @@ class EvaluationAtChance(Rule):
     A model that merely overfits is still better than chance. At chance, the evaluation measures something other
     than what was trained: labels in a different order from their rows, classes numbered differently, or inputs
     prepared differently. Or the rows were sorted by class when they were split, so the evaluation holds classes
-    that training never saw. Or there was nothing to learn except the examples themselves.
+    that training never saw. Or there was nothing to learn beyond the examples themselves.
 
     ## Example
     ```python

@@ -79,9 +79,9 @@ class EvaluationMismatch(Rule):
 
     ## Why it is bad
     The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
-    0 to 255 have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the model
-    seems to overfit. If only the training targets were standardised, the evaluation loss is in a different unit,
-    and is useless for choosing an epoch or for early stopping.
+    0 to 255 seem to have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the
+    model seems to overfit. If only the training targets were standardised, the evaluation loss is in a different
+    unit, and is useless for choosing an epoch or for early stopping.
 
     ## Example
     ```python

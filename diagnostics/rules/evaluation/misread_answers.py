@@ -32,9 +32,9 @@ class MisreadAnswers(Rule):
     classes the wrong way round.
 
     ## Why it is bad
-    The model may be good, but its error is as large as the difference between two units: the predictions were
+    The model may be good, but the error merely reflects the difference between two units: the predictions were
     inverted with the scaler of the inputs, or not at all, or their logarithm was not undone. With two columns of
-    scores, the first one is that of class 0. It ranks the rows backwards, so a model with an area under the ROC
+    scores, the first one belongs to class 0. It ranks the rows backwards, so a model with an area under the ROC
     curve of 0.95 gets 0.05.
 
     ## Example

@@ -51,7 +51,7 @@ class MonitoredBackwards(Rule):
     A `min_delta` is too large if it is at least a tenth of the first value, no epoch ever counted as progress, and
     each was better than the one before by at least 1% (our choice). For the direction, only well-known names are
     checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall
-    and the like. In a comparison in the source, the name of the best result so far must contain `best`, or `min`
+    and the like. For a comparison in the source, the name of the best result so far must contain `best`, or `min`
     for a loss and `max` for an accuracy. An argument that a caller fills with another kind of number is not
     checked.
 

@@ -16,7 +16,7 @@ class DiscardedGradients(Rule):
     """Gradients of whole batches are cleared before any step has used them.
 
     ## What it does
-    In a watched run, counts the calls of `zero_grad()` that come after a backward pass and before a step, if the
+    In a watched run, counts the calls to `zero_grad()` that come after a backward pass and before a step, if the
     next pass is on different examples. In TensorFlow, it counts the tapes that have recorded a pass but compute no
     gradient before the next step.
 

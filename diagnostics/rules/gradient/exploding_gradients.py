@@ -24,8 +24,8 @@ class ExplodingGradients(Rule):
 
     ## What it does
     In a watched run, compares the gradient norm at the end of the run, or just before it became NaN or infinite,
-    with that of the first steps. It also detects single steps whose gradient is a thousand times that of the steps
-    before, and whose update raised the loss.
+    with that of the first steps. It also detects single steps whose gradient is a thousand times that of the
+    previous steps, and whose update raised the loss.
 
     ## Why it is bad
     Such an update leaves the region in which the gradient is a good approximation. The loss jumps, the next

@@ -41,7 +41,7 @@ class NonFiniteGradients(MessageRule):
     scaler normally skips some steps because of an overflow; skipped steps are reported only after 33 in a row,
     because by then the scale has been halved so often that it cannot be the cause. Skipped steps go unnoticed if
     gradients are set to zero instead of None. The step is run again with a gradient of ones at the model's output,
-    not with that of the loss.
+    not with the gradient of the loss.
 
     ## Sources
     PyTorch's notes "Autograd mechanics" (gradients for non-differentiable functions);

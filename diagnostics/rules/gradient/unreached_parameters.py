@@ -52,7 +52,7 @@ class UnreachedParameters(Rule):
 
     ## Why it is bad
     These parameters keep their initial values while the rest learns around them. Often a `.detach()`, a layer
-    missing from `forward()`, or an unused result cuts off a whole part of the model, and the loss still falls.
+    missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still falls.
     Under `DistributedDataParallel`, such parameters raise an error.
 
     ## Example

@@ -27,8 +27,8 @@ class CrowdedGpu(MessageRule):
     `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
 
     ## Why it is bad
-    All processes on a GPU share its memory, and none can free the memory of another. The error hits the program
-    that comes last, even if its batch is small. An open notebook in another tab, a run suspended with Ctrl-Z, or
+    All processes on a GPU share its memory, and none can free the memory of another. The program that starts last
+    gets the error, even if its batch is small. An open notebook in another tab, a run suspended with Ctrl-Z, or
     loader workers that outlived their parent hold memory without using it.
 
     ## Example

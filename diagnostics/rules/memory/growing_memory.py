@@ -53,8 +53,9 @@ class GrowingMemory(Rule):
 
     ## Thresholds
     After memory ran out: ten graphs that share no node except the parameters, because a step with several losses
-    has fewer, and the outputs of a recurrent layer share one graph. In Keras, two models with an optimizer,
-    besides the one in training. The finding is an error if they hold at least as much as the failed allocation.
+    has fewer than that, and the outputs of a recurrent layer share one graph. In Keras, two models with an
+    optimizer, besides the one in training. The finding is an error if they hold at least as much as the failed
+    allocation.
 
     In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
     Without such graphs, accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
@@ -68,8 +69,8 @@ class GrowingMemory(Rule):
     library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected on
     purpose, to be summed before one `backward()`, are reported: they do hold this memory, and calling `backward()`
     on each gives the same gradient without it. In a watched run, a graph is alive if any tensor computed in it is,
-    whatever references it. After `backward()` it holds only its nodes, a few hundred bytes each, so a list of
-    losses may take long to matter.
+    whatever references it. After `backward()` it holds only its nodes, a few hundred bytes each, so it may take a
+    long time before a list of losses matters.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't

@@ -42,9 +42,9 @@ class ExamplesMixed(Rule):
     nothing but the position in the batch, positions are counted along the batch axis.
 
     ## Why it is bad
-    In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch lets examples
-    compete for the same class; an LSTM without `batch_first` reads the batch as one sequence. The loss may still
-    fall, but at inference, where batches differ, the same example gets a different prediction.
+    In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch makes the
+    examples compete for each class; an LSTM without `batch_first` reads the batch as one sequence. The loss may
+    still fall, but at inference, where batches differ, the same example gets a different prediction.
 
     ## Example
     ```python

@@ -27,7 +27,7 @@ class MissingActivation(Rule):
 
     ## Why it is bad
     A linear function of a linear function is linear. Stacked layers without an activation can do no more than one
-    layer: no XOR, no ring, no wave, and the loss ends at that of a linear regression.
+    layer: no XOR, no ring, no wave, and the loss goes no lower than that of a linear regression.
 
     ## Example
     ```python
@@ -45,10 +45,10 @@ class MissingActivation(Rule):
 
     ## Thresholds
     At five points along the line, predictions deviate by less than 1/1000 of the distance between the two
-    examples. There are at least two layers, none of them narrower than both ends, because a bottleneck is a
-    deliberate factorisation. The finding is a warning if a radial fit to some training rows proves that there is
-    more to learn: it predicts other rows, and under a squared error, the run ends at twice the fit's error or
-    more. Otherwise it is a note. The numbers are our choice.
+    examples. There are at least two layers, none of them narrower than both the input and the output, because a
+    bottleneck is a deliberate factorisation. The finding is a warning if a radial fit to some training rows proves
+    that there is more to learn: it predicts other rows, and under a squared error, the run ends at twice the fit's
+    error or more. Otherwise it is a note. The numbers are our choice.
 
     ## Known problems
     Networks that are deep and linear on purpose, as in studies of their training, are reported as a note. Only

@@ -44,9 +44,9 @@ class PaddingAttended(Rule):
 
     ## Thresholds
     The six rows with the most padding are used, out of at least four that have some. Replacing all words but the
-    first changes the prediction by less than a fiftieth of what it does without the padding. A mean over all
-    positions leaves the words their share of the row, so it is not reported; neither is a model that has learned
-    to carry the words across the padding.
+    first changes the prediction less than a fiftieth as much as it does without the padding. In a mean over all
+    positions, the words still have their share, so it is not reported; neither is a model that has learned to
+    carry the words across the padding.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked: the words come last and are

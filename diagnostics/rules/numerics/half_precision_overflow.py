@@ -29,8 +29,8 @@ class HalfPrecisionOverflow(MessageRule):
     ## Why it is bad
     The largest float16 number is 65,504. The product of 300 and 300 is infinity, infinity minus infinity is NaN,
     and one step later every weight is NaN. Gated feed-forward blocks, attention scores without scaling, and models
-    that were trained in bfloat16 overflow in this way. The loss shows it only layers later. A loss scaler does not
-    help: it skips every step from then on.
+    that were trained in bfloat16 overflow this way. The loss shows it only several layers later. A loss scaler
+    does not help: it skips every step from then on.
 
     ## Example
     ```python

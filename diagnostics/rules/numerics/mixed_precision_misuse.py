@@ -80,7 +80,7 @@ class MixedPrecisionMisuse(MessageRule):
 
     ## Thresholds
     None if PyTorch has raised an error. For steps on a scaled loss: at least 8 steps and 8 scaled losses, without
-    a call of `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For clipping: of at least
+    a call to `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For clipping: of at least
     3 scaler steps with clipped gradients, 90% were clipped while scaled, to a limit that they exceeded and that is
     below 1% of the scale; both are warnings. The thresholds are our choice.
 

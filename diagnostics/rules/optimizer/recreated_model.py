@@ -21,8 +21,8 @@ class RecreatedModel(Rule):
     that is not the trained one, but another instance of its class whose weights were never trained.
 
     ## Why it is bad
-    A new model starts from random weights. Everything learned in the epochs before is thrown away, and you end up
-    with a model that was trained for one epoch.
+    A new model starts from random weights. Everything learned in the previous epochs is thrown away, and you end
+    up with a model that was trained for one epoch.
 
     ## Example
     ```python

@@ -60,7 +60,7 @@ class BroadcastLoss(MessageRule):
     ```
 
     ## Thresholds
-    None: the value of the loss is that of broadcast shapes, not of matching ones.
+    None: the value of the loss shows that the shapes were broadcast instead of matched.
 
     ## Known problems
     Only losses that can be recognised by recomputing them are found, and differences in the graph between a column

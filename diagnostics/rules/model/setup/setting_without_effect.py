@@ -57,7 +57,7 @@ class SettingWithoutEffect(Rule):
 
     ## Known problems
     A script that reads the attribute itself, outside the model, and acts on it is reported by mistake if the
-    parameters are trained anyway. A setting that is made and undone between two sampled steps is not seen.
+    parameters are trained anyway. A setting that is changed and restored between two sampled steps goes unnoticed.
 
     ## Sources
     PyTorch's documentation of `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");
