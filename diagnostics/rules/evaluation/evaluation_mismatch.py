@@ -118,10 +118,10 @@ class EvaluationMismatch(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Rows from another domain look the same if they differ as much. Series drift: if rows resemble the row before,
-    only ranges, levels and a factor of 20 count. Small differences, such as other normalisation constants, go
-    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
-    gradients.
+    Rows from another domain look the same if they differ as much. Time series drift: if each row resembles the
+    previous one, only ranges, levels and a factor of 20 count. Small differences, such as other normalisation
+    constants, go unnoticed. So do swapped channels with the same distribution, passes before the first step, and
+    passes with gradients.
 
     ## Sources
     The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;

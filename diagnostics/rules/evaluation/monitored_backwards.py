@@ -33,7 +33,7 @@ class MonitoredBackwards(Rule):
     `min_delta`.
 
     ## Why it is bad
-    Every epoch that gets better counts as one without progress. `EarlyStopping` ends the training while the model
+    Every epoch that improves counts as one without progress. `EarlyStopping` ends the training while the model
     still improves, and restores the weights of the worst epoch as the best; `ModelCheckpoint` saves that epoch;
     `ReduceLROnPlateau` cuts the learning rate because the loss falls.
 

@@ -40,8 +40,9 @@ class VanishingGradients(Rule):
     negligible compared with the last, and that the loss has not fallen.
 
     ## Why it is bad
-    Layers without a gradient stay as initialised. A deep network then trains its last layers on random features; a
-    recurrent one uses only the end of each sequence. The loss stays at the chance level, without an error.
+    Layers without a gradient keep their initial weights. A deep network then trains its last layers on random
+    features; a recurrent one uses only the end of each sequence. The loss stays at the chance level, without an
+    error.
 
     ## Example
     ```python

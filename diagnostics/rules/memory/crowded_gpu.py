@@ -22,9 +22,9 @@ class CrowdedGpu(MessageRule):
     """Other processes take up the GPU's memory.
 
     ## What it does
-    After the GPU ran out of memory, reads from PyTorch's message or from the driver how much other processes hold.
-    If that is most of the GPU, and the request would have fitted without them, they are the cause, not the batch.
-    `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
+    After the GPU ran out of memory, reads from PyTorch's message or from the driver how much memory other
+    processes hold. If that is most of the GPU, and the request would have fitted without them, they are the cause,
+    not the batch. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
 
     ## Why it is bad
     All processes on a GPU share its memory, and none can free the memory of another. The program that starts last

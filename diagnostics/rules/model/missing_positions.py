@@ -37,7 +37,7 @@ class MissingPositions(Rule):
     ## Why it is bad
     Attention operates on a set: nothing in it distinguishes the first token from the last. Without position
     embeddings, "dog bites man" and "man bites dog" are the same to the model, and anything that depends on the
-    order cannot be learned. The loss falls as far as the words alone allow, so the model merely looks weak.
+    order cannot be learned. The loss falls only as far as the words alone allow, so the model merely looks weak.
 
     ## Example
     ```python

@@ -48,8 +48,8 @@ class LossOutOfRange(Rule):
     ## Why it is bad
     These losses measure distances, and their minimum is 0. A negative value means that an argument is not what the
     function expects: targets of binary cross entropy outside 0 to 1, or probabilities where `kl_div` expects
-    log-probabilities. Such a loss has no minimum at the right prediction. It falls, and the model does not get
-    better.
+    log-probabilities. Such a loss has no minimum at the right prediction. It falls, but the model does not
+    improve.
 
     ## Example
     ```python

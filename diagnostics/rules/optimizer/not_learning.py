@@ -121,9 +121,9 @@ class NotLearning(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Labels of pure noise, as in a control experiment, rightly end here and are reported as a note. So are targets
-    that only a deep model can learn. Weighted losses are not checked. Several outputs and penalties are checked
-    only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
+    A run on labels of pure noise, as in a control experiment, is correctly reported as a note. So are targets that
+    only a deep model can learn. Weighted losses are not checked. Several outputs and penalties are checked only in
+    Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

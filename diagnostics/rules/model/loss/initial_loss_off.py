@@ -33,8 +33,8 @@ class InitialLossOff(Rule):
     ## Why it is bad
     An untrained model should not be confident. If its loss starts far above ln C, its predictions are confidently
     wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with a different
-    order of the classes. The first steps only correct that, and their gradients are large enough to harm the other
-    layers. The finding lists the causes that the batch and the model do not rule out.
+    order of the classes. The first steps do nothing but correct that, and their gradients are large enough to harm
+    the other layers. The finding lists the causes that the batch and the model do not rule out.
 
     ## Example
     ```python
