@@ -26,7 +26,7 @@ class UnstableBatch(Rule):
     Copies the dataset and the collator. One copy reads the rows of a batch for the first time; the other has read
     them once before. All random number generators are in the same state, so random augmentation is the same both
     times. If the two batches still differ, reading has changed the data. If this is not possible, as in a loop
-    that is only observed, it compares the inputs of the sampled steps and checks whether they have become
+    that is only observed, it compares the inputs of the sampled steps and checks whether their spread has become
     permanently narrower.
 
     ## Why it is bad
@@ -52,9 +52,9 @@ class UnstableBatch(Rule):
 
     ## Thresholds
     Integers have to be equal; other numbers have to agree to five digits (our choice), which allows for rounding.
-    Inputs that the model's forward() does not take are not compared. If the second reading raises, it is an error.
-    If worker processes start each epoch with a fresh copy, the finding is only a note, because the edits are lost
-    with them.
+    Inputs that the model's forward() does not take are not compared. If the second read raises an exception, the
+    finding is an error. If worker processes start each epoch with a fresh copy, the finding is only a note,
+    because the edits are lost with them.
 
     Inputs count as narrower if each channel's standard deviation fell to a twentieth or less, between at least 3
     sampled batches and all that follow, of which there must be at least 3.

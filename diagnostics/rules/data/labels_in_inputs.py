@@ -71,9 +71,9 @@ class LabelsInInputs(Rule):
     `loss="sparse_categorical_crossentropy"` selects a loss that reads probabilities: that is the next bug,
     `logits-as-probabilities`.
 
-    The TensorFlow classes of transformers 4 have another fix: keep the labels among the inputs and call `compile`
-    without a loss, and the model uses its own. This works for these classes only. A plain Keras or KerasHub model
-    has no loss of its own and fails with `No loss to compute`.
+    For the TensorFlow classes of transformers 4 there is another fix: keep the labels among the inputs and call
+    `compile` without a loss, so that the model uses its own. This works only for these classes. A plain Keras or
+    KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
     None for a batch without a target. Otherwise, one number in the row must equal the target of a regression with
@@ -85,9 +85,9 @@ class LabelsInInputs(Rule):
     step is usually meant to be remembered, as in memory tests of recurrent networks, so it counts only if at least
     10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
 
-    A token model whose targets are one of its inputs must reproduce nine of ten random tokens after training. If
-    it has no encoder, it must not look ahead, as an autoencoder does, unless it is a `ForMaskedLM` of
-    transformers.
+    A token model whose targets are one of its inputs must reproduce nine of ten random tokens after training.
+    Unless it is a `ForMaskedLM` of transformers, a model without an encoder must not look ahead, as an autoencoder
+    does.
 
     ## Known problems
     Targets under a name that is not in the list are not recognised. A model that computes its own loss

@@ -74,8 +74,8 @@ class LabelsUnrelated(Rule):
     Tags: in a batch of 8 rows or more, at least 10% of the start tokens have a different tag from the majority,
     while all tokens in the last quarter of every row share one tag or are ignored.
 
-    First batch: 8 rows or more, all of them different; the loss gets the same targets as the examples have, and at
-    least two of these are at rows whose own target differs.
+    First batch: 8 rows or more, all of them different; the loss gets the targets that the examples have, but at
+    least two of them are at rows whose own target differs.
 
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that

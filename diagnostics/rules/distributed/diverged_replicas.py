@@ -63,7 +63,7 @@ class DivergedReplicas(Rule):
     ## Why it is bad
     DistributedDataParallel starts all replicas from the same weights and averages their gradients so that they
     stay identical. If they differ, each rank's gradients belong to a different model, and their average belongs to
-    none of them. What rank 0 saves and evaluates is only one of several models.
+    none of them. The model that rank 0 saves and evaluates is only one of several.
 
     ## Example
     ```python

@@ -43,8 +43,9 @@ class AugmentedEvaluation(Rule):
       rows.
     - The change from the second to the third evaluation undoes the first one (a cosine of at most -0.2, where new
       draws have -0.5), so nothing grows or shrinks in place.
-    - The sorted numbers of a row, minus the mean of its class, correlate by at least 0.6 with those it had before,
-      or are the same in 10% of the rows. Rows that are generated from scratch for each call keep nothing.
+    - The sorted numbers of a row, minus the mean of its class, have a correlation of at least 0.6 with those it
+      had before, or are the same in 10% of the rows. Rows that are generated from scratch for each call keep
+      nothing.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
     because the draws may be intended, such as points sampled from a cloud. The thresholds are our choice.

@@ -36,7 +36,7 @@ class ConstantPredictions(Rule):
 
     If one class has nearly all the labels, it may even be the most likely class for every example. The finding is
     then a note if the scores differ across examples, because the accuracy hides that no other class is ever
-    predicted. It is a warning if the scores say no more than the class frequencies.
+    predicted. It is a warning if the scores carry no more information than the class frequencies.
 
     ## Example
     ```python

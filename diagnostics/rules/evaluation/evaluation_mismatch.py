@@ -73,7 +73,7 @@ class EvaluationMismatch(Rule):
     Compares the inputs of evaluation with those of training, channel by channel: means and scales, whether one
     side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks whether
     the evaluation has the channels of training in a different order, such as images read as BGR on one side, or a
-    table whose columns were sorted. For a regression, it also compares the targets as the loss gets them. Under
+    table whose columns were sorted. For a regression, it also compares the targets that the loss gets. Under
     `diagnose run`, it also reads the script for a scaler or an encoder of scikit-learn that is fitted on both
     sides.
 
@@ -119,9 +119,9 @@ class EvaluationMismatch(Rule):
 
     ## Known problems
     Rows from another domain look the same if they differ as much. Time series drift: if each row resembles the
-    previous one, only ranges, levels and a factor of 20 count. Small differences, such as other normalisation
-    constants, go unnoticed. So do swapped channels with the same distribution, passes before the first step, and
-    passes with gradients.
+    previous one, only ranges, levels and a factor of 20 count. Small differences, such as slightly different
+    normalisation constants, go unnoticed. So do swapped channels with the same distribution, passes before the
+    first step, and passes with gradients.
 
     ## Sources
     The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;

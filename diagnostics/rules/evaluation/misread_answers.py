@@ -67,7 +67,7 @@ class MisreadAnswers(Rule):
 
     ## Sources
     scikit-learn's documentation of `roc_auc_score` ("the probability of the class with the greater label") and of
-    `TransformedTargetRegressor`; public questions on enormous errors after `inverse_transform`.
+    `TransformedTargetRegressor`; public questions about enormous errors after `inverse_transform`.
     """
 
     severity = "warning"

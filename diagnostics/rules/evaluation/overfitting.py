@@ -59,7 +59,7 @@ class Overfitting(Rule):
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise
     while the loss rises, because a model becomes more confident in its mistakes. The loop must pass its evaluation
-    losses.
+    losses to `watch.evaluated`.
 
     ## Sources
     Prechelt, "Early Stopping - But When?" (1998); Guo et al., "On Calibration of Modern Neural Networks" (2017),

@@ -21,7 +21,7 @@ class StatisticsNotCopied(Rule):
     ## Why it is bad
     `parameters()` yields batch norm's weights, but not its running mean and variance, which are buffers. In
     evaluation, the average normalises with 0 and 1, as if nothing had been measured. Its scores say nothing about
-    its weights, and averaging seems to do harm.
+    its weights, so averaging seems to do harm.
 
     ## Example
     ```python

@@ -12,7 +12,7 @@ SNAPSHOTS = 2  # a script that takes the weights again at another step expects c
 
 
 class WeightsKeptByReference(Rule):
-    """The weights that a script keeps for later are the live ones, which keep training.
+    """The weights that a script keeps for later are the live ones, which continue to be trained.
 
     ## What it does
     In a watched run, records each `state_dict()` of the model. At each `load_state_dict()`, it checks whether the

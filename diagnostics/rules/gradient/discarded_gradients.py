@@ -25,7 +25,7 @@ class DiscardedGradients(Rule):
     them first, the step uses only the last batch: the others are computed for nothing, and the effective batch is
     as small as before. If the loss is divided by the number of batches, the step is too small by that factor.
 
-    If the step is indented wrongly and follows the loop over the batches, the model learns only from the last
+    If the step is wrongly indented and comes after the loop over the batches, the model learns only from the last
     batch of each epoch.
 
     ## Example
@@ -47,8 +47,8 @@ class DiscardedGradients(Rule):
     ```
 
     ## Thresholds
-    At least 8 steps, and at least nine discarded passes for every ten steps: some training loops skip a batch now
-    and then. For tapes, at least 3 steps, each preceded by two or more unused tapes.
+    At least 8 steps, and at least nine discarded passes for every ten steps: some training loops occasionally skip
+    a batch. For tapes, at least 3 steps, each preceded by two or more unused tapes.
 
     ## Known problems
     A loop with several optimizers is not checked, because the passes of one may leave gradients for another.

@@ -48,12 +48,12 @@ class UnreachedParameters(Rule):
     separately.
 
     In Keras, under `diagnose run`, lists the layers that were called on outputs of a functional model but whose
-    own outputs are part of no model.
+    own outputs are not part of any model.
 
     ## Why it is bad
-    These parameters keep their initial values while the rest learns around them. Often a `.detach()`, a layer
-    missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still falls.
-    Under `DistributedDataParallel`, such parameters raise an error.
+    These parameters keep their initial values while the rest of the model learns around them. Often a `.detach()`,
+    a layer missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still
+    falls. Under `DistributedDataParallel`, they cause an error.
 
     ## Example
     ```python

@@ -48,7 +48,7 @@ class CrowdedGpu(MessageRule):
 
     ## Known problems
     For a process in another container or of another user, only its number may be known. Several processes that
-    share a GPU on purpose are reported by `diagnose gpu` as well. Memory of the driver or the desktop is
+    share a GPU on purpose are reported by `diagnose gpu` as well. Memory used by the driver or the desktop is
     attributed to other processes if the message does not give this process's own share.
 
     ## Sources

@@ -32,9 +32,9 @@ class GrowingMemory(Rule):
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
-    Usually both are freed with the batch. In a list or a running total, they are kept: memory use grows by the
-    activations of one batch per batch, and the run fails after some hundred steps, at a batch that is no larger
-    than the others.
+    Usually both are freed with the batch. In a list or a running total, they are kept: with every batch, memory
+    use grows by the activations of one batch, and the run fails after a few hundred steps, at a batch that is no
+    larger than the others.
 
     ## Example
     ```python
@@ -60,7 +60,7 @@ class GrowingMemory(Rule):
     In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
     Without such graphs, accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
     with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The memory
-    of a process grows for many reasons, such as cached data, so it gets only a note.
+    of a process grows for many reasons, such as cached data, so the finding is only a note.
 
     The thresholds are our choice.
 

@@ -83,7 +83,7 @@ class OutOfMemory(MessageRule):
 
     ## Why it is bad
     The run ends. The memory of the model is fixed. The memory of a batch, which is the activations needed for the
-    backward pass, grows in proportion to its rows, and in proportion to the length of its rows or faster. So you
+    backward pass, grows in proportion to its rows, and at least in proportion to the length of its rows. So you
     can reduce the batch, unless the model alone is too large.
 
     ## Example
@@ -111,7 +111,7 @@ class OutOfMemory(MessageRule):
 
     ## Known problems
     The sum does not include a second copy of the weights in half-precision training, or the workspaces of cuDNN
-    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 is not always sent because of memory;
+    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 does not always mean a lack of memory;
     the system's log shows the reason.
 
     ## Sources

@@ -95,7 +95,7 @@ class DeadUnits(Rule):
     behind a ReLU must have at least 20 examples in the second half of the run and be predicted for none of them.
 
     ## Known problems
-    A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its units
+    A trained transformer with ReLU is naturally sparse, and a batch of a few short texts leaves most of its units
     unused; for transformers models, this is only a note. A sparse autoencoder is sparse on purpose. Before
     training, functions without a module, such as `torch.nn.functional.relu`, are not covered.
 

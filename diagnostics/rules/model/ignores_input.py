@@ -27,7 +27,7 @@ CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than ro
 
 
 class IgnoresInput(Rule):
-    """The model predicts the same for every input.
+    """The model makes the same prediction for every input.
 
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before and

@@ -51,7 +51,7 @@ class MissingActivation(Rule):
     error or more. Otherwise it is a note. The numbers are our choice.
 
     ## Known problems
-    Networks that are deep and linear on purpose, as in studies of their training, are reported as a note. Only
+    Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only
     models with a single numeric input are checked. A single missing activation among others is not found, since
     that model is not linear.
 

@@ -52,18 +52,18 @@ class MissingPositions(Rule):
 
     ## Thresholds
     No prediction may change by more than 1/10000 of the spread of the predictions. In at least half of the rows of
-    the batch, some token must occur twice and the row must not be sorted: items of a basket and columns of a table
+    the batch, some token must occur twice and the row must not be sorted: items in a basket and columns of a table
     do not repeat. The loss must end above half of a constant prediction's loss; below that, the words were enough.
 
     The finding is a note if a constant prediction's loss is not known, or if the last third of the losses is still
     more than 10% below the second: the words may yet be enough. It is also a note unless the order is shown to
-    matter. If each token has a target, equal tokens of a row must have different targets at least half as often as
-    any two tokens. Otherwise, a fit to the token positions must predict other rows with at most 80% of the error
-    of a fit to the token counts, by three standard errors. The numbers are our choice.
+    matter. If each token has a target, equal tokens in a row must have different targets at least half as often as
+    any two tokens do. Otherwise, a fit to the token positions must predict other rows with at most 80% of the
+    error of a fit to the token counts, by three standard errors. The numbers are our choice.
 
     ## Known problems
     A causal mask gives a model the order of a text, so decoders without position embeddings are not reported. Rows
-    of floats are not checked: they may be points of a cloud, which have no order.
+    of floats are not checked: they may be points in a cloud, which have no order.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.5, on positional encoding; Haviv et al.,

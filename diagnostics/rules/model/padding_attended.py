@@ -13,7 +13,7 @@ SEEN = 1e-4  # of the size of the predictions; less is rounding error, or a mode
 
 
 class PaddingAttended(Rule):
-    """The model reads the padding of a row, and its words hardly count.
+    """The model reads the padding of a row, so the words hardly count.
 
     ## What it does
     After the run, finds an input whose rows end in padding of different lengths. Runs a copy of the trained model
@@ -49,8 +49,8 @@ class PaddingAttended(Rule):
     carry the words across the padding.
 
     ## Known problems
-    The model must give one prediction per row. Padding at the start is not checked: the words come last and are
-    remembered.
+    The model must give one prediction per row. Padding at the start is not checked: the words come last, so they
+    are remembered.
 
     ## Sources
     The documentation of `torch.nn.MultiheadAttention` (`key_padding_mask`: True is ignored) and of

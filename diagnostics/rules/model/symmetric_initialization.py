@@ -26,7 +26,7 @@ class SymmetricInitialization(Rule):
     ## Why it is bad
     Units with the same weights compute the same value, get the same gradient and receive the same update. They
     stay copies of each other, and a layer of 512 of them has the capacity of one. Weights that are all 0 are
-    worse: no gradient passes such a layer, so the layers before it do not learn at all.
+    worse: no gradient passes through such a layer, so the layers before it do not learn at all.
 
     ## Example
     ```python

@@ -22,10 +22,10 @@ class TrainModeEvaluation(Rule):
     """Evaluation runs with dropout or batch norm in training mode, or from random states.
 
     ## What it does
-    In a watched run, checks the mode of the forward passes without gradients between training steps, which is how
-    an evaluation looks. After the run, calls a copy of the model in evaluation mode twice with the same inputs:
-    functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns them off. It
-    also checks whether the forward pass gives a recurrent layer a random initial state.
+    In a watched run, checks the mode of the forward passes without gradients between training steps, which is what
+    an evaluation looks like. After the run, calls a copy of the model in evaluation mode twice with the same
+    inputs: functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns them
+    off. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
@@ -69,9 +69,9 @@ class TrainModeEvaluation(Rule):
 
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty. Since the same inputs pass
-    several times, it is only a note if there is no batch norm. All passes without gradients count as evaluation.
-    Passes that recalibrate the statistics of batch norm are reported if they are made twice, except for those of
-    `update_bn`.
+    through the model several times, it is only a note if there is no batch norm. All passes without gradients
+    count as evaluation. Passes that recalibrate the statistics of batch norm are reported if they occur twice,
+    except for those of `update_bn`.
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each

@@ -102,14 +102,14 @@ class NotLearning(Rule):
 
     ## Thresholds
     The run has at least 100 steps, its learning rate has stopped rising, the script ended by itself, and the model
-    is not trained in alternation with another. Two losses must be at least 97% of the constant prediction's: that
-    of the last third of the run, and that of the sampled steps in its second half. The first of these may be lower
-    by two standard errors of the constant prediction's loss over the sampled batches.
+    is not trained in alternation with another one. Two losses must be at least 97% of the constant prediction's:
+    that of the last third of the run, and that of the sampled steps in its second half. The first of these may be
+    lower by two standard errors of the constant prediction's loss over the sampled batches.
 
     The finding is a warning only with proof that there is something to learn. A fit to half of the sampled rows
     has at most 70% of the constant prediction's error on the other half (for classes, the error must also be lower
-    by five standard errors). Or the inputs show what they have lost: each row of 3 to 64 columns was standardised
-    by itself, or a number used for missing values is 100 standard deviations from all others.
+    by five standard errors). Or the inputs themselves show that information was lost: each row of 3 to 64 columns
+    was standardised by itself, or a number used for missing values is 100 standard deviations from all others.
 
     Otherwise the finding is a note. It is also a note if the loss was still falling, unless the run ended above
     the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the

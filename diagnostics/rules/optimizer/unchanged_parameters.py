@@ -23,7 +23,7 @@ class UnchangedParameters(Rule):
     """No weight of the model changes, although the optimizer steps or should step.
 
     ## What it does
-    In a watched run, compares the weights before and after a step, at sampled steps, and reports if not a single
+    In a watched run, compares the weights before and after a step, at sampled steps, and fires if not a single
     number ever changed. It also reports
 
     - a loop that makes many passes while no optimizer steps at all,

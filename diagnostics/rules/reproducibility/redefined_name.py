@@ -20,7 +20,7 @@ KINDS: dict[ValueKind, str] = {
 
 
 class RedefinedName(Rule):
-    """A notebook redefines a name and later uses it with its first meaning.
+    """A notebook redefines a name and later uses it with its original meaning.
 
     ## What it does
     Follows the names in a notebook file from the top, without running it. Reports a number, text, list or similar

@@ -32,8 +32,8 @@ class InitialLossOff(Rule):
 
     ## Why it is bad
     An untrained model should not be confident. If its loss starts far above ln C, its predictions are confidently
-    wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with a different
-    order of the classes. The first steps do nothing but correct that, and their gradients are large enough to harm
+    wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with the classes
+    in a different order. The first steps do nothing but correct that, and their gradients are large enough to harm
     the other layers. The finding lists the causes that the batch and the model do not rule out.
 
     ## Example
@@ -51,9 +51,9 @@ class InitialLossOff(Rule):
     ## Thresholds
     The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class to
     class with standard deviation s add about s²/2 to the loss (less with few classes). So 2 nats mean logits with
-    a spread above 2, whereas PyTorch's linear layer after a normalisation starts at 0.6. A loss below ln C is not
-    reported, because a pretrained model may already know the classes. Inputs whose root mean square is at most 3
-    count as scaled.
+    a spread above 2, whereas PyTorch's linear layer after a normalisation layer starts at 0.6. A loss below ln C
+    is not reported, because a pretrained model may already know the classes. Inputs whose root mean square is at
+    most 3 count as scaled.
 
     The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C, or
     if the run had fewer than 100 steps but brought the loss below its initial value, when it is too early to

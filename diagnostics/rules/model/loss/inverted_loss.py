@@ -16,7 +16,7 @@ MINIMISE = "leave out maximize=True, which is for a score or a reward"
 
 
 class InvertedLoss(Rule):
-    """The loss is higher for right predictions than for wrong ones: its sign is wrong.
+    """The loss is higher for correct predictions than for wrong ones: its sign is wrong.
 
     ## What it does
     For Keras, calls a custom loss of the script with three predictions for some rows of a batch: nearly the
@@ -44,7 +44,7 @@ class InvertedLoss(Rule):
     ```
 
     ## Thresholds
-    Keras: the loss of right predictions is higher than that of a constant prediction by 10% of the larger of the
+    Keras: the loss of correct predictions is higher than that of a constant prediction by 10% of the larger of the
     two, and higher than the loss that the model reached. Each prediction has at least 8 values: a single value may
     be a distance, which should be low for pairs with the label 1. It counts only if most targets differ and its
     correlation with them is -0.5 or less. The targets are masks or images from 0 to 1, or the loss ignores the
@@ -63,7 +63,7 @@ class InvertedLoss(Rule):
     that must not be marked, is reported.
 
     ## Sources
-    Public reports of Dice and IoU coefficients that were minimised, and of losses with one minus sign too many.
+    Public reports of Dice and IoU coefficients that were minimised, and of losses with an extra minus sign.
     """
 
     severity = "warning"

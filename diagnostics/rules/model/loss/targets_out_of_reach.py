@@ -83,10 +83,10 @@ class TargetsOutOfReach(Rule):
     At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
     range has no end). Under binary cross entropy the margin is 0.001, a rounding error. Under categorical cross
     entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1 by more than 0.1,
-    and one metric must be an accuracy: word counts, for which the same formula is a likelihood, come without one.
-    In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes, and not come from pairs within the
-    batch. Under CTC, one blank in a target is enough, or half of the examples must have too few frames. The shares
-    are our choice.
+    and one metric must be an accuracy: word counts, for which the same formula is a likelihood, are trained
+    without an accuracy. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes, and not come
+    from pairs within the batch. Under CTC, one blank in a target is enough, or half of the examples must have too
+    few frames. The shares are our choice.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
