@@ -35,8 +35,8 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    The prediction is selected from several. The target is a number times the highest or a selected prediction of
-    each row, plus another number. At least one parameter is in the graph of both.
+    The prediction is selected from several. The target is the highest or a selected prediction of each row, times
+    one number and plus another. At least one parameter is in the graph of both.
 
     ## Known problems
     Residual gradient methods differentiate the target on purpose. A separate target network that is not detached

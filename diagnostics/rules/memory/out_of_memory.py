@@ -82,9 +82,9 @@ class OutOfMemory(MessageRule):
     largest batch that fits, with each trial in its own process.
 
     ## Why it is bad
-    The run ends. The memory of the model is fixed. The memory of a batch, which is the activations needed for the
-    backward pass, grows in proportion to its rows, and at least in proportion to the length of its rows. So you
-    can reduce the batch, unless the model alone is too large.
+    The run ends. The memory of the model is fixed. The memory of a batch, that is, of the activations needed for
+    the backward pass, grows in proportion to the number of rows, and at least in proportion to their length. So
+    you can reduce the batch, unless the model alone is too large.
 
     ## Example
     ```python
