@@ -56,8 +56,8 @@ class UnstableBatch(Rule):
     finding is an error. If worker processes start each epoch with a fresh copy, the finding is only a note,
     because the edits are lost with them.
 
-    Inputs count as narrower if each channel's standard deviation fell to a twentieth or less, between at least 3
-    sampled batches and all that follow, of which there must be at least 3.
+    Inputs count as narrower if, at some point with at least 3 sampled batches before and after it, each channel's
+    standard deviation fell to a twentieth or less and stayed there.
 
     ## Known problems
     Not checked: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
