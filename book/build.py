@@ -20,6 +20,7 @@ from book.builder.assembly import AssemblyError, assemble, chapter_jobs, jobs, w
 from book.builder.execution import Shelf, execute  # noqa: E402
 from book.builder.outline import OutlineError, homes, load  # noqa: E402
 from book.builder.rendering import RenderingFailed, render  # noqa: E402
+from book.generated.symptoms import SymptomError  # noqa: E402
 from book.generated.teaching import TeachingError  # noqa: E402
 from bugs.keeper.catalogue import CatalogueError, load_catalogue  # noqa: E402
 from bugs.lab.preparation import prepare  # noqa: E402
@@ -31,7 +32,15 @@ class NotebooksFailed(RuntimeError):
     """Some notebooks did not do what they should; `str()` says for each which cell, and what happened."""
 
 
-FAILURES = (AssemblyError, CatalogueError, NotebooksFailed, OutlineError, RenderingFailed, TeachingError)
+FAILURES = (
+    AssemblyError,
+    CatalogueError,
+    NotebooksFailed,
+    OutlineError,
+    RenderingFailed,
+    SymptomError,
+    TeachingError,
+)
 
 
 def build(root: Path, seed: int, console: Console) -> bool:

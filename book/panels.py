@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette: told apart with any kind of colour vision, and in grey.
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#666666"
 PROGRESS_BAR = re.compile(r"\d+%\|")
-CURVE = "application/vnd.bug-zoo.curve+json"  # an output that the build takes for a thumbnail, and no page shows
+CURVE = "application/vnd.bug-zoo.curve+json"  # an output for the symptoms page, which the notebook does not show
 WIDTH = 100  # characters; as wide as a report, and as the page
 CONTROLS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x08")  # colours, moves of the cursor, backspaces
 # Keras's, as it stands at a step: "302/302 ━━━━━━━━━━━━━━━━━━━━ 90s 297ms/step - accuracy: 0.4648 - loss: 1.0015"
@@ -291,7 +291,7 @@ def recovery(
         log_history: of a Trainer's state or of `keras_log`, with ``loss`` (nats) and ``eval_accuracy`` (0 to 1)
             at several steps.
         num_classes: equally frequent classes, so that chance is ln n in loss and 1/n in accuracy.
-        broken: the same of the broken script, to be drawn beside it; its loss is also noted for a thumbnail.
+        broken: the same of the broken script, to be drawn beside it; its loss is also noted for the symptoms page.
     """
     import matplotlib.pyplot as plt
     from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -323,19 +323,42 @@ def recovery(
     if broken:
         left.legend(frameon=False, loc="best")
     plt.close(figure)  # the cell shows it once, as its value
-    _note_curve(broken, math.log(num_classes))
+    if broken:
+        note_curve(broken, {"training loss": "loss"}, chance=math.log(num_classes))
     return figure
 
 
-def _note_curve(log_history: Sequence[Mapping[str, Any]], chance: float) -> None:
-    """Leave the training loss in the notebook, as an output that nobody sees; nothing outside of a notebook."""
+def note_curve(
+    log_history: Iterable[Mapping[str, Any]],
+    lines: Mapping[str, str],
+    chance: float | None = None,
+    shape: str = "",
+) -> None:
+    """Leave a curve in the notebook for the symptoms page, as an output that no page shows.
+
+    Outside of a notebook, nothing happens.
+
+    Args:
+        log_history: entries with ``step`` and some of the values.
+        lines: the key of the values to draw, by the words for them.
+        chance: the value that a constant prediction would get; None if there is none to compare with.
+        shape: id of the shape in `symptoms.toml`, if the notebook notes several.
+    """
     from IPython import get_ipython
     from IPython.display import display
 
-    points = [(entry["step"], float(entry["loss"])) for entry in log_history if "loss" in entry]
-    if points and get_ipython() is not None:
-        steps, losses = zip(*points, strict=True)
-        display({CURVE: {"steps": steps, "losses": losses, "chance": chance}}, raw=True)
+    if get_ipython() is None:
+        return
+    entries = list(log_history)
+    drawn = {
+        words: [
+            (entry["step"], value if math.isfinite(value := float(entry[key])) else None)
+            for entry in entries
+            if key in entry
+        ]
+        for words, key in lines.items()
+    }
+    display({CURVE: {"lines": drawn, "chance": chance, "shape": shape}}, raw=True)
 
 
 def spread(moments: Mapping[str, Mapping[str, float]]) -> Figure:

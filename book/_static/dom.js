@@ -34,7 +34,7 @@ const bugZooDom = (() => {
   function cages(exhibits) {
     // A sentence that leads to the exhibits, given as [page, title]; nothing if there are none.
     const named = exhibits.flatMap(([page, title]) => [" ", link(page, title), "."]);
-    return named.length ? [element("p", ["See it happen, and repair it:", ...named])] : [];
+    return named.length ? [element("p", ["See it happen, and fix it:", ...named])] : [];
   }
 
   return {cages, element, link, prose, visible};

@@ -1,6 +1,7 @@
 "use strict";
-// Names the rule of a failure that a reader pastes. It reads messages.js, the table of `diagnose explain`, and sends
-// nothing anywhere. `answer` works without a page, so that a test can compare it with Python.
+// Explains a failure that a reader pastes: what happened, what to do, and last the rule. It reads messages.js, the table
+// of `diagnose explain`, and sends nothing anywhere. `answer`, `sentence` and `fixes` work without a page, so that a test
+// can compare them with Python.
 
 const bugZooPaste = (() => {
   const LONGEST = 12000; // characters of one message that are searched, as in Python
@@ -60,7 +61,7 @@ const bugZooPaste = (() => {
   function first(table, texts, files, wanted) {
     for (const row of table) {
       const match = wanted(row) && matches(row, texts, files);
-      if (match) return {row, groups: match.groups ?? {}};
+      if (match) return {row, groups: match.groups ?? {}, said: match[0]};
     }
     return null;
   }
@@ -85,42 +86,60 @@ const bugZooPaste = (() => {
     return {found, perhaps, exception: raised[0]?.name ?? null, own};
   }
 
-  function filled(sentence, groups) {
-    return sentence.replace(/\{(\w+)\}/g, (_, name) => (groups[name] ?? "").trim().replace(/\s+/g, " "))
-      .replaceAll("{{", "{").replaceAll("}}", "}").replace(/ \((?:, )?\)/g, "");
+  function filled(template, groups) {
+    return template.replace(/\{\{|\}\}|\{(\w+)\}/g, (found, name) =>
+      name ? (groups[name] ?? "").trim().replace(/\s+/g, " ") : found[0]);
   }
 
-  function explained({row, groups}, exhibits) {
+  function sentence({row, groups}) {
+    // What happened, as `diagnose explain` says it; empty where that depends on more than the words of the message.
+    return filled(row.cause, groups).replace(/ \((?:, )?\)/g, "").replace(/: $/, "");
+  }
+
+  function fixes({row, groups}) {
+    return row.fixes.map(fix => filled(fix, groups));
+  }
+
+  function verdict(words) {
+    // The first sentence stands out.
+    const [first, ...rest] = words.split(/(?<=\.)\s+(?=[A-Z])/);
+    const parts = bugZooDom.prose(first);
+    parts[0].className = "verdict";
+    return [...parts, ...bugZooDom.prose(rest.join(" "))];
+  }
+
+  function explained(hit, exhibits) {
     const {cages, element, link, prose} = bugZooDom;
-    const parts = [element("h2", link(`rules/${row.rule}`, row.rule)), ...prose(row.title)];
-    if (row.cause) parts.push(...prose(filled(row.cause, groups)));
-    if (row.proves) parts.push(...prose(`The message proves: ${row.proves}.`));
-    if (row.unknown) parts.push(...prose(`The text cannot tell: ${row.unknown}.`));
-    parts.push(element("h3", "What to do"));
-    if (row.fixes.length) {
-      parts.push(element("ul", row.fixes.map(fix => element("li", prose(filled(fix, groups))))));
-    } else {
-      parts.push(...prose(row.fix));
+    const {row, said} = hit;
+    const parts = verdict(sentence(hit) || row.title);
+    if (!row.cause) {
+      parts.push(element("p", ["The message: ", element("code", said)]));
+      if (row.proves) parts.push(...prose(`It proves: ${row.proves}.`));
+      if (row.unknown) parts.push(...prose(`It does not tell: ${row.unknown}.`));
     }
-    return [...parts, ...cages(exhibits[row.rule] ?? [])];
+    parts.push(element("h2", "What to do"));
+    if (row.fixes.length) parts.push(element("ul", fixes(hit).map(fix => element("li", prose(fix)))));
+    else parts.push(...prose(row.fix));
+    const named = element("p", ["The rule is ", link(`rules/${row.rule}`, row.rule), "."], {className: "rule"});
+    return [...parts, ...cages(exhibits[row.rule] ?? []), named];
   }
 
-  function shown({found, perhaps, exception, own}, exhibits, count) {
+  function shown({found, perhaps, exception, own}, exhibits) {
     if (found) return explained(found, exhibits);
     const {element, link, prose} = bugZooDom;
-    const parts = [];
-    if (perhaps) {
-      parts.push(element("h2", ["Perhaps ", link(`rules/${perhaps.row.rule}`, perhaps.row.rule)]));
-      parts.push(...prose(`The message alone does not prove it. Needed: ${perhaps.row.needs}.`));
-    } else {
-      parts.push(element("h2", "None of ours"));
-      parts.push(...prose(`None of the ${count} wordings that this page knows is in your text. That says nothing against your guess: \
-many failures are a file, a network, or a line of one's own.`));
-    }
+    const parts = perhaps
+      ? verdict(`Perhaps: ${perhaps.row.title}`)
+      : verdict("This page does not know the message.");
+    if (perhaps) parts.push(...prose(`The message alone does not prove it. What would: ${perhaps.row.needs}.`));
+    else parts.push(...prose("Many failures are a missing file, a network that is down, or a bug in your own code."));
     if (exception) parts.push(...prose(`The exception is \`${exception}\`.`));
-    if (own) parts.push(...prose(`The last line of your own in it is \`${own.file}\`, line ${own.line}. Begin there.`));
-    parts.push(...prose("`diagnose explain traceback.txt` reads more forms than this page, and `diagnose run train.py` sees the \
+    if (own) parts.push(...prose(`Start at the last line of your own code: \`${own.file}\`, line ${own.line}.`));
+    parts.push(...prose("`diagnose explain traceback.txt` reads more than this page, and `diagnose run train.py` sees the \
 tensors themselves."));
+    if (perhaps) {
+      const {rule} = perhaps.row;
+      parts.push(element("p", ["The rule is ", link(`rules/${rule}`, rule), "."], {className: "rule"}));
+    }
     return parts;
   }
 
@@ -132,14 +151,14 @@ tensors themselves."));
     let waiting = 0;
     const tell = () => {
       const text = box.value.trim();
-      result.replaceChildren(...(text ? shown(answer(text, messages), exhibits, messages.length) : []));
+      result.replaceChildren(...(text ? shown(answer(text, messages), exhibits) : []));
     };
     box.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(tell, 150); });
     document.getElementById("forget").addEventListener("click", () => { box.value = ""; tell(); box.focus(); });
     if (box.value) tell(); // a browser may keep it when the page is loaded again
   }
 
-  return {answer, start};
+  return {answer, fixes, sentence, start};
 })();
 
 if (typeof module === "undefined") {

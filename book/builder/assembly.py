@@ -17,10 +17,10 @@ from book.builder.execution import Job
 from book.builder.fair_copy import fair_copy
 from book.builder.outline import Chapter
 from book.generated import habits, pages, symptoms, teaching
+from book.generated.curves import curves_in
 from book.generated.llms import FOLDER, NAME, llms_txt
 from book.generated.recall import recall_page
 from book.generated.scoreboard import scoreboard_page
-from book.generated.thumbnails import curve_in
 from bugs.keeper.catalogue import Exhibit
 from bugs.scoreboard.record import Record, load_tools
 from diagnostics.api.message_table import message_table
@@ -108,6 +108,7 @@ def assemble(
     Raises:
         AssemblyError: the report or a figure for the landing page is not where it should be.
         outline.OutlineError: an exhibit has no chapter, or two.
+        symptoms.SymptomError: no notebook has noted the curve of a symptom.
         teaching.TeachingError: a cell's tag names no teaching point.
     """
     source = book / "_build" / "source"
@@ -137,9 +138,10 @@ def assemble(
     to_copy = habits.habits(zoo / "book" / "habits.toml")
     (source / "habits.md").write_text(habits.habits_page(to_copy, points, taught), "utf-8")
 
-    curves = {each.id: curve for each in exhibits if (curve := curve_in(notebooks[each.folder])) is not None}
-    page = symptoms.symptoms_page(symptoms.load(), exhibits, all_rules(), curves)
-    (source / "symptoms.md").write_text(page, "utf-8")
+    seen = symptoms.load()
+    curves = symptoms.curves_of(seen, {name: list(curves_in(notebook)) for name, notebook in notebooks.items()})
+    links = symptoms.Links(exhibits, chapters, all_rules())
+    (source / "symptoms.md").write_text(symptoms.symptoms_page(seen, links, curves), "utf-8")
     measured = json.loads((zoo / "tests" / "recall" / "measured.json").read_text("utf-8"))
     (source / "recall.md").write_text(recall_page(measured), "utf-8")
     said = scoreboard_page(Record.read(), load_tools(), in_order, measured)

@@ -18,6 +18,7 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.gpu import CardFacts
 from diagnostics.facts.notebook import NotebookFacts
 from diagnostics.facts.training import WATCHED
+from diagnostics.text.join import count_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,6 +35,16 @@ FACTS_OF: dict[str, set[type]] = {
     "gpu": {CardFacts},
     "notebook": {NotebookFacts},
 }
+FIND_RULE = """\
+```{raw} html
+<form id="find-rule" class="find" hidden onsubmit="return false">
+  <label for="words">Find a rule</label>
+  <input id="words" type="search" autocomplete="off" placeholder="batch norm">
+  <output for="words" aria-live="polite"></output>
+</form>
+<script src="../_static/find_rule.js"></script>
+```
+"""
 WAYS_IN = {
     "examine": "`diagnostics.examine` (before training)",
     "watch": "`diagnostics.watch` (while training)",
@@ -44,16 +55,23 @@ WAYS_IN = {
 
 
 def rule_page(rule: Rule, exhibits: Iterable[Exhibit]) -> str:
-    """Return the page of one rule, in MyST: what it is at a glance, then its docstring."""
+    """Return the page of one rule, in MyST: what it is at a glance, then its docstring.
+
+    It is not part of the table of contents, so that the sidebar does not list every rule on every page.
+    """
     summary, _, sections = (inspect.getdoc(rule) or "").partition("\n\n")
     return "\n".join(
         [
+            "---",
+            "orphan: true",
+            "---",
+            "",
             f"# {rule.name}",
             "",
             summary,
             "",
             f"- **Severity** {SEVERITIES[rule.severity]}",
-            f"- **Stage** [{rule.stage}](#stage-{rule.stage})",
+            f"- **Stage** [{rule.stage}](#stage-{rule.stage}), one of [all rules](index.md)",
             f"- **Found by** {' and '.join(WAYS_IN[way] for way in ways_in(rule))}",
             f"- **Exhibit** {_cages_of(rule, exhibits)}",
             "",
@@ -64,7 +82,7 @@ def rule_page(rule: Rule, exhibits: Iterable[Exhibit]) -> str:
 
 
 def rules_index(rules: Sequence[Rule]) -> str:
-    """Return the page that lists the rules by the stage of the pipeline they belong to."""
+    """Return the page that lists the rules, folded, by the stage of the pipeline they belong to."""
     lines = [
         "# All rules",
         "",
@@ -72,13 +90,15 @@ def rules_index(rules: Sequence[Rule]) -> str:
         "pipeline. So fix the earliest finding first: it may be the cause of the later ones. In a terminal, "
         "`diagnose rules` prints this list, and `diagnose rules NAME` prints the page of a rule.",
         "",
+        FIND_RULE,
     ]
     for stage in STAGES:
         members = [rule for rule in rules if rule.stage == stage]
         if members:
             lines += [f"(stage-{stage})=", f"## {stage.capitalize()}", ""]
+            lines += [f":::{{dropdown}} {count_of(len(members), 'rule')}", ""]
             lines += [f"- [{rule.name}]({rule.name}.md), {rule.severity}: {rule.summary()}" for rule in members]
-            lines.append("")
+            lines += [":::", ""]
     return "\n".join(lines)
 
 
