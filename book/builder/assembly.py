@@ -205,7 +205,7 @@ def _heroes(
     chapters: Sequence[Chapter], in_order: Sequence[Exhibit], fair: Mapping[str, NotebookNode], folder: Path
 ) -> str:
     """Write the figures of the landing page into a folder, and return the cards that show them."""
-    places = {chapter.name: (chapter.page, f"{chapter.number} · {chapter.title}") for chapter in chapters}
+    places = {chapter.name: (chapter.page, f"{chapter.place} · {chapter.title}") for chapter in chapters}
     places |= {exhibit.folder: (exhibit.page, f"{exhibit.id} · {exhibit.title}") for exhibit in in_order}
     cards = []
     for name, (page, title) in places.items():

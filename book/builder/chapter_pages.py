@@ -78,7 +78,7 @@ def exhibit_notebook(
     _name_setup(page)
     title, _, rest = page.cells[0].source.partition("\n")
     follows = f" Follows {_cage_link(before)}." if before else ""
-    place = f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file}) · exhibit {exhibit.id}.{follows}"
+    place = f"Chapter {chapter.place}, [{chapter.title}](../{chapter.file}) · exhibit {exhibit.id}.{follows}"
     file = f"{exhibit.folder}.ipynb"
     place += f" {{download}}`Download the notebook <{file}>`."
     if where is not None:
@@ -134,7 +134,7 @@ def planned_page(chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterab
     """Return the page that keeps the place of a chapter that is still to be written, in MyST."""
     by_id = {exhibit.id: exhibit for exhibit in exhibits}
     lines = [
-        f"# {chapter.number} · {chapter.title}",
+        f"# {chapter.place} · {chapter.title}",
         "",
         raw(pipeline_map(chapter.stations, station_links(chapters, ""))),
         "",
@@ -154,7 +154,7 @@ def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
         cages = ", ".join(f"[{cage}]({by_id[cage].page}.ipynb)" for cage in chapter.cages)
         state = f"{chapter.minutes} minutes · {chapter.level}" if chapter.written else "not written yet"
         lines += [
-            f":::{{grid-item-card}} [{chapter.number} · {chapter.title}]({chapter.file})",
+            f":::{{grid-item-card}} [{chapter.place} · {chapter.title}]({chapter.file})",
             *([] if chapter.written else [":class-card: planned"]),
             "",
             f"{chapter.purpose}.",
@@ -204,7 +204,7 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
         "|---|---|---|",
     ]
     lines += [
-        f"| {{download}}`{chapter.mystery}.py` | [{chapter.number} · {chapter.title}](../{chapter.file}) "
+        f"| {{download}}`{chapter.mystery}.py` | [{chapter.place} · {chapter.title}](../{chapter.file}) "
         f"| [solution]({chapter.mystery}.ipynb) |"
         for chapter in chapters
         if chapter.mystery
@@ -226,7 +226,7 @@ def raw(text: str) -> str:
 def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
     by_number = {other.number: other for other in chapters}
     before = ", ".join(
-        f"[{number} · {by_number[number].title}]({by_number[number].file.removeprefix('chapters/')})"
+        f"[{by_number[number].place} · {by_number[number].title}]({by_number[number].file.removeprefix('chapters/')})"
         for number in chapter.before
     )
     return [

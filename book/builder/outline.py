@@ -7,6 +7,7 @@ One still to come is a table of `book/chapters/planned.toml`, so that its number
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import re
 import tomllib
@@ -35,7 +36,7 @@ class Chapter:
 
     Attributes:
         name: its file, without the suffix: "02_the_walk".
-        number: its place in the order.
+        number: of its file. It never changes, and is not shown.
         title: without the number.
         purpose: what the reader learns to do: an infinitive without "to", and without a full stop.
         stations: the stations of the pipeline that it is about, of `STATIONS`.
@@ -45,6 +46,8 @@ class Chapter:
         level: one of `LEVELS`; empty if it is still to be written.
         before: numbers of the chapters to read first.
         mystery: name of its unlabelled script in `book/mysteries`, without the suffix; empty if it has none.
+        after: number of the chapter that it follows; 0 for the one whose number comes before its own.
+        place: its place in the order, which is the number that readers see.
     """
 
     name: str
@@ -58,6 +61,8 @@ class Chapter:
     level: str = ""
     before: tuple[int, ...] = ()
     mystery: str = ""
+    after: int = 0
+    place: int = 0
 
     @property
     def written(self) -> bool:
@@ -94,9 +99,17 @@ def load(folder: Path) -> list[Chapter]:
             raise OutlineError(f"two chapters have the number {one.number}: {one.name} and {other.name}")
     known = {chapter.number for chapter in chapters}
     for chapter in chapters:
-        if missing := [number for number in chapter.before if number not in known]:
-            raise OutlineError(f"{chapter.name}: `before` names chapter {missing[0]}, and there is none")
-    return chapters
+        for key, numbers in (("before", chapter.before), ("after", (chapter.after or chapter.number,))):
+            if missing := [number for number in numbers if number not in known]:
+                raise OutlineError(f"{chapter.name}: `{key}` names chapter {missing[0]}, and there is none")
+    # Stable: one that is placed after another comes behind it, before the one with the next number.
+    chapters.sort(key=lambda chapter: chapter.after or chapter.number)
+    placed = [dataclasses.replace(chapter, place=place) for place, chapter in enumerate(chapters, 1)]
+    for chapter in placed:
+        start = f"\n# {chapter.place} · {chapter.title}\n"
+        if chapter.written and start not in (folder / f"{chapter.name}.md").read_text("utf-8"):
+            raise OutlineError(f'{chapter.name}.md needs the title "# {chapter.place} · …"')
+    return placed
 
 
 def homes(chapters: Iterable[Chapter], exhibits: Sequence[Exhibit]) -> dict[str, Chapter]:
@@ -157,10 +170,8 @@ def _written(source: Path) -> Chapter:
     table = yaml.safe_load(front).get("chapter") if text.startswith("---\n") else None
     if not isinstance(table, dict):
         raise OutlineError(f"{source.name} needs a mapping `chapter` in its front matter; see a neighbour")
-    title = re.search(r"^# (\d+) · (.+)$", body, re.MULTILINE)
-    if title is None or int(title[1]) != int(source.stem[:2]):
-        raise OutlineError(f'{source.name} needs the title "# {int(source.stem[:2])} · …"')
-    chapter = _chapter(source.stem, table, title[2], source)
+    title = re.search(r"^# \d+ · (.+)$", body, re.MULTILINE)
+    chapter = _chapter(source.stem, table, title[1] if title else "", source)
     if not chapter.minutes or chapter.level not in LEVELS:
         raise OutlineError(f"{source.name} needs `minutes`, and a `level` of {', '.join(LEVELS)}")
     if chapter.mystery and not (source.parents[1] / "mysteries" / f"{chapter.mystery}.py").is_file():
