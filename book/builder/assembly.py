@@ -121,6 +121,11 @@ def assemble(
     fair = {name: fair_copy(notebook, zoo) for name, notebook in notebooks.items()}
     homes = outline.homes(chapters, exhibits)
     in_order = outline.ordered(chapters, exhibits)
+    for chapter in chapters:
+        if chapter.written:
+            chapter_pages.set_title(fair[chapter.name], chapter.shown)
+    for exhibit in in_order:
+        chapter_pages.set_title(fair[exhibit.folder], outline.shown(exhibit))
     _write_exhibits(in_order, homes, fair, source / "exhibits", published(zoo / "book"))
     _write_chapters(chapters, exhibits, fair, source)
     for script in (book / "mysteries").glob("*.py"):
@@ -203,8 +208,8 @@ def _heroes(
     chapters: Sequence[Chapter], in_order: Sequence[Exhibit], fair: Mapping[str, NotebookNode], folder: Path
 ) -> str:
     """Write the figures of the landing page into a folder, and return the cards that show them."""
-    places = {chapter.name: (chapter.page, f"{chapter.number} · {chapter.title}") for chapter in chapters}
-    places |= {exhibit.folder: (exhibit.page, f"{exhibit.id} · {exhibit.title}") for exhibit in in_order}
+    places = {chapter.name: (chapter.page, chapter.shown) for chapter in chapters}
+    places |= {exhibit.folder: (exhibit.page, outline.shown(exhibit)) for exhibit in in_order}
     cards = []
     for name, (page, title) in places.items():
         for cell in fair[name].cells if name in fair else ():

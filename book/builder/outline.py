@@ -7,11 +7,12 @@ One still to come is a table of `book/chapters/planned.toml`, so that its number
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from bugs.keeper.catalogue import Exhibit
 
 STATIONS = ("dataset", "batch", "forward", "loss", "backward", "step", "evaluation")  # of the pipeline, in order
 LEVELS = ("first steps", "intermediate", "advanced")
+FOLDER = Path(__file__).parents[1] / "chapters"
 CHAPTERS = "Chapters"  # caption of the part of _toc.yml that the chapters fill
 MYSTERIES = "mysteries/index"  # entry of _toc.yml whose sections are the solutions
 
@@ -35,7 +37,7 @@ class Chapter:
 
     Attributes:
         name: its file, without the suffix: "02_the_walk".
-        number: its place in the order.
+        number: of its file, by which other files name it.
         title: without the number.
         purpose: what the reader learns to do: an infinitive without "to", and without a full stop.
         stations: the stations of the pipeline that it is about, of `STATIONS`.
@@ -45,6 +47,7 @@ class Chapter:
         level: one of `LEVELS`; empty if it is still to be written.
         before: numbers of the chapters to read first.
         mystery: name of its unlabelled script in `book/mysteries`, without the suffix; empty if it has none.
+        place: in the order, from 1: the number that readers see.
     """
 
     name: str
@@ -58,6 +61,12 @@ class Chapter:
     level: str = ""
     before: tuple[int, ...] = ()
     mystery: str = ""
+    place: int = 0
+
+    @property
+    def shown(self) -> str:
+        """Its number and title, as readers see them."""
+        return f"{self.place} · {self.title}"
 
     @property
     def written(self) -> bool:
@@ -96,7 +105,18 @@ def load(folder: Path) -> list[Chapter]:
     for chapter in chapters:
         if missing := [number for number in chapter.before if number not in known]:
             raise OutlineError(f"{chapter.name}: `before` names chapter {missing[0]}, and there is none")
-    return chapters
+    return [replace(chapter, place=place) for place, chapter in enumerate(chapters, 1)]
+
+
+@functools.cache
+def numbers() -> Mapping[str, str]:
+    """Return the number of each exhibit that readers see, by id: "3.1" is the first of the third chapter."""
+    return {id: f"{each.place}.{place}" for each in load(FOLDER) for place, id in enumerate(each.cages, 1)}
+
+
+def shown(exhibit: Exhibit) -> str:
+    """Return the number and the title of an exhibit, as readers see them."""
+    return f"{numbers()[exhibit.id]} · {exhibit.title}"
 
 
 def homes(chapters: Iterable[Chapter], exhibits: Sequence[Exhibit]) -> dict[str, Chapter]:
@@ -157,10 +177,10 @@ def _written(source: Path) -> Chapter:
     table = yaml.safe_load(front).get("chapter") if text.startswith("---\n") else None
     if not isinstance(table, dict):
         raise OutlineError(f"{source.name} needs a mapping `chapter` in its front matter; see a neighbour")
-    title = re.search(r"^# (\d+) · (.+)$", body, re.MULTILINE)
-    if title is None or int(title[1]) != int(source.stem[:2]):
-        raise OutlineError(f'{source.name} needs the title "# {int(source.stem[:2])} · …"')
-    chapter = _chapter(source.stem, table, title[2], source)
+    title = re.search(r"^# (.+)$", body, re.MULTILINE)
+    if title is None:
+        raise OutlineError(f'{source.name} needs a title: "# …", without a number')
+    chapter = _chapter(source.stem, table, title[1], source)
     if not chapter.minutes or chapter.level not in LEVELS:
         raise OutlineError(f"{source.name} needs `minutes`, and a `level` of {', '.join(LEVELS)}")
     if chapter.mystery and not (source.parents[1] / "mysteries" / f"{chapter.mystery}.py").is_file():

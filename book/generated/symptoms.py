@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from book.builder.outline import shown
 from book.generated.pages import seen
 from book.generated.thumbnails import Curve, thumbnail
 from bugs.keeper.catalogue import ExceptionSignature, Exhibit
@@ -94,5 +95,5 @@ def _entry(exhibit: Exhibit, curve: Curve | None) -> Iterator[str]:
         path, function = exhibit.signature.surface_path, exhibit.signature.surface_function
         anywhere = "wherever the last free memory is requested"
         yield f"- **Surfaces** {anywhere if '*' in path else f'in `{function}` of `{path}`'}"
-    yield f"- **Exhibit** [{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)"
+    yield f"- **Exhibit** [{shown(exhibit)}]({exhibit.page}.ipynb)"
     yield f"- **Rule** {', '.join(f'[{rule}](rules/{rule}.md)' for rule in exhibit.rules)}"
