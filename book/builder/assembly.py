@@ -163,6 +163,8 @@ def assemble(
     (scripts / "rules.js").write_text(for_reports, "utf-8")
     generated = source / "_generated"
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
+    counts = {name: _count(fair[name], chapter_pages.ANSWER) for name in (c.name for c in chapters if c.written)}
+    (generated / "units.md").write_text(chapter_pages.units(chapters, exhibits, counts), "utf-8")
     (generated / "exhibits.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
     (generated / "heroes.md").write_text(_heroes(chapters, in_order, fair, generated), "utf-8")
@@ -202,6 +204,10 @@ def _write_chapters(
         if chapter.mystery:
             nbformat.write(fair[chapter.mystery], source / "mysteries" / f"{chapter.mystery}.ipynb")
     (source / "mysteries" / "index.md").write_text(chapter_pages.mysteries_index(chapters), "utf-8")
+
+
+def _count(notebook: NotebookNode, tag: str) -> int:
+    return sum(tag in cell.metadata.get("tags", []) for cell in notebook.cells)
 
 
 def _heroes(

@@ -22,6 +22,7 @@ FOLDED = (  # tag, what is hidden, and the words to unfold it
     (ANSWER, "hide-cell", "the answer"),
     ("predict", "hide-output", "the output"),
 )
+POINTS = {"exercise": 2, "mystery": 3, "exhibit": 5}  # in a course; the page In class says what for
 LONG = 40  # lines of an output, above which it is folded: a report of three findings still stands open
 # The chapter that is about each station, for the links of the map.
 CHAPTER_OF = {"dataset": 4, "batch": 5, "forward": 6, "loss": 6, "backward": 8, "step": 9, "evaluation": 11}
@@ -196,6 +197,33 @@ def hero_card(title: str, page: str, picture: str, words: str) -> str:
     """Return the card of a figure on the landing page, which leads to the page that it comes from, in MyST."""
     lines = [f":::{{grid-item-card}} {title}", f":link: {page}", ":link-type: doc", ":class-card: hero", ""]
     return "\n".join([*lines, f"```{{image}} {picture}", f":alt: {words}", "```", ":::", ""])
+
+
+def units(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit], exercises: Mapping[str, int]) -> str:
+    """Return the units of a course, two for each chapter, as a table in MyST for a page beside the chapters.
+
+    Args:
+        chapters: in their order.
+        exhibits: all that the chapters name.
+        exercises: how many a chapter has, by its name.
+    """
+    by_id = {exhibit.id: exhibit for exhibit in exhibits}
+    lines = [
+        "| chapter | first 45 minutes | second 45 minutes | homework | points |",
+        "|---|---|---|---|--:|",
+    ]
+    for chapter in chapters:
+        if not chapter.written:
+            continue
+        count = exercises[chapter.name]
+        mystery = ", then the mystery script" if chapter.mystery else ""
+        home = ", ".join(f"[{shown(by_id[cage])}](../{by_id[cage].page}.ipynb)" for cage in chapter.cages)
+        points = count * POINTS["exercise"] + bool(mystery) * POINTS["mystery"] + bool(home) * POINTS["exhibit"]
+        lines.append(
+            f"| [{chapter.shown}](../{chapter.file}) | the page, up to its exercises "
+            f"| exercises 1 to {count}{mystery} | {home or 'none'} | {points} |"
+        )
+    return "\n".join([*lines, ""])
 
 
 def mysteries_index(chapters: Iterable[Chapter]) -> str:
