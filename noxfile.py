@@ -20,6 +20,8 @@ sys.path.insert(0, str(ROOT))
 from bugs.keeper.catalogue import Exhibit, survey  # noqa: E402
 
 PYTHON = "3.11"  # the one that constraints.txt was made with
+SHOWN = ("*.md", "book/[!_]*/*.md", "book/mysteries/*.py", "bugs/[0-9]*/*.py", "solutions/*/*")  # in the book
+SHOWN_COLUMNS = 88
 SYMPTOMS = {"throws": "it throws", "silent": "it runs, and is wrong", "exhausts": "it runs out of room"}
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 
@@ -177,6 +179,10 @@ def lint(session: nox.Session) -> None:
     """Check style and types: ruff on everything, mypy on diagnostics."""
     _python(session, "-m", "ruff", "check", ".")
     _python(session, "-m", "ruff", "format", "--check", ".")
+    # Code that the book shows is narrower, so that it fits on a page.
+    shown = [str(path.relative_to(ROOT)) for place in SHOWN for path in sorted(ROOT.glob(place))]
+    narrow = ("--line-length", str(SHOWN_COLUMNS), "--config", "format.exclude=[]")
+    _python(session, "-m", "ruff", "format", "--check", *narrow, *shown)
     _python(session, "-m", "mypy")
 
 

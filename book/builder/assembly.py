@@ -122,6 +122,11 @@ def assemble(
     fair = {name: fair_copy(notebook, zoo) for name, notebook in notebooks.items()}
     homes = outline.homes(chapters, exhibits)
     in_order = outline.ordered(chapters, exhibits)
+    for chapter in chapters:
+        if chapter.written:
+            chapter_pages.set_title(fair[chapter.name], chapter.shown)
+    for exhibit in in_order:
+        chapter_pages.set_title(fair[exhibit.folder], outline.shown(exhibit))
     _write_exhibits(in_order, homes, fair, source / "exhibits", published(zoo / "book"))
     _write_chapters(chapters, exhibits, fair, source)
     for script in (book / "mysteries").glob("*.py"):
@@ -160,6 +165,8 @@ def assemble(
     (scripts / "rules.js").write_text(for_reports, "utf-8")
     generated = source / "_generated"
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
+    counts = {name: _count(fair[name], chapter_pages.ANSWER) for name in (c.name for c in chapters if c.written)}
+    (generated / "units.md").write_text(chapter_pages.units(chapters, exhibits, counts), "utf-8")
     (generated / "exhibits.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
     (generated / "heroes.md").write_text(_heroes(chapters, in_order, fair, generated), "utf-8")
@@ -201,12 +208,16 @@ def _write_chapters(
     (source / "mysteries" / "index.md").write_text(chapter_pages.mysteries_index(chapters), "utf-8")
 
 
+def _count(notebook: NotebookNode, tag: str) -> int:
+    return sum(tag in cell.metadata.get("tags", []) for cell in notebook.cells)
+
+
 def _heroes(
     chapters: Sequence[Chapter], in_order: Sequence[Exhibit], fair: Mapping[str, NotebookNode], folder: Path
 ) -> str:
     """Write the figures of the landing page into a folder, and return the cards that show them."""
-    places = {chapter.name: (chapter.page, f"{chapter.place} · {chapter.title}") for chapter in chapters}
-    places |= {exhibit.folder: (exhibit.page, f"{exhibit.id} · {exhibit.title}") for exhibit in in_order}
+    places = {chapter.name: (chapter.page, chapter.shown) for chapter in chapters}
+    places |= {exhibit.folder: (exhibit.page, outline.shown(exhibit)) for exhibit in in_order}
     cards = []
     for name, (page, title) in places.items():
         for cell in fair[name].cells if name in fair else ():

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from nbformat import NotebookNode, v4
 
 from book.builder.colab import Published, install_cell
-from book.builder.outline import Chapter
+from book.builder.outline import Chapter, numbers, shown
 from book.generated.pages import FRAMEWORKS, seen
 from book.generated.pipeline_map import pipeline_map
 from bugs.keeper.catalogue import Exhibit
@@ -22,9 +22,16 @@ FOLDED = (  # tag, what is hidden, and the words to unfold it
     (ANSWER, "hide-cell", "the answer"),
     ("predict", "hide-output", "the output"),
 )
+POINTS = {"exercise": 2, "mystery": 3, "exhibit": 5}  # in a course; the page In class says what for
 LONG = 40  # lines of an output, above which it is folded: a report of three findings still stands open
 # The chapter that is about each station, for the links of the map.
 CHAPTER_OF = {"dataset": 4, "batch": 5, "forward": 6, "loss": 6, "backward": 8, "step": 9, "evaluation": 11}
+
+
+def set_title(page: NotebookNode, title: str) -> None:
+    """Set the title of a page in place: the build numbers chapters and exhibits."""
+    rest = page.cells[0].source.partition("\n")[2]
+    page.cells[0].source = f"# {title}\n{rest}"
 
 
 def chapter_notebook(
@@ -78,7 +85,8 @@ def exhibit_notebook(
     _name_setup(page)
     title, _, rest = page.cells[0].source.partition("\n")
     follows = f" Follows {_cage_link(before)}." if before else ""
-    place = f"Chapter {chapter.place}, [{chapter.title}](../{chapter.file}) · exhibit {exhibit.id}.{follows}"
+    number = f"Exhibit {numbers()[exhibit.id]}, `nox -s bug-{exhibit.id}`"
+    place = f"{number} · [Chapter {chapter.place}, {chapter.title}](../{chapter.file}).{follows}"
     file = f"{exhibit.folder}.ipynb"
     place += f" {{download}}`Download the notebook <{file}>`."
     if where is not None:
@@ -127,14 +135,14 @@ def _fold(cell: NotebookNode, tag: str, what: str) -> None:
 
 
 def _cage_link(exhibit: Exhibit) -> str:
-    return f"[exhibit {exhibit.id}, {exhibit.title}]({exhibit.folder}.ipynb)"
+    return f"[{shown(exhibit)}]({exhibit.folder}.ipynb)"
 
 
 def planned_page(chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterable[Exhibit]) -> str:
     """Return the page that keeps the place of a chapter that is still to be written, in MyST."""
     by_id = {exhibit.id: exhibit for exhibit in exhibits}
     lines = [
-        f"# {chapter.place} · {chapter.title}",
+        f"# {chapter.shown}",
         "",
         raw(pipeline_map(chapter.stations, station_links(chapters, ""))),
         "",
@@ -151,10 +159,10 @@ def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
     by_id = {exhibit.id: exhibit for exhibit in exhibits}
     lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
     for chapter in chapters:
-        cages = ", ".join(f"[{cage}]({by_id[cage].page}.ipynb)" for cage in chapter.cages)
+        cages = ", ".join(f"[{numbers()[cage]}]({by_id[cage].page}.ipynb)" for cage in chapter.cages)
         state = f"{chapter.minutes} minutes · {chapter.level}" if chapter.written else "not written yet"
         lines += [
-            f":::{{grid-item-card}} [{chapter.place} · {chapter.title}]({chapter.file})",
+            f":::{{grid-item-card}} [{chapter.shown}]({chapter.file})",
             *([] if chapter.written else [":class-card: planned"]),
             "",
             f"{chapter.purpose}.",
@@ -172,7 +180,7 @@ def exhibit_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> s
     lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
     for exhibit in (by_id[cage] for chapter in chapters for cage in chapter.cages):
         lines += [
-            f":::{{grid-item-card}} {exhibit.id} · {exhibit.title}",
+            f":::{{grid-item-card}} {shown(exhibit)}",
             f":link: {exhibit.page}",
             ":link-type: doc",
             "",
@@ -191,6 +199,33 @@ def hero_card(title: str, page: str, picture: str, words: str) -> str:
     return "\n".join([*lines, f"```{{image}} {picture}", f":alt: {words}", "```", ":::", ""])
 
 
+def units(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit], exercises: Mapping[str, int]) -> str:
+    """Return the units of a course, two for each chapter, as a table in MyST for a page beside the chapters.
+
+    Args:
+        chapters: in their order.
+        exhibits: all that the chapters name.
+        exercises: how many a chapter has, by its name.
+    """
+    by_id = {exhibit.id: exhibit for exhibit in exhibits}
+    lines = [
+        "| chapter | first 45 minutes | second 45 minutes | homework | points |",
+        "|---|---|---|---|--:|",
+    ]
+    for chapter in chapters:
+        if not chapter.written:
+            continue
+        count = exercises[chapter.name]
+        mystery = ", then the mystery script" if chapter.mystery else ""
+        home = ", ".join(f"[{shown(by_id[cage])}](../{by_id[cage].page}.ipynb)" for cage in chapter.cages)
+        points = count * POINTS["exercise"] + bool(mystery) * POINTS["mystery"] + bool(home) * POINTS["exhibit"]
+        lines.append(
+            f"| [{chapter.shown}](../{chapter.file}) | the page, up to its exercises "
+            f"| exercises 1 to {count}{mystery} | {home or 'none'} | {points} |"
+        )
+    return "\n".join([*lines, ""])
+
+
 def mysteries_index(chapters: Iterable[Chapter]) -> str:
     """Return the page that leads to the solutions of the mystery scripts, in MyST."""
     lines = [
@@ -204,7 +239,7 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
         "|---|---|---|",
     ]
     lines += [
-        f"| {{download}}`{chapter.mystery}.py` | [{chapter.place} · {chapter.title}](../{chapter.file}) "
+        f"| {{download}}`{chapter.mystery}.py` | [{chapter.shown}](../{chapter.file}) "
         f"| [solution]({chapter.mystery}.ipynb) |"
         for chapter in chapters
         if chapter.mystery
@@ -226,7 +261,7 @@ def raw(text: str) -> str:
 def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
     by_number = {other.number: other for other in chapters}
     before = ", ".join(
-        f"[{by_number[number].place} · {by_number[number].title}]({by_number[number].file.removeprefix('chapters/')})"
+        f"[{by_number[number].shown}]({by_number[number].file.removeprefix('chapters/')})"
         for number in chapter.before
     )
     return [
@@ -243,14 +278,14 @@ def _cages(chapter: Chapter, by_id: Mapping[str, Exhibit]) -> list[str]:
         lines += ["Complete bugs, each with its symptom, cause, fix and recovery:", ""]
         lines += _cage_list(chapter.cages, by_id)
     if chapter.also:
-        also = ", ".join(f"[{cage} {by_id[cage].title}](../{by_id[cage].page}.ipynb)" for cage in chapter.also)
+        also = ", ".join(f"[{shown(by_id[cage])}](../{by_id[cage].page}.ipynb)" for cage in chapter.also)
         lines += [f"{'See also' if chapter.cages else 'Related exhibits'}: {also}.", ""]
     return lines
 
 
 def _cage_list(cages: Iterable[str], by_id: Mapping[str, Exhibit]) -> list[str]:
-    shown = [by_id[cage] for cage in cages]
-    return [*(f"- [{e.id} {e.title}](../{e.page}.ipynb): {seen(e)}" for e in shown), *([""] if shown else [])]
+    items = [f"- [{shown(by_id[cage])}](../{by_id[cage].page}.ipynb): {seen(by_id[cage])}" for cage in cages]
+    return [*items, ""] if items else []
 
 
 def _mystery(chapter: Chapter) -> list[str]:

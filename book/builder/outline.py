@@ -7,12 +7,12 @@ One still to come is a table of `book/chapters/planned.toml`, so that its number
 from __future__ import annotations
 
 import copy
-import dataclasses
+import functools
 import itertools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from bugs.keeper.catalogue import Exhibit
 
 STATIONS = ("dataset", "batch", "forward", "loss", "backward", "step", "evaluation")  # of the pipeline, in order
 LEVELS = ("first steps", "intermediate", "advanced")
+FOLDER = Path(__file__).parents[1] / "chapters"
 CHAPTERS = "Chapters"  # caption of the part of _toc.yml that the chapters fill
 MYSTERIES = "mysteries/index"  # entry of _toc.yml whose sections are the solutions
 
@@ -47,7 +48,7 @@ class Chapter:
         before: numbers of the chapters to read first.
         mystery: name of its unlabelled script in `book/mysteries`, without the suffix; empty if it has none.
         after: number of the chapter that it follows; 0 for the one whose number comes before its own.
-        place: its place in the order, which is the number that readers see.
+        place: in the order, from 1: the number that readers see.
     """
 
     name: str
@@ -63,6 +64,11 @@ class Chapter:
     mystery: str = ""
     after: int = 0
     place: int = 0
+
+    @property
+    def shown(self) -> str:
+        """Return its number and title, as readers see them."""
+        return f"{self.place} · {self.title}"
 
     @property
     def written(self) -> bool:
@@ -104,12 +110,18 @@ def load(folder: Path) -> list[Chapter]:
                 raise OutlineError(f"{chapter.name}: `{key}` names chapter {missing[0]}, and there is none")
     # Stable: one that is placed after another comes behind it, before the one with the next number.
     chapters.sort(key=lambda chapter: chapter.after or chapter.number)
-    placed = [dataclasses.replace(chapter, place=place) for place, chapter in enumerate(chapters, 1)]
-    for chapter in placed:
-        start = f"\n# {chapter.place} · {chapter.title}\n"
-        if chapter.written and start not in (folder / f"{chapter.name}.md").read_text("utf-8"):
-            raise OutlineError(f'{chapter.name}.md needs the title "# {chapter.place} · …"')
-    return placed
+    return [replace(chapter, place=place) for place, chapter in enumerate(chapters, 1)]
+
+
+@functools.cache
+def numbers() -> Mapping[str, str]:
+    """Return the number of each exhibit that readers see, by id: "3.1" is the first of the third chapter."""
+    return {id: f"{each.place}.{place}" for each in load(FOLDER) for place, id in enumerate(each.cages, 1)}
+
+
+def shown(exhibit: Exhibit) -> str:
+    """Return the number and the title of an exhibit, as readers see them."""
+    return f"{numbers()[exhibit.id]} · {exhibit.title}"
 
 
 def homes(chapters: Iterable[Chapter], exhibits: Sequence[Exhibit]) -> dict[str, Chapter]:
@@ -170,8 +182,10 @@ def _written(source: Path) -> Chapter:
     table = yaml.safe_load(front).get("chapter") if text.startswith("---\n") else None
     if not isinstance(table, dict):
         raise OutlineError(f"{source.name} needs a mapping `chapter` in its front matter; see a neighbour")
-    title = re.search(r"^# \d+ · (.+)$", body, re.MULTILINE)
-    chapter = _chapter(source.stem, table, title[1] if title else "", source)
+    title = re.search(r"^# (.+)$", body, re.MULTILINE)
+    if title is None:
+        raise OutlineError(f'{source.name} needs a title: "# …", without a number')
+    chapter = _chapter(source.stem, table, title[1], source)
     if not chapter.minutes or chapter.level not in LEVELS:
         raise OutlineError(f"{source.name} needs `minutes`, and a `level` of {', '.join(LEVELS)}")
     if chapter.mystery and not (source.parents[1] / "mysteries" / f"{chapter.mystery}.py").is_file():

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from book.builder.outline import shown
 from bugs.keeper.catalogue import ExceptionSignature, Exhibit, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import Rule
@@ -114,7 +115,7 @@ def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
     for exhibit in exhibits:
         rules = ", ".join(f"[{rule}](../rules/{rule}.md)" for rule in exhibit.rules)
         lines += [
-            f"## {exhibit.id} {exhibit.title}",
+            f"## {shown(exhibit)}",
             "",
             f"- **Page** [{exhibit.title}]({exhibit.folder}.ipynb)",
             f"- **Framework** {FRAMEWORKS[exhibit.framework]}; the bug is in the {exhibit.stage} stage, "
@@ -152,7 +153,7 @@ def _by_rule(exhibits: Iterable[Exhibit]) -> dict[str, list[list[str]]]:
     by_rule: dict[str, list[list[str]]] = {}
     for exhibit in exhibits:
         for rule in exhibit.rules:
-            by_rule.setdefault(rule, []).append([exhibit.page, f"{exhibit.id} {exhibit.title}"])
+            by_rule.setdefault(rule, []).append([exhibit.page, shown(exhibit)])
     return by_rule
 
 
@@ -189,7 +190,6 @@ def _without_exhibit() -> dict[str, str]:
 
 
 def _cages_of(rule: Rule, exhibits: Iterable[Exhibit]) -> str:
-    shown = [e for e in exhibits if rule.name in e.rules]
-    if shown:
-        return ", ".join(f"[{e.id} {e.title}](../{e.page}.ipynb)" for e in shown)
+    if links := [f"[{shown(e)}](../{e.page}.ipynb)" for e in exhibits if rule.name in e.rules]:
+        return ", ".join(links)
     return f"none: {_without_exhibit().get(rule.name, 'not among these exhibits')}"

@@ -36,6 +36,7 @@ def recall_page(measured: Mapping[str, Any]) -> str:
         "*Named* counts the reports that contain the rule, *first* those that begin with it, and *only noted* "
         "those in which it is only a note.",
         "",
+        ":::{dropdown} All rules",
         "| rule | programs | named | first | only noted |",
         "|---|--:|--:|--:|--:|",
     ]
@@ -43,6 +44,7 @@ def recall_page(measured: Mapping[str, Any]) -> str:
         f"| {_link(rule)} | {row['programs']} | {row['named']} | {row['first']} | {row['noted']} |"
         for rule, row in rules.items()
     ]
+    lines.append(":::")
     if tried := measured.get("functions"):
         lines += [
             "",
@@ -66,6 +68,7 @@ def recall_page(measured: Mapping[str, Any]) -> str:
             "",
             "The reason is quoted from the report: the evidence that the rule lacked, or that it found nothing.",
             "",
+            ":::{dropdown} All that were missed",
             "| program | expected rule | reported | reason |",
             "|---|---|---|---|",
         ]
@@ -74,6 +77,7 @@ def recall_page(measured: Mapping[str, Any]) -> str:
             f"{case['reason']} |"
             for program, case in missed.items()
         ]
+        lines.append(":::")
     if alarmed:
         lines += ["", "## False alarms", "", "| healthy program | reported |", "|---|---|"]
         lines += [f"| {_title(program)} | {', '.join(said)} |" for program, said in alarmed.items()]

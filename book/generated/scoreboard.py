@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from book.builder.outline import numbers, shown
 from bugs.keeper.manifest import Exhibit
 from bugs.scoreboard.record import OURS, PLAIN, VERSIONS, Record, Tool
 
@@ -66,6 +67,7 @@ def scoreboard_page(
         *(_row(exhibit, tools, record) for exhibit in exhibits),
         "",
     ]
+    lines += ["## By tool", "", "How each tool is run, and every report of it.", ""]
     for tool in tools.values():
         lines += _section(tool, exhibits, record)
     return "\n".join(lines)
@@ -84,14 +86,14 @@ def _not_yet(record: Record, tools: Mapping[str, Tool], exhibits: Iterable[Exhib
         for tool in tools.values()
         if tool.is_asked(each) and not record.has(tool.name, each.id)
     }
-    return f"; exhibits not measured, or only in part: {', '.join(sorted(missing))}" if missing else ""
+    return f"; exhibits not measured, or only in part: {_numbered(missing)}" if missing else ""
 
 
 def _cost_note(record: Record) -> str:
     if not record.cost:
         return "; not measured yet."
     quiet = "on an idle machine" if record.cost["quiet"] else "other programs were running"
-    cages = ", ".join(sorted(record.cost["ratios"]))
+    cages = _numbered(record.cost["ratios"])
     return (
         f", in pairs, on the fixed scripts of exhibits {cages}; the table gives the lowest and the highest median "
         f"({record.cost['date']}, {quiet}). For `diagnose run`, we timed the whole program, including its imports "
@@ -130,7 +132,7 @@ def _recall(recall: Mapping[str, Any]) -> str:
 
 
 def _row(exhibit: Exhibit, tools: Mapping[str, Tool], record: Record) -> str:
-    fields = [f"[{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)", _by_itself(exhibit, record)]
+    fields = [f"[{shown(exhibit)}]({exhibit.page}.ipynb)", _by_itself(exhibit, record)]
     return "| " + " | ".join([*fields, *(_field(tool, exhibit, record) for tool in tools.values())]) + " |"
 
 
@@ -157,16 +159,8 @@ def _field(tool: Tool, exhibit: Exhibit, record: Record) -> str:
 
 
 def _section(tool: Tool, exhibits: Sequence[Exhibit], record: Record) -> Iterator[str]:
-    yield from (f"({_anchor(tool)})=", f"## {tool.title}", "")
-    yield from (
-        ":::{admonition} How we run it",
-        ":class: dropdown",
-        "```python",
-        tool.call.rstrip(),
-        "```",
-        ":::",
-    )
-    yield ""
+    yield from (f"({_anchor(tool)})=", f"::::{{dropdown}} {tool.title}", "How we run it:", "")
+    yield from ("```python", tool.call.rstrip(), "```", "")
     said = [line for each in _asked(tool, exhibits, record) for line in _said(tool, each, record)]
     if said:
         yield from ("| exhibit | script | report | names the cause |", "|---|---|---|---|", *said, "")
@@ -175,15 +169,16 @@ def _section(tool: Tool, exhibits: Sequence[Exhibit], record: Record) -> Iterato
     for kind, why in tool.advice.items():
         yield from (f"Not counted, and not in the table: {_plain(kind)}. {why[:1].upper()}{why[1:]}.", "")
     for why in dict.fromkeys(tool.not_asked.values()):
-        cages = ", ".join(id for id, reason in tool.not_asked.items() if reason == why)
+        cages = _numbered(id for id, reason in tool.not_asked.items() if reason == why)
         yield from (f"Not tested on {cages}: {why}.", "")
+    yield from ("::::", "")
 
 
 def _said(tool: Tool, exhibit: Exhibit, record: Record) -> Iterator[str]:
     detected, named = record.detected(tool, exhibit.id), record.named(tool, exhibit)
     for version in VERSIONS:
         if failure := record.failure(tool, exhibit.id, version):
-            yield f"| {exhibit.id} | {SCRIPTS[version]} | *fails*: {_quoted(failure)} |  |"
+            yield f"| {numbers()[exhibit.id]} | {SCRIPTS[version]} | *fails*: {_quoted(failure)} |  |"
         for one in record.said[tool.name][exhibit.id][version]["answers"]:
             if one["severity"] == "note" or one["kind"] in tool.advice:
                 continue
@@ -194,7 +189,7 @@ def _said(tool: Tool, exhibit: Exhibit, record: Record) -> Iterator[str]:
                 why = f"yes: {_reason(tool, exhibit, one['kind'])}" if one["kind"] in named else "no"
             times = f", {one['times']} times" if one["times"] > 1 else ""
             said = f"{_plain(one['kind'])}{times}: {_quoted(one['message'])}"
-            yield f"| {exhibit.id} | {SCRIPTS[version]} | {said} | {why} |"
+            yield f"| {numbers()[exhibit.id]} | {SCRIPTS[version]} | {said} | {why} |"
 
 
 def _reason(tool: Tool, exhibit: Exhibit, kind: str) -> str:
@@ -210,6 +205,12 @@ def _quoted(message: str) -> str:
 
 def _plain(kind: str) -> str:
     return kind.replace("`", "'").replace("|", "\\|").replace("<", "&lt;")
+
+
+def _numbered(ids: Iterable[str]) -> str:
+    """List exhibits by the numbers that readers see, in the order of the book."""
+    asked = set(ids)
+    return ", ".join(number for id, number in numbers().items() if id in asked)
 
 
 def _link(tool: Tool) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from book.builder.outline import Chapter
+from book.builder.outline import Chapter, shown
 from book.generated.curves import Curve, drawing
 from bugs.keeper.catalogue import Exhibit
 from diagnostics.engine.rule import Rule
@@ -199,12 +199,12 @@ class Links:
     def exhibit(self, number: str) -> str:
         """Link an exhibit; raise `KeyError` if there is none of this id."""
         exhibit = {one.id: one for one in self.exhibits}[number]
-        return f"[exhibit {number}]({exhibit.page}.ipynb)"
+        return f"[{shown(exhibit)}]({exhibit.page}.ipynb)"
 
     def chapter(self, number: int) -> str:
         """Link a chapter; raise `KeyError` if there is none of this number."""
         chapter = {one.number: one for one in self.chapters}[number]
-        return f"[chapter {number}]({chapter.file})"
+        return f"[chapter {chapter.place}]({chapter.file})"
 
     def notebook(self, name: str) -> str:
         """Link the exhibit, chapter or mystery whose notebook has this name; raise `KeyError` if there is none."""

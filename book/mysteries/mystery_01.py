@@ -22,7 +22,10 @@ torch.manual_seed(SEED)
 
 # the cellar's table: thirteen measurements, then the grower
 wine = load_wine()
-lines = [",".join(map(str, [*row, 1 + grower])) for row, grower in zip(wine.data, wine.target)]
+lines = [
+    ",".join(map(str, [*row, 1 + grower]))
+    for row, grower in zip(wine.data, wine.target)
+]
 table = io.StringIO("\n".join(lines))
 rows = torch.tensor([[float(entry) for entry in row] for row in csv.reader(table)])
 inputs, growers = rows[:, :-1], rows[:, -1].long()
@@ -30,7 +33,9 @@ inputs = (inputs - inputs.mean(dim=0)) / inputs.std(dim=0)
 
 order = torch.randperm(len(inputs))
 train, test = order[:128], order[128:]
-loader = DataLoader(TensorDataset(inputs[train], growers[train]), batch_size=BATCH_SIZE, shuffle=True)
+loader = DataLoader(
+    TensorDataset(inputs[train], growers[train]), batch_size=BATCH_SIZE, shuffle=True
+)
 
 model = nn.Sequential(nn.Linear(13, 32), nn.ReLU(), nn.Linear(32, 3))
 optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)

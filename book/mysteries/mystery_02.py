@@ -21,7 +21,10 @@ digits = load_digits()
 order = torch.randperm(len(digits.target))
 inputs = torch.tensor(digits.data, dtype=torch.float32)[order] / 16
 labels = torch.tensor(digits.target)[order]
-train, test = TensorDataset(inputs[:1437], labels[:1437]), TensorDataset(inputs[1437:], labels[1437:])
+train, test = (
+    TensorDataset(inputs[:1437], labels[:1437]),
+    TensorDataset(inputs[1437:], labels[1437:]),
+)
 loader = DataLoader(train, batch_size=BATCH_SIZE, shuffle=True)
 
 

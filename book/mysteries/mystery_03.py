@@ -18,7 +18,7 @@ SEED = 0
 
 torch.manual_seed(SEED)
 
-# the forms as submitted: every field is text, and every tenth form lacks one measurement
+# the forms as submitted: fields are text, and every tenth form lacks a measurement
 iris = load_iris()
 forms = [[str(value) for value in row] for row in iris.data]
 for form in forms[::10]:
@@ -31,7 +31,10 @@ def complete(form):
     return all(field is not MISSING and isinstance(field, float) for field in fields)
 
 
-rows = [(torch.tensor([float(field) for field in fields]), species) for fields, species in filter(complete, forms)]
+rows = [
+    (torch.tensor([float(field) for field in fields]), species)
+    for fields, species in filter(complete, forms)
+]
 loader = DataLoader(rows, batch_size=BATCH_SIZE, shuffle=True)
 
 model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))

@@ -29,7 +29,9 @@ train = TensorDataset(inputs[:400], labels[:400])
 test_inputs, test_labels = inputs[400:], labels[400:]
 loader = DataLoader(train, batch_size=BATCH_SIZE, shuffle=True)
 
-model = nn.Sequential(nn.Linear(30, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
+model = nn.Sequential(
+    nn.Linear(30, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)
+)
 optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
 loss_fn = nn.CrossEntropyLoss()
 

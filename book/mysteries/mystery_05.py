@@ -1,4 +1,4 @@
-"""Predict entailment, neutrality or contradiction from the hypothesis alone, which reveals a lot.
+"""Classify pairs of sentences by the hypothesis alone, which reveals a lot.
 
 $ diagnose run mystery_05.py
 """
@@ -20,12 +20,18 @@ SEED = 0
 torch.manual_seed(SEED)
 
 corpus = lab.corpus()
-words = sorted({word for text in corpus["train"]["hypothesis"] for word in text.split()})
-number = {word: place for place, word in enumerate(words, start=2)}  # 0 is padding, 1 an unknown word
+words = sorted(
+    {word for text in corpus["train"]["hypothesis"] for word in text.split()}
+)
+# 0 is padding, 1 an unknown word
+number = {word: place for place, word in enumerate(words, start=2)}
 
 
 def rows_of(split):
-    texts = [[number.get(word, 1) for word in text.split()][:LENGTH] for text in split["hypothesis"]]
+    texts = [
+        [number.get(word, 1) for word in text.split()][:LENGTH]
+        for text in split["hypothesis"]
+    ]
     return [(torch.tensor(text), label) for text, label in zip(texts, split["label"])]
 
 

@@ -1,4 +1,4 @@
-"""Predict the progression of diabetes after one year from ten measurements of a patient.
+"""Predict the progression of diabetes after one year from ten measurements.
 
 $ diagnose run mystery_06.py
 """
@@ -57,5 +57,6 @@ for epoch in range(EPOCHS):
 
 with torch.no_grad():
     predicted, observed = model(inputs[352:]).flatten(), progress[352:]
-explained = 1 - (predicted - observed).square().mean() / (observed - observed.mean()).square().mean()
+variance = (observed - observed.mean()).square().mean()
+explained = 1 - (predicted - observed).square().mean() / variance
 print(f"r2={explained:.3f}")

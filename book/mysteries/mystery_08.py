@@ -1,4 +1,4 @@
-"""Classify handwritten digits in batches of 128, made of eight parts of 16 to save memory.
+"""Classify handwritten digits in batches of 128, eight parts of 16 to save memory.
 
 $ diagnose run mystery_08.py
 """

@@ -1,4 +1,4 @@
-"""Classify handwritten digits; after each third of the training, divide the learning rate by ten.
+"""Classify handwritten digits; divide the learning rate by ten after each third.
 
 $ diagnose run mystery_09.py
 """
@@ -28,7 +28,9 @@ loader = DataLoader(train, batch_size=BATCH_SIZE, shuffle=True)
 
 model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
 optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=LOWERED_EVERY, gamma=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(
+    optimizer, step_size=LOWERED_EVERY, gamma=0.1
+)
 loss_fn = nn.CrossEntropyLoss()
 
 for epoch in range(EPOCHS):

@@ -19,7 +19,8 @@ torch.manual_seed(SEED)
 
 digits = load_digits()
 order = torch.randperm(len(digits.target))
-inputs = torch.tensor(digits.images, dtype=torch.float32)[order] / 16  # (pictures, lines, columns)
+# inputs: (pictures, lines, columns)
+inputs = torch.tensor(digits.images, dtype=torch.float32)[order] / 16
 labels = torch.tensor(digits.target)[order]
 train = TensorDataset(inputs[:1408], labels[:1408])
 test_inputs, test_labels = inputs[1408:], labels[1408:]

@@ -22,7 +22,9 @@ order = torch.randperm(len(wine.target))
 inputs = torch.tensor(wine.data, dtype=torch.float32)[order]
 inputs = (inputs - inputs[:100].mean(dim=0)) / inputs[:100].std(dim=0)
 growers = torch.tensor(wine.target)[order]
-loader = DataLoader(TensorDataset(inputs[:100], growers[:100]), batch_size=BATCH_SIZE, shuffle=True)
+loader = DataLoader(
+    TensorDataset(inputs[:100], growers[:100]), batch_size=BATCH_SIZE, shuffle=True
+)
 
 model = nn.Sequential(nn.Linear(13, 32), nn.ReLU(), nn.Linear(32, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.95)
@@ -34,7 +36,8 @@ def evaluated():
     model.eval()
     with torch.no_grad():
         scores = model(inputs[100:])
-        return loss_fn(scores, growers[100:]).item(), (scores.argmax(dim=1) == growers[100:]).float().mean().item()
+        accuracy = (scores.argmax(dim=1) == growers[100:]).float().mean().item()
+        return loss_fn(scores, growers[100:]).item(), accuracy
 
 
 lowest, best_weights = float("inf"), None

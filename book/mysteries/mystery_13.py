@@ -1,4 +1,4 @@
-"""Classify handwritten digits and print a smoothed loss, because the loss per batch is noisy.
+"""Classify handwritten digits and print a smoothed loss.
 
 $ diagnose run mystery_13.py
 """
@@ -26,7 +26,9 @@ train = TensorDataset(inputs[:1437], labels[:1437])
 test_inputs, test_labels = inputs[1437:], labels[1437:]
 loader = DataLoader(train, batch_size=BATCH_SIZE, shuffle=True)
 
-model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+model = nn.Sequential(
+    nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)
+)
 optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
 loss_fn = nn.CrossEntropyLoss()
 

@@ -12,9 +12,9 @@ from transformers import AutoTokenizer
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint(width=384, layers=4)  # as wide as some real ones; set ZOO_MODEL for another
+MODEL = lab.checkpoint(width=384, layers=4)  # as wide as some real ones
 MAX_WORDS = 23  # only short pairs, for a wide model takes its time on a CPU
-MAX_LENGTH = 30  # tokens; every row is padded or cut to it, so that one compiled step serves all batches
+MAX_LENGTH = 30  # tokens; all rows have this length, so one compiled step is enough
 BATCH_SIZE = 8
 EPOCHS = 1
 SEED = int(os.environ.get("ZOO_SEED", 0))
@@ -22,17 +22,26 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 keras.utils.set_random_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
-raw = lab.corpus().filter(lambda row: len(f"{row['premise']} {row['hypothesis']}".split()) <= MAX_WORDS)
+# data: pairs of sentences: does the first entail, permit or contradict the second?
+raw = lab.corpus().filter(
+    lambda row: len(f"{row['premise']} {row['hypothesis']}".split()) <= MAX_WORDS
+)
 tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(examples):
     encoded = tokenizer(
-        examples["premise"], examples["hypothesis"], padding="max_length", truncation=True, max_length=MAX_LENGTH
+        examples["premise"],
+        examples["hypothesis"],
+        padding="max_length",
+        truncation=True,
+        max_length=MAX_LENGTH,
     )
     # the names that KerasHub has for input_ids and attention_mask
-    return {"token_ids": encoded["input_ids"], "padding_mask": encoded["attention_mask"]}
+    return {
+        "token_ids": encoded["input_ids"],
+        "padding_mask": encoded["attention_mask"],
+    }
 
 
 tokenized = raw.map(preprocess, batched=True).rename_column("label", "labels")
@@ -40,7 +49,9 @@ tokenized = raw.map(preprocess, batched=True).rename_column("label", "labels")
 
 def batches(split, size, shuffle=False):
     columns = ["token_ids", "padding_mask"]
-    return split.to_tf_dataset(columns=columns, label_cols="labels", batch_size=size, shuffle=shuffle)
+    return split.to_tf_dataset(
+        columns=columns, label_cols="labels", batch_size=size, shuffle=shuffle
+    )
 
 
 train = batches(tokenized["train"], BATCH_SIZE, shuffle=True)

@@ -1,4 +1,4 @@
-"""Train a small DistilBERT to tell entailment from neutral and contradiction, in batches as large as the paper's.
+"""Fine-tune a small DistilBERT on sentence pairs, in batches as large as the paper's.
 
 $ python bugs/07_out_of_memory/train.py
 """
@@ -19,24 +19,29 @@ from transformers import (
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MODEL = lab.checkpoint()  # a tiny DistilBERT, untrained; ZOO_MODEL sets another
 MAX_LENGTH = 64  # tokens; of the few longer pairs, the end of the premise is cut off
 BATCH_SIZE = 512
 EPOCHS = 3
-LEARNING_RATE = 5e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+LEARNING_RATE = 5e-3  # for a tiny new model; a pre-trained one needs 2e-5 to 5e-5
 MEMORY = 110  # MiB for training, all that our small machine has left
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
 set_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+# data: pairs of sentences: does the first entail, permit or contradict the second?
 raw = lab.corpus()
 tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(examples):
-    return tokenizer(examples["premise"], examples["hypothesis"], truncation=True, max_length=MAX_LENGTH)
+    return tokenizer(
+        examples["premise"],
+        examples["hypothesis"],
+        truncation=True,
+        max_length=MAX_LENGTH,
+    )
 
 
 tokenized = raw.map(preprocess, batched=True)
@@ -57,7 +62,7 @@ trainer = Trainer(
     args=TrainingArguments(
         output_dir=output.name,
         learning_rate=LEARNING_RATE,
-        warmup_steps=0.1,  # of all steps; a rate as high as this one wants a gentle start
+        warmup_steps=0.1,  # of all steps; so high a rate needs a gentle start
         num_train_epochs=EPOCHS,
         per_device_train_batch_size=BATCH_SIZE,
         per_device_eval_batch_size=64,

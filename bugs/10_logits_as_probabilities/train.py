@@ -12,27 +12,34 @@ from transformers import AutoTokenizer
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
-MAX_LENGTH = 48  # tokens; every row is padded or cut to it, so that one compiled step serves all batches
+MODEL = lab.checkpoint()  # a tiny DistilBERT, untrained; ZOO_MODEL sets another
+MAX_LENGTH = 48  # tokens; all rows have this length, so one compiled step is enough
 BATCH_SIZE = 16
 EPOCHS = 1
-LEARNING_RATE = 5e-4  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+LEARNING_RATE = 5e-4  # for a tiny new model; a pre-trained one needs 2e-5 to 5e-5
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
 keras.utils.set_random_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+# data: pairs of sentences: does the first entail, permit or contradict the second?
 raw = lab.corpus()
 tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(examples):
     encoded = tokenizer(
-        examples["premise"], examples["hypothesis"], padding="max_length", truncation=True, max_length=MAX_LENGTH
+        examples["premise"],
+        examples["hypothesis"],
+        padding="max_length",
+        truncation=True,
+        max_length=MAX_LENGTH,
     )
     # the names that KerasHub has for input_ids and attention_mask
-    return {"token_ids": encoded["input_ids"], "padding_mask": encoded["attention_mask"]}
+    return {
+        "token_ids": encoded["input_ids"],
+        "padding_mask": encoded["attention_mask"],
+    }
 
 
 tokenized = raw.map(preprocess, batched=True).rename_column("label", "labels")
@@ -40,7 +47,9 @@ tokenized = raw.map(preprocess, batched=True).rename_column("label", "labels")
 
 def batches(split, size, shuffle=False):
     columns = ["token_ids", "padding_mask"]
-    return split.to_tf_dataset(columns=columns, label_cols="labels", batch_size=size, shuffle=shuffle)
+    return split.to_tf_dataset(
+        columns=columns, label_cols="labels", batch_size=size, shuffle=shuffle
+    )
 
 
 train = batches(tokenized["train"], BATCH_SIZE, shuffle=True)

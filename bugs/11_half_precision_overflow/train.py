@@ -1,4 +1,4 @@
-"""Tell from a machine's readings whether it needs service: continue to train gated blocks, in half precision.
+"""Predict from its readings whether a machine needs service, in half precision.
 
 $ python bugs/11_half_precision_overflow/train.py
 """
@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 # -----------------------------------------------------------------------------
 READINGS = 8  # standardised; two of them matter, and only together
 WIDTH, INNER, BLOCKS = 32, 128, 3
-SPREAD = 6.0  # of the blocks' weights, as if pre-trained in bfloat16, where nothing keeps them small
+SPREAD = 6.0  # of the blocks' weights, as large as after pre-training in bfloat16
 BATCH_SIZE = 32
 EPOCHS = 2
 LEARNING_RATE = 3e-3
@@ -23,7 +23,7 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 torch.manual_seed(SEED)
 
 
-# data: made up; the machine needs service if pressure and temperature are off in the same direction
+# data: made up; service is due if pressure and temperature are both high or both low
 def machines(count):
     readings = torch.randn(count, READINGS)
     return TensorDataset(readings, (readings[:, 0] * readings[:, 1] > 0).long())
@@ -41,7 +41,7 @@ class GatedFeedForward(nn.Module):
         self.wi_0 = nn.Linear(WIDTH, INNER, bias=False)
         self.wi_1 = nn.Linear(WIDTH, INNER, bias=False)
         self.wo = nn.Linear(INNER, WIDTH, bias=False)
-        for layer in (self.wi_0, self.wi_1, self.wo):  # for want of a small enough checkpoint
+        for layer in (self.wi_0, self.wi_1, self.wo):  # instead of a checkpoint
             nn.init.normal_(layer.weight, std=SPREAD)
 
     def forward(self, states):
@@ -59,7 +59,7 @@ class ServiceModel(nn.Module):
         self.head = nn.Linear(WIDTH, 2)
 
     def forward(self, readings):
-        states = self.embed(readings).float()  # what the blocks add up to is kept in full precision
+        states = self.embed(readings).float()  # the residual sum is in full precision
         return self.head(self.norm(self.blocks(states)))
 
 
@@ -80,6 +80,9 @@ for epoch in range(EPOCHS):
 
 model.eval()
 with torch.no_grad(), torch.autocast("cpu", dtype=torch.float16):
-    correct = [(model(readings).argmax(dim=-1) == labels).float() for readings, labels in validation]
+    correct = [
+        (model(readings).argmax(dim=-1) == labels).float()
+        for readings, labels in validation
+    ]
 print(f"train_loss={total / len(train):.3f}")
 print(f"eval_accuracy={torch.cat(correct).mean():.3f}")

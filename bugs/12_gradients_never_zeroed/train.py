@@ -26,8 +26,12 @@ torch.manual_seed(SEED)
 digits = load_digits()
 images = torch.tensor((digits.data - MEAN) / DEVIATION, dtype=torch.float32)
 labels = torch.tensor(digits.target)
-train_rows, eval_rows = train_test_split(range(len(labels)), test_size=0.25, stratify=labels, random_state=SEED)
-train_loader = DataLoader(TensorDataset(images[train_rows], labels[train_rows]), BATCH_SIZE, shuffle=True)
+train_rows, eval_rows = train_test_split(
+    range(len(labels)), test_size=0.25, stratify=labels, random_state=SEED
+)
+train_loader = DataLoader(
+    TensorDataset(images[train_rows], labels[train_rows]), BATCH_SIZE, shuffle=True
+)
 
 # model: two hidden layers, and one logit for each digit
 model = nn.Sequential(

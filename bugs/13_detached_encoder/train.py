@@ -1,4 +1,4 @@
-"""Train a sentence encoder on pairs of sentences: does the first entail, permit or contradict the second?
+"""Train a sentence encoder to tell entailment from neutral and contradiction.
 
 $ python bugs/13_detached_encoder/train.py
 """
@@ -25,17 +25,27 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 torch.manual_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
-raw = lab.corpus().filter(lambda row: len(f"{row['premise']} {row['hypothesis']}".split()) <= MAX_WORDS)
+# data: pairs of sentences: does the first entail, permit or contradict the second?
+raw = lab.corpus().filter(
+    lambda row: len(f"{row['premise']} {row['hypothesis']}".split()) <= MAX_WORDS
+)
 tokenizer = AutoTokenizer.from_pretrained(lab.checkpoint())
 
 
 def tokenized(split):
     columns = [
-        tokenizer(list(split[name]), padding=True, truncation=True, max_length=MAX_LENGTH, return_tensors="pt")
+        tokenizer(
+            list(split[name]),
+            padding=True,
+            truncation=True,
+            max_length=MAX_LENGTH,
+            return_tensors="pt",
+        )
         for name in ("premise", "hypothesis")
     ]
-    return TensorDataset(*[column["input_ids"] for column in columns], torch.tensor(split["label"]))
+    return TensorDataset(
+        *[column["input_ids"] for column in columns], torch.tensor(split["label"])
+    )
 
 
 train = DataLoader(tokenized(raw["train"]), batch_size=BATCH_SIZE, shuffle=True)
@@ -46,9 +56,13 @@ validation = DataLoader(tokenized(raw["validation"]), batch_size=8 * BATCH_SIZE)
 class SentencePairs(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embedding = nn.Embedding(len(tokenizer), WIDTH, padding_idx=tokenizer.pad_token_id)
+        self.embedding = nn.Embedding(
+            len(tokenizer), WIDTH, padding_idx=tokenizer.pad_token_id
+        )
         self.encoder = nn.Conv1d(WIDTH, WIDTH, kernel_size=3, padding=1)
-        self.head = nn.Sequential(nn.Linear(4 * WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 3))
+        self.head = nn.Sequential(
+            nn.Linear(4 * WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 3)
+        )
 
     def encode(self, ids):
         """The vector of each sentence, for the head and for the search index."""
@@ -77,6 +91,8 @@ for epoch in range(EPOCHS):
 
 model.eval()
 with torch.no_grad():
-    correct = [(model(p, h).argmax(dim=-1) == labels).float() for p, h, labels in validation]
+    correct = [
+        (model(p, h).argmax(dim=-1) == labels).float() for p, h, labels in validation
+    ]
 print(f"train_loss={total / len(train):.3f}")
 print(f"eval_accuracy={torch.cat(correct).mean():.3f}")

@@ -1,4 +1,4 @@
-"""Tell which of four campaigns brought a visitor to a shop, from what they did there: the first event tells.
+"""Predict which of four campaigns brought a visitor to a shop, from what they did.
 
 $ python bugs/15_fading_gradient/train.py
 """
@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 # -----------------------------------------------------------------------------
 LENGTH = 40  # events in a visit
 CAMPAIGNS = 4  # their links are the events 0 to 3, and one of them begins each visit
-EVENTS = 12  # 4 to 11 are what visitors do: look at a page, search, put something into the basket
+EVENTS = 12  # 4 to 11 are what visitors do: view a page, search, fill the basket
 WIDTH = 64
 VISITS = 8_000
 BATCH_SIZE = 32
@@ -25,7 +25,7 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 torch.manual_seed(SEED)
 
 
-# data: made up, because in real visits nobody knows how much the first event tells; here it tells all
+# data: made up, so that the first event determines the campaign
 def visits(count):
     campaigns = torch.randint(CAMPAIGNS, (count, 1))
     events = torch.randint(CAMPAIGNS, EVENTS, (count, LENGTH - 1))
@@ -66,6 +66,9 @@ for epoch in range(EPOCHS):
 
 model.eval()
 with torch.no_grad():
-    correct = [(model(events).argmax(dim=-1) == campaigns).float() for events, campaigns in validation]
+    correct = [
+        (model(events).argmax(dim=-1) == campaigns).float()
+        for events, campaigns in validation
+    ]
 print(f"train_loss={total / len(train):.3f}")
 print(f"eval_accuracy={torch.cat(correct).mean():.3f}")

@@ -1,4 +1,4 @@
-"""Train a small DistilBERT to tell entailment from neutral and contradiction, in a training loop written by hand.
+"""Fine-tune a small DistilBERT on sentence pairs, in a training loop written by hand.
 
 $ python bugs/16_untrained_model/train.py
 """
@@ -18,29 +18,36 @@ from transformers import (
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MODEL = lab.checkpoint()  # a tiny DistilBERT, untrained; ZOO_MODEL sets another
 MAX_LENGTH = 64  # tokens; of the few longer pairs, the end of the premise is cut off
 BATCH_SIZE = 16
 EPOCHS = 1
-LEARNING_RATE = 1e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+LEARNING_RATE = 1e-3  # for a tiny new model; a pre-trained one needs 2e-5 to 5e-5
 LOG_EVERY = 50  # steps
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
 set_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+# data: pairs of sentences: does the first entail, permit or contradict the second?
 raw = lab.corpus()
 tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(examples):
-    return tokenizer(examples["premise"], examples["hypothesis"], truncation=True, max_length=MAX_LENGTH)
+    return tokenizer(
+        examples["premise"],
+        examples["hypothesis"],
+        truncation=True,
+        max_length=MAX_LENGTH,
+    )
 
 
 tokenized = raw.map(preprocess, batched=True, remove_columns=["premise", "hypothesis"])
 collator = DataCollatorWithPadding(tokenizer)
-train_loader = DataLoader(tokenized["train"], BATCH_SIZE, shuffle=True, collate_fn=collator)
+train_loader = DataLoader(
+    tokenized["train"], BATCH_SIZE, shuffle=True, collate_fn=collator
+)
 eval_loader = DataLoader(tokenized["validation"], 8 * BATCH_SIZE, collate_fn=collator)
 
 # model: a DistilBERT with a head for three classes

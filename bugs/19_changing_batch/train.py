@@ -1,4 +1,4 @@
-"""Train a sentence encoder on pairs of sentences, with some words blanked so that none is learned by heart.
+"""Train a sentence encoder on pairs of sentences, with some words blanked at random.
 
 $ python bugs/19_changing_batch/train.py
 """
@@ -27,13 +27,18 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 set_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second; tokenized, in memory
+# data: pairs of sentences: does the first entail, permit or contradict the second?
+# tokenized, in memory
 raw = lab.corpus()["train"]
-raw = raw.filter(lambda row: len(f"{row['premise']} {row['hypothesis']}".split()) <= MAX_WORDS)
+raw = raw.filter(
+    lambda row: len(f"{row['premise']} {row['hypothesis']}".split()) <= MAX_WORDS
+)
 tokenizer = AutoTokenizer.from_pretrained(lab.checkpoint())
-premises, hypotheses = (tokenizer(list(raw[name]))["input_ids"] for name in ("premise", "hypothesis"))
+premises, hypotheses = (
+    tokenizer(list(raw[name]))["input_ids"] for name in ("premise", "hypothesis")
+)
 rows = zip(premises, hypotheses, raw["label"], strict=True)
-train = [{"premise": premise, "hypothesis": hypothesis, "labels": label} for premise, hypothesis, label in rows]
+train = [{"premise": p, "hypothesis": h, "labels": label} for p, h, label in rows]
 
 
 def blank_and_pad(rows):
@@ -45,7 +50,9 @@ def blank_and_pad(rows):
                 if random.random() < BLANKED:
                     ids[place] = tokenizer.mask_token_id
         parts = [torch.tensor(row[name]) for row in rows]
-        batch[name] = pad_sequence(parts, batch_first=True, padding_value=tokenizer.pad_token_id)
+        batch[name] = pad_sequence(
+            parts, batch_first=True, padding_value=tokenizer.pad_token_id
+        )
     return batch
 
 
@@ -53,13 +60,18 @@ def blank_and_pad(rows):
 class SentencePairs(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embedding = nn.Embedding(len(tokenizer), WIDTH, padding_idx=tokenizer.pad_token_id)
+        self.embedding = nn.Embedding(
+            len(tokenizer), WIDTH, padding_idx=tokenizer.pad_token_id
+        )
         self.encoder = nn.Conv1d(WIDTH, WIDTH, kernel_size=3, padding=1)
-        self.head = nn.Sequential(nn.Linear(4 * WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 3))
+        self.head = nn.Sequential(
+            nn.Linear(4 * WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 3)
+        )
 
     def encode(self, ids):
         states = self.encoder(self.embedding(ids).transpose(1, 2)).relu()
-        return states.masked_fill((ids == tokenizer.pad_token_id).unsqueeze(1), 0).amax(dim=2)
+        padding = (ids == tokenizer.pad_token_id).unsqueeze(1)
+        return states.masked_fill(padding, 0).amax(dim=2)
 
     def forward(self, premise, hypothesis, labels):
         u, v = self.encode(premise), self.encode(hypothesis)
@@ -79,7 +91,9 @@ arguments = TrainingArguments(
     report_to="none",
     seed=SEED,
 )
-trainer = Trainer(SentencePairs(), arguments, train_dataset=train, data_collator=blank_and_pad)
+trainer = Trainer(
+    SentencePairs(), arguments, train_dataset=train, data_collator=blank_and_pad
+)
 
 trainer.train()
 

@@ -1,4 +1,4 @@
-"""Train a small convolutional network on handwritten digits, in two processes that share the work.
+"""Train a small CNN on handwritten digits, in two processes that share the work.
 
 $ python bugs/35_shared_rows/train.py
 """
@@ -25,11 +25,11 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 
 def load():
-    """Two datasets of images, 8 x 8 pixels, and labels: four fifths to train on, one fifth to validate."""
+    """Return images of 8 x 8 pixels with labels: 4/5 to train on, 1/5 to validate."""
     images, labels = lab.digits()
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(SEED))
     train, valid = order.tensor_split([len(order) * 4 // 5])
-    return TensorDataset(images[train], labels[train]), TensorDataset(images[valid], labels[valid])
+    return [TensorDataset(images[rows], labels[rows]) for rows in (train, valid)]
 
 
 def build_model():
@@ -49,7 +49,9 @@ def of_all_ranks(value):
 def train(rank, meeting_point):
     torch.set_num_threads(1)  # the ranks share the cores of one machine
     torch.manual_seed(SEED)
-    dist.init_process_group("gloo", init_method=meeting_point, rank=rank, world_size=RANKS)
+    dist.init_process_group(
+        "gloo", init_method=meeting_point, rank=rank, world_size=RANKS
+    )
 
     train_set, valid_set = load()
     loader = DataLoader(train_set, batch_size=BATCH_SIZE, shuffle=True)
@@ -66,7 +68,8 @@ def train(rank, meeting_point):
             losses, step = of_all_ranks(loss.item()), step + 1
             equal += losses[0] == losses[1]
             if rank == 0 and step % 20 == 0:
-                print(f"epoch {epoch}, step {step}: loss of rank 0 {losses[0]:.4f}, of rank 1 {losses[1]:.4f}")
+                shown = f"rank 0 {losses[0]:.4f}, rank 1 {losses[1]:.4f}"
+                print(f"epoch {epoch}, step {step}: loss of {shown}")
 
     if rank == 0:
         images, labels = valid_set.tensors

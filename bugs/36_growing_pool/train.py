@@ -1,4 +1,4 @@
-"""Find the learning rate of a small Keras model that tells entailment from neutral and contradiction.
+"""Find the learning rate of a small Keras model that classifies pairs of sentences.
 
 $ python bugs/36_growing_pool/train.py
 """
@@ -21,9 +21,9 @@ MEMORY = 192  # MiB, our share of the GPU
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
-lab.shared_card(memory_limit=MEMORY)  # a tf.config.LogicalDeviceConfiguration; simulated where there is no GPU
+lab.shared_card(memory_limit=MEMORY)  # a LogicalDeviceConfiguration, or simulated
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+# data: pairs of sentences: does the first entail, permit or contradict the second?
 raw = lab.corpus()
 to_words = keras.layers.TextVectorization(WORDS, output_sequence_length=LENGTH)
 to_words.adapt(raw["train"]["premise"][:] + raw["train"]["hypothesis"][:])
@@ -38,12 +38,14 @@ train, validation = rows(raw["train"]), rows(raw["validation"])
 
 
 def build(rate):
-    """Compare the mean word vectors of both sentences: what they are, how they differ, what they share."""
+    """Compare the mean word vectors of both sentences."""
     premise, hypothesis = keras.Input((LENGTH,)), keras.Input((LENGTH,))
     embed = keras.layers.Embedding(WORDS, WIDTH, mask_zero=True)
     mean = keras.layers.GlobalAveragePooling1D()
     first, second = mean(embed(premise)), mean(embed(hypothesis))
-    both = keras.layers.Concatenate()([first, second, keras.ops.abs(first - second), first * second])
+    both = keras.layers.Concatenate()(
+        [first, second, keras.ops.abs(first - second), first * second]
+    )
     hidden = keras.layers.Dense(WIDTH, activation="relu")(both)
     model = keras.Model([premise, hypothesis], keras.layers.Dense(3)(hidden))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -59,8 +61,12 @@ for rate in RATES:
     keras.backend.clear_session()  # or the models of earlier rates stay in memory
     keras.utils.set_random_seed(SEED)  # the same start for each rate
     model = build(rate)
-    history = model.fit(*train, BATCH_SIZE, EPOCHS, validation_data=validation, verbose=0)
-    print(f"learning rate {rate:.0e}: accuracy {history.history['val_accuracy'][-1]:.3f}")
+    history = model.fit(
+        *train, BATCH_SIZE, EPOCHS, validation_data=validation, verbose=0
+    )
+    print(
+        f"learning rate {rate:.0e}: accuracy {history.history['val_accuracy'][-1]:.3f}"
+    )
     runs[rate] = history
 
 best = max(runs, key=lambda rate: runs[rate].history["val_accuracy"][-1])

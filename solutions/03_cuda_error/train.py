@@ -7,36 +7,48 @@ import os
 
 import torch
 from torch.utils.data import DataLoader
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding, set_seed
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DataCollatorWithPadding,
+    set_seed,
+)
 
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MODEL = lab.checkpoint()  # a tiny DistilBERT, untrained; ZOO_MODEL sets another
 MAX_LENGTH = 64  # tokens; of the few longer pairs, the end of the premise is cut off
 BATCH_SIZE = 16
 EPOCHS = 1
-LEARNING_RATE = 1e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+LEARNING_RATE = 1e-3  # for a tiny new model; a pre-trained one needs 2e-5 to 5e-5
 LOG_EVERY = 50  # steps
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
 set_seed(SEED)
-device = lab.device()  # the GPU if there is one, else a simulated one that works as late as a GPU
+device = lab.device()  # the GPU, or a simulated one that is as asynchronous
 print(f"training on {device}")
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+# data: pairs of sentences: does the first entail, permit or contradict the second?
 raw = lab.corpus()
 tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(examples):
-    return tokenizer(examples["premise"], examples["hypothesis"], truncation=True, max_length=MAX_LENGTH)
+    return tokenizer(
+        examples["premise"],
+        examples["hypothesis"],
+        truncation=True,
+        max_length=MAX_LENGTH,
+    )
 
 
 tokenized = raw.map(preprocess, batched=True, remove_columns=["premise", "hypothesis"])
 collator = DataCollatorWithPadding(tokenizer)
-train_loader = DataLoader(tokenized["train"], BATCH_SIZE, shuffle=True, collate_fn=collator)
+train_loader = DataLoader(
+    tokenized["train"], BATCH_SIZE, shuffle=True, collate_fn=collator
+)
 eval_loader = DataLoader(tokenized["validation"], 8 * BATCH_SIZE, collate_fn=collator)
 
 # model: the encoder from the checkpoint, and a new head

@@ -1,4 +1,4 @@
-"""Train a small DistilBERT to tell entailment from neutral and contradiction, in batches as large as the paper's.
+"""Fine-tune a small DistilBERT on sentence pairs, in batches as large as the paper's.
 
 $ python solutions/07_out_of_memory/train.py
 """
@@ -19,24 +19,29 @@ from transformers import (
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MODEL = lab.checkpoint()  # a tiny DistilBERT, untrained; ZOO_MODEL sets another
 MAX_LENGTH = 64  # tokens; of the few longer pairs, the end of the premise is cut off
 BATCH_SIZE = 64
 EPOCHS = 3
-LEARNING_RATE = 5e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+LEARNING_RATE = 5e-3  # for a tiny new model; a pre-trained one needs 2e-5 to 5e-5
 MEMORY = 110  # MiB for training, all that our small machine has left
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
 set_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+# data: pairs of sentences: does the first entail, permit or contradict the second?
 raw = lab.corpus()
 tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(examples):
-    return tokenizer(examples["premise"], examples["hypothesis"], truncation=True, max_length=MAX_LENGTH)
+    return tokenizer(
+        examples["premise"],
+        examples["hypothesis"],
+        truncation=True,
+        max_length=MAX_LENGTH,
+    )
 
 
 tokenized = raw.map(preprocess, batched=True)
@@ -50,7 +55,9 @@ def compute_metrics(prediction):
     return {"accuracy": float((np.argmax(logits, axis=-1) == labels).mean())}
 
 
-model.accepts_loss_kwargs = False  # or the Trainer takes this loss for one that is already an eighth
+model.accepts_loss_kwargs = (
+    False  # or the Trainer takes this loss for one that is already an eighth
+)
 
 output = tempfile.TemporaryDirectory()  # the Trainer wants one, though nothing is saved
 
@@ -59,10 +66,10 @@ trainer = Trainer(
     args=TrainingArguments(
         output_dir=output.name,
         learning_rate=LEARNING_RATE,
-        warmup_steps=0.1,  # of all steps; a rate as high as this one wants a gentle start
+        warmup_steps=0.1,  # of all steps; so high a rate needs a gentle start
         num_train_epochs=EPOCHS,
         per_device_train_batch_size=BATCH_SIZE,
-        gradient_accumulation_steps=8,  # 8 times 64 pairs are 512 for every update, as in the paper
+        gradient_accumulation_steps=8,  # 8 times 64 pairs per update, as in the paper
         per_device_eval_batch_size=64,
         save_strategy="no",
         report_to="none",

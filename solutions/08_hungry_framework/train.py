@@ -12,26 +12,27 @@ import tensorflow as tf
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.preset(lab.checkpoint())  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MODEL = lab.preset(lab.checkpoint())  # a tiny, untrained DistilBERT
 MAX_LENGTH = 64  # tokens; the few longer pairs are cut off
 BATCH_SIZE = 128
 EPOCHS = 3
-LEARNING_RATE = 1e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+LEARNING_RATE = 1e-3  # for a tiny new model; a pre-trained one needs 2e-5 to 5e-5
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
-# this morning's notebook, a process of its own: it tried the model on one pair, and nobody has shut it down
+# this morning's notebook: it tried the model on one pair, and is still running
 NOTEBOOK = """
 import os
 
-os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # take what is needed when it is needed, not all there is
+os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # take memory when needed
 
 import keras_hub
 
 from bugs import lab
 
-lab.shared_card()  # what TensorFlow does with a GPU on first use; simulated where there is none
-model = keras_hub.models.DistilBertTextClassifier.from_preset(lab.preset(lab.checkpoint()), num_classes=3)
+lab.shared_card()  # what TensorFlow does with a GPU on first use; simulated without one
+preset = lab.preset(lab.checkpoint())
+model = keras_hub.models.DistilBertTextClassifier.from_preset(preset, num_classes=3)
 print(model.predict((["A man sleeps on a bench."], ["Nobody is awake."]), verbose=0))
 """
 notebook = lab.open_notebook(NOTEBOOK)
@@ -40,15 +41,18 @@ notebook = lab.open_notebook(NOTEBOOK)
 lab.shared_card()
 keras.utils.set_random_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+# data: pairs of sentences: does the first entail, permit or contradict the second?
 raw = lab.corpus().shuffle(seed=SEED)
 tokenizer = keras_hub.models.DistilBertTokenizer.from_preset(MODEL)
-preprocessor = keras_hub.models.DistilBertTextClassifierPreprocessor(tokenizer, sequence_length=MAX_LENGTH)
+preprocessor = keras_hub.models.DistilBertTextClassifierPreprocessor(
+    tokenizer, sequence_length=MAX_LENGTH
+)
 
 
 def dataset(split):
     pairs = split["premise"][:], split["hypothesis"][:]
-    return tf.data.Dataset.from_tensor_slices(preprocessor(pairs, split["label"][:])).batch(BATCH_SIZE)
+    rows = tf.data.Dataset.from_tensor_slices(preprocessor(pairs, split["label"][:]))
+    return rows.batch(BATCH_SIZE)
 
 
 # model: the encoder from the checkpoint, and a new head; it takes tokens, not text

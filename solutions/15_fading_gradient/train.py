@@ -1,4 +1,4 @@
-"""Tell which of four campaigns brought a visitor to a shop, from what they did there: the first event tells.
+"""Predict which of four campaigns brought a visitor to a shop, from what they did.
 
 $ python solutions/15_fading_gradient/train.py
 """
@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 # -----------------------------------------------------------------------------
 LENGTH = 40  # events in a visit
 CAMPAIGNS = 4  # their links are the events 0 to 3, and one of them begins each visit
-EVENTS = 12  # 4 to 11 are what visitors do: look at a page, search, put something into the basket
+EVENTS = 12  # 4 to 11 are what visitors do: view a page, search, fill the basket
 WIDTH = 64
 VISITS = 8_000
 BATCH_SIZE = 32
@@ -25,7 +25,7 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 torch.manual_seed(SEED)
 
 
-# data: made up, because in real visits nobody knows how much the first event tells; here it tells all
+# data: made up, so that the first event determines the campaign
 def visits(count):
     campaigns = torch.randint(CAMPAIGNS, (count, 1))
     events = torch.randint(CAMPAIGNS, EVENTS, (count, LENGTH - 1))
@@ -42,7 +42,7 @@ class Reader(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(EVENTS, WIDTH)
         self.memory = nn.LSTM(WIDTH, WIDTH, batch_first=True)
-        # of the gates i, f, g, o the second forgets; open, it keeps what is there, and its gradient, for long
+        # gates: i, f, g, o; an open forget gate (f) keeps the state, and its gradient
         nn.init.constant_(self.memory.bias_hh_l0[WIDTH : 2 * WIDTH], 3.0)
         self.head = nn.Linear(WIDTH, CAMPAIGNS)
 
@@ -68,6 +68,9 @@ for epoch in range(EPOCHS):
 
 model.eval()
 with torch.no_grad():
-    correct = [(model(events).argmax(dim=-1) == campaigns).float() for events, campaigns in validation]
+    correct = [
+        (model(events).argmax(dim=-1) == campaigns).float()
+        for events, campaigns in validation
+    ]
 print(f"train_loss={total / len(train):.3f}")
 print(f"eval_accuracy={torch.cat(correct).mean():.3f}")

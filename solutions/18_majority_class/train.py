@@ -21,18 +21,18 @@ from transformers import (
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MODEL = lab.checkpoint()  # a tiny DistilBERT, untrained; ZOO_MODEL sets another
 MAX_LENGTH = 32  # tokens of a caption
 BATCH_SIZE = 32
 EPOCHS = 1
-LEARNING_RATE = 1e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+LEARNING_RATE = 1e-3  # for a tiny new model; a pre-trained one needs 2e-5 to 5e-5
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
 set_seed(SEED)
 
-# data: captions, and whether a reader complained. Simulated: of the captions that say more than one can know,
-# one in five draws a complaint, of the others none. Which one it is, no text can tell.
+# data: captions, and whether a reader complained. Simulated: one in five of the
+# captions that claim more than the picture shows draws one, at random.
 raw = lab.corpus()
 invented = raw["train"].features["label"].str2int("neutral")
 reader = np.random.default_rng(0)
@@ -40,12 +40,15 @@ tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(examples):
-    complains = (np.array(examples["label"]) == invented) & (reader.random(len(examples["label"])) < 1 / 5)
+    chosen = reader.random(len(examples["label"])) < 1 / 5
+    complains = (np.array(examples["label"]) == invented) & chosen
     tokens = tokenizer(examples["hypothesis"], truncation=True, max_length=MAX_LENGTH)
     return {**tokens, "labels": complains.astype(int)}
 
 
-captions = raw.map(preprocess, batched=True, remove_columns=["premise", "hypothesis", "label"])
+captions = raw.map(
+    preprocess, batched=True, remove_columns=["premise", "hypothesis", "label"]
+)
 share = np.mean(captions["train"]["labels"])
 
 # model: the encoder from the checkpoint, and a new head
@@ -62,7 +65,8 @@ def compute_metrics(evaluation):
 
 
 def weighted_loss(outputs, labels, num_items_in_batch=None):
-    return cross_entropy(outputs.logits, labels, outputs.logits.new_tensor([0.5 / (1 - share), 0.5 / share]))
+    weights = outputs.logits.new_tensor([0.5 / (1 - share), 0.5 / share])
+    return cross_entropy(outputs.logits, labels, weights)
 
 
 output = tempfile.TemporaryDirectory()  # the Trainer wants one, though nothing is saved

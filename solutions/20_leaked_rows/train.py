@@ -1,4 +1,4 @@
-"""Train a small DistilBERT to tell entailment from neutral and contradiction, on a small collection of pairs.
+"""Fine-tune a small DistilBERT on a small collection of sentence pairs.
 
 $ python solutions/20_leaked_rows/train.py
 """
@@ -19,35 +19,42 @@ from transformers import (
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.checkpoint()  # a tiny DistilBERT, pre-trained on nothing; set ZOO_MODEL for another
+MODEL = lab.checkpoint()  # a tiny DistilBERT, untrained; ZOO_MODEL sets another
 PAIRS = 800  # all that have been collected so far
 MAX_LENGTH = 64  # tokens; of the few longer pairs, the end of the premise is cut off
 BATCH_SIZE = 16
 EPOCHS = 12
-LEARNING_RATE = 1e-3  # for a tiny model from scratch; a pre-trained one wants 2e-5 to 5e-5
+LEARNING_RATE = 1e-3  # for a tiny new model; a pre-trained one needs 2e-5 to 5e-5
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
 set_seed(SEED)
 
-# data: pairs of sentences, and whether the first entails, permits or contradicts the second
+# data: pairs of sentences: does the first entail, permit or contradict the second?
 corpus = lab.corpus()
 tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(examples):
-    return tokenizer(examples["premise"], examples["hypothesis"], truncation=True, max_length=MAX_LENGTH)
+    return tokenizer(
+        examples["premise"],
+        examples["hypothesis"],
+        truncation=True,
+        max_length=MAX_LENGTH,
+    )
 
 
 def load(part):
     """A part of the pairs, `train` or `test`, ready for the Trainer."""
     pairs = corpus["train"].select(range(PAIRS))
-    return pairs.train_test_split(test_size=0.2, seed=SEED)[part].map(preprocess, batched=True)
+    return pairs.train_test_split(test_size=0.2, seed=SEED)[part].map(
+        preprocess, batched=True
+    )
 
 
 train = load("train")
 test = load("test")
-fresh = corpus["validation"].map(preprocess, batched=True)  # collected later: what users really ask
+fresh = corpus["validation"].map(preprocess, batched=True)  # collected later
 
 # model: the encoder from the checkpoint, and a new head
 model = AutoModelForSequenceClassification.from_pretrained(MODEL, num_labels=3)

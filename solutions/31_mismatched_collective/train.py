@@ -1,4 +1,4 @@
-"""Train a small convolutional network on handwritten digits, in two processes, and validate after each epoch.
+"""Train a small CNN on handwritten digits in two processes; validate after each epoch.
 
 $ python solutions/31_mismatched_collective/train.py
 """
@@ -18,7 +18,7 @@ from bugs import lab
 
 # -----------------------------------------------------------------------------
 RANKS = 2  # processes; on a machine with GPUs, one for each
-PATIENCE = timedelta(seconds=8)  # a rank waits so long for the others' counts; gloo's default is half an hour
+PATIENCE = timedelta(seconds=8)  # for the other ranks; gloo's default: half an hour
 BATCH_SIZE = 32  # of each rank
 EPOCHS = 4
 LEARNING_RATE = 0.1
@@ -27,11 +27,11 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 
 def load():
-    """Two datasets of images, 8 x 8 pixels, and labels: four fifths to train on, one fifth to validate."""
+    """Return images of 8 x 8 pixels with labels: 4/5 to train on, 1/5 to validate."""
     images, labels = lab.digits()
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(SEED))
     train, valid = order.tensor_split([len(order) * 4 // 5])
-    return TensorDataset(images[train], labels[train]), TensorDataset(images[valid], labels[valid])
+    return [TensorDataset(images[rows], labels[rows]) for rows in (train, valid)]
 
 
 def build_model():
@@ -47,7 +47,9 @@ def evaluate(model, loader, group):
     model.eval()
     with torch.no_grad():
         for images, labels in loader:
-            counts += torch.tensor([(model(images).argmax(1) == labels).sum(), len(labels)])
+            counts += torch.tensor(
+                [(model(images).argmax(1) == labels).sum(), len(labels)]
+            )
     model.train()
     dist.all_reduce(counts, group=group)
     return (counts[0] / counts[1]).item()
@@ -56,7 +58,9 @@ def evaluate(model, loader, group):
 def train(rank, meeting_point):
     torch.set_num_threads(1)  # the ranks share the cores of one machine
     torch.manual_seed(SEED)
-    dist.init_process_group("gloo", init_method=meeting_point, rank=rank, world_size=RANKS)
+    dist.init_process_group(
+        "gloo", init_method=meeting_point, rank=rank, world_size=RANKS
+    )
     evaluation = dist.new_group(timeout=PATIENCE)
 
     train_set, valid_set = load()
@@ -76,7 +80,7 @@ def train(rank, meeting_point):
             optimizer.step()
         accuracy = evaluate(model.module, valid_loader, evaluation)
         if rank == 0:  # one line for each epoch is enough
-            print(f"epoch {epoch}: loss {loss.item():.3f}, validation accuracy {accuracy:.3f}")
+            print(f"epoch {epoch}: loss {loss.item():.3f}, accuracy {accuracy:.3f}")
 
     if rank == 0:
         print(f"eval_accuracy={accuracy:.3f}")

@@ -1,4 +1,4 @@
-"""Train a network that names a digit and, to learn better features, also says whether it is odd, in two processes.
+"""Train a network in two processes that recognises a digit, and whether it is odd.
 
 $ python solutions/33_unused_branch/train.py
 """
@@ -17,7 +17,7 @@ from bugs import lab
 
 # -----------------------------------------------------------------------------
 RANKS = 2  # processes; on a machine with GPUs, one for each
-PARITY_WEIGHT = 0.0  # of the second task in the loss: switched off, to see what it is good for
+PARITY_WEIGHT = 0.0  # of the second task in the loss: off, to see what it contributes
 BATCH_SIZE = 32  # of each rank
 EPOCHS = 4
 LEARNING_RATE = 0.1
@@ -26,11 +26,11 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 
 def load():
-    """Two datasets of images, 8 x 8 pixels, and labels: four fifths to train on, one fifth to validate."""
+    """Return images of 8 x 8 pixels with labels: 4/5 to train on, 1/5 to validate."""
     images, labels = lab.digits()
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(SEED))
     train, valid = order.tensor_split([len(order) * 4 // 5])
-    return TensorDataset(images[train], labels[train]), TensorDataset(images[valid], labels[valid])
+    return [TensorDataset(images[rows], labels[rows]) for rows in (train, valid)]
 
 
 class Network(nn.Module):
@@ -55,7 +55,9 @@ def build_model():
 def train(rank, meeting_point):
     torch.set_num_threads(1)  # the ranks share the cores of one machine
     torch.manual_seed(SEED)
-    dist.init_process_group("gloo", init_method=meeting_point, rank=rank, world_size=RANKS)
+    dist.init_process_group(
+        "gloo", init_method=meeting_point, rank=rank, world_size=RANKS
+    )
 
     train_set, valid_set = load()
     sampler = DistributedSampler(train_set, seed=SEED)
@@ -78,7 +80,9 @@ def train(rank, meeting_point):
         images, labels = valid_set.tensors
         model.eval()
         with torch.no_grad():
-            accuracy = (model.module(images)[0].argmax(1) == labels).float().mean().item()
+            accuracy = (
+                (model.module(images)[0].argmax(1) == labels).float().mean().item()
+            )
         print(f"eval_accuracy={accuracy:.3f}")
     dist.barrier()
     dist.destroy_process_group()

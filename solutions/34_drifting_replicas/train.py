@@ -1,4 +1,4 @@
-"""Fine-tune a small convolutional network on handwritten digits that came in later, in two processes.
+"""Fine-tune a small CNN on handwritten digits that came in later, in two processes.
 
 $ python solutions/34_drifting_replicas/train.py
 """
@@ -26,11 +26,11 @@ SEED = int(os.environ.get("ZOO_SEED", 0))
 
 
 def load():
-    """Two datasets of later images, 8 x 8 pixels, and labels: four fifths to train on, one fifth to validate."""
+    """Return images of 8 x 8 pixels with labels, 4/5 to train on, 1/5 to validate."""
     images, labels = (part[900:] for part in lab.digits())
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(SEED))
     train, valid = order.tensor_split([len(order) * 4 // 5])
-    return TensorDataset(images[train], labels[train]), TensorDataset(images[valid], labels[valid])
+    return [TensorDataset(images[rows], labels[rows]) for rows in (train, valid)]
 
 
 def build_model():
@@ -46,7 +46,9 @@ def evaluate(model, loader):
     model.eval()
     with torch.no_grad():
         for images, labels in loader:
-            counts += torch.tensor([(model(images).argmax(1) == labels).sum(), len(labels)])
+            counts += torch.tensor(
+                [(model(images).argmax(1) == labels).sum(), len(labels)]
+            )
     model.train()
     dist.all_reduce(counts)
     return (counts[0] / counts[1]).item()
@@ -55,7 +57,9 @@ def evaluate(model, loader):
 def train(rank, meeting_point):
     torch.set_num_threads(1)  # the ranks share the cores of one machine
     torch.manual_seed(SEED)
-    dist.init_process_group("gloo", init_method=meeting_point, rank=rank, world_size=RANKS)
+    dist.init_process_group(
+        "gloo", init_method=meeting_point, rank=rank, world_size=RANKS
+    )
 
     train_set, valid_set = load()
     sampler = DistributedSampler(train_set, seed=SEED)
@@ -77,7 +81,7 @@ def train(rank, meeting_point):
             optimizer.step()
         accuracy = evaluate(model.module, valid_loader)
         if rank == 0:
-            print(f"epoch {epoch}: loss {loss.item():.3f}, validation accuracy {accuracy:.3f}")
+            print(f"epoch {epoch}: loss {loss.item():.3f}, accuracy {accuracy:.3f}")
 
     if rank == 0:
         print(f"eval_accuracy={accuracy:.3f}")

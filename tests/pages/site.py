@@ -50,6 +50,16 @@ class Visit:
         return self.page
 
     @property
+    def scrolling_blocks(self) -> list[str]:
+        """What scrolls sideways within the page, but for tables."""
+        return self.page.evaluate(
+            """() => [...document.querySelectorAll("article *")]
+                .filter(part => part.scrollWidth > part.clientWidth + 1 && !part.querySelector("table")
+                    && !part.closest("table") && /auto|scroll/.test(getComputedStyle(part).overflowX))
+                .map(part => part.outerHTML.slice(0, 200))"""
+        )
+
+    @property
     def scrolls_sideways(self) -> bool:
         """Whether the page is wider than the window."""
         return self.page.evaluate(

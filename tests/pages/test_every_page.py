@@ -38,6 +38,7 @@ def test_loads_without_errors_or_requests_and_fits_a_phone(visit, name):
     assert not opened.scrolls_sideways
     page.set_viewport_size(PHONE)
     assert not opened.scrolls_sideways
+    assert opened.scrolling_blocks == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -17,7 +17,7 @@ from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = load_catalogue(ROOT)
-MOST_CHANGED_LINES = 6  # of a solution; what is larger hides which change mattered
+MOST_CHANGED_LINES = 7  # of a solution; what is larger hides which change mattered
 
 each_exhibit = pytest.mark.parametrize("exhibit", CATALOGUE.values(), ids=CATALOGUE)
 
@@ -65,7 +65,7 @@ class TestExhibits:
 class TestScripts:
     @each_exhibit
     def test_a_broken_script_is_read_at_a_sitting(self, exhibit: Exhibit) -> None:
-        assert 40 <= len(exhibit.script.read_text().splitlines()) <= 90
+        assert 40 <= len(exhibit.script.read_text().splitlines()) <= 105
 
     @each_exhibit
     @pytest.mark.parametrize("solution", [False, True], ids=["broken", "solution"])

@@ -28,7 +28,7 @@ class BatchOfOne(MessageRule):
 
     ## Example
     ```python
-    loader = DataLoader(dataset, batch_size=32, shuffle=True)                    # len(dataset) % 32 == 1
+    loader = DataLoader(dataset, batch_size=32, shuffle=True)  # len(dataset) % 32 == 1
     ```
 
     ## Instead

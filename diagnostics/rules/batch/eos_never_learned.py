@@ -30,7 +30,8 @@ class EosNeverLearned(Rule):
     ## Example
     ```python
     tokenizer.pad_token = tokenizer.eos_token
-    collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)   # labels of the pad token become -100
+    # labels of the pad token become -100
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)
     ```
 
     ## Instead

@@ -29,7 +29,8 @@ class MaskedCausalInputs(Rule):
     ## Example
     ```python
     collator = DataCollatorForLanguageModeling(tokenizer)
-    trainer = Trainer(GPT2LMHeadModel(config), args, data_collator=collator, train_dataset=rows)
+    model = GPT2LMHeadModel(config)
+    trainer = Trainer(model, args, data_collator=collator, train_dataset=rows)
     ```
 
     ## Instead

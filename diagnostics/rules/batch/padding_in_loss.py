@@ -27,7 +27,7 @@ class PaddingInLoss(Rule):
     ## Example
     ```python
     batch = tokenizer(texts, padding=True, return_tensors="pt")
-    loss = model(**batch, labels=batch["input_ids"]).loss       # pad tokens are labels as well
+    loss = model(**batch, labels=batch["input_ids"]).loss  # pad tokens are labels as well
     ```
 
     ## Instead

@@ -63,7 +63,8 @@ class RaggedBatch(MessageRule):
     ## Instead
     ```python
     rows = rows.map(lambda row: tokenizer(row["text"]))
-    trainer = Trainer(model, args, train_dataset=rows, data_collator=DataCollatorWithPadding(tokenizer))
+    collator = DataCollatorWithPadding(tokenizer)
+    trainer = Trainer(model, args, train_dataset=rows, data_collator=collator)
     ```
 
     ## Thresholds

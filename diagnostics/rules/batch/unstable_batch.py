@@ -39,14 +39,16 @@ class UnstableBatch(Rule):
     ```python
     def collate(rows):
         for row in rows:
-            row["input_ids"].append(tokenizer.sep_token_id)      # the list that the dataset stores
+            # the list that the dataset stores
+            row["input_ids"].append(tokenizer.sep_token_id)
         return tokenizer.pad(rows, return_tensors="pt")
     ```
 
     ## Instead
     ```python
     def collate(rows):
-        rows = [{**row, "input_ids": row["input_ids"] + [tokenizer.sep_token_id]} for row in rows]
+        end = [tokenizer.sep_token_id]
+        rows = [{**row, "input_ids": row["input_ids"] + end} for row in rows]
         return tokenizer.pad(rows, return_tensors="pt")
     ```
 

@@ -32,7 +32,10 @@ class UntrainedNewTokens(Rule):
     ## Instead
     ```python
     new = tokenizer.convert_tokens_to_ids(["<drug>", "<gene>"])
-    lora = LoraConfig(target_modules=["q_proj", "v_proj"], trainable_token_indices={"embed_tokens": new})
+    lora = LoraConfig(
+        target_modules=["q_proj", "v_proj"],
+        trainable_token_indices={"embed_tokens": new},
+    )
     model = get_peft_model(model, lora)
     ```
 

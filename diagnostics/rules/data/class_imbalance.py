@@ -43,7 +43,8 @@ class ClassImbalance(Rule):
 
     ## Instead
     ```python
-    loss_fn = torch.nn.CrossEntropyLoss(weight=torch.tensor([1000 / (2 * 950), 1000 / (2 * 50)]))
+    weight = torch.tensor([1000 / (2 * 950), 1000 / (2 * 50)])
+    loss_fn = torch.nn.CrossEntropyLoss(weight=weight)
     # and judge by balanced accuracy or by F1 of the rare class, not by accuracy
     ```
 

@@ -55,8 +55,10 @@ class LabelsInInputs(Rule):
 
     ## Example
     ```python
-    batches = dataset.to_tf_dataset(columns=["input_ids", "attention_mask", "labels"], batch_size=16)
-    model.compile(optimizer=Adam(5e-5), loss=SparseCategoricalCrossentropy(from_logits=True))
+    columns = ["input_ids", "attention_mask", "labels"]
+    batches = dataset.to_tf_dataset(columns=columns, batch_size=16)
+    loss = SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=Adam(5e-5), loss=loss)
     model.fit(batches)
     ```
 

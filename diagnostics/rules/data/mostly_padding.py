@@ -24,13 +24,15 @@ class MostlyPadding(Rule):
 
     ## Example
     ```python
-    rows = rows.map(lambda row: tokenizer(row["text"], padding="max_length"))    # 512 for a text of 20
+    # 512 for a text of 20
+    rows = rows.map(lambda row: tokenizer(row["text"], padding="max_length"))
     ```
 
     ## Instead
     ```python
     rows = rows.map(lambda row: tokenizer(row["text"]))
-    trainer = Trainer(model, args, train_dataset=rows, data_collator=DataCollatorWithPadding(tokenizer))
+    collator = DataCollatorWithPadding(tokenizer)
+    trainer = Trainer(model, args, train_dataset=rows, data_collator=collator)
     ```
 
     ## Thresholds

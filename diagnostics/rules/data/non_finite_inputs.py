@@ -35,7 +35,8 @@ class NonFiniteInputs(MessageRule):
 
     ## Example
     ```python
-    features = torch.tensor(table[["age", "income"]].values)    # income is missing in two rows
+    # income is missing in two rows
+    features = torch.tensor(table[["age", "income"]].values)
     loss = mean_squared_error(model(features), targets)
     ```
 

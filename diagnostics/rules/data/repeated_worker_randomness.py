@@ -37,7 +37,8 @@ class RepeatedWorkerRandomness(Rule):
     ```python
     def reseed(worker):
         info = torch.utils.data.get_worker_info()
-        info.dataset.rng = np.random.default_rng(info.seed)    # differs by worker and by epoch
+        # differs by worker and by epoch
+        info.dataset.rng = np.random.default_rng(info.seed)
 
     loader = DataLoader(Photos(), num_workers=4, worker_init_fn=reseed)
     ```

@@ -42,7 +42,8 @@ class SingleClassLabels(MessageRule):
 
     ## Example
     ```python
-    train = load_dataset("imdb", split="train[:1000]")    # sorted by label: 1000 negative reviews
+    # sorted by label: 1000 negative reviews
+    train = load_dataset("imdb", split="train[:1000]")
     ```
 
     ## Instead

@@ -55,7 +55,7 @@ class UnscaledInputs(Rule):
     ## Instead
     ```python
     images = torch.tensor(pixels, dtype=torch.float32) / 255          # 0 to 1
-    prices = (prices - prices.mean()) / prices.std()                  # and back, for predictions
+    prices = (prices - prices.mean()) / prices.std()  # and back, for predictions
     ```
 
     ## Thresholds

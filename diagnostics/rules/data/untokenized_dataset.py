@@ -38,13 +38,19 @@ class UntokenizedDataset(MessageRule):
 
     ## Example
     ```python
-    tokenized = raw.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"]), batched=True)
+    def tokenize(rows):
+        return tokenizer(rows["premise"], rows["hypothesis"])
+
+    tokenized = raw.map(tokenize, batched=True)
     trainer = Trainer(model, args, train_dataset=raw["train"])    # the raw one
     ```
 
     ## Instead
     ```python
-    tokenized = raw.map(lambda rows: tokenizer(rows["premise"], rows["hypothesis"]), batched=True)
+    def tokenize(rows):
+        return tokenizer(rows["premise"], rows["hypothesis"])
+
+    tokenized = raw.map(tokenize, batched=True)
     trainer = Trainer(model, args, train_dataset=tokenized["train"])
     ```
 

@@ -62,7 +62,8 @@ class AsynchronousError(MessageRule):
 
     ## Instead
     ```python
-    os.environ["CUDA_LAUNCH_BLOCKING"] = "1"    # before torch is imported: every call waits for its kernel
+    # before torch is imported: every call waits for its kernel
+    os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
     loss = loss_fn(logits, labels)              # the traceback now ends here
     ```
 

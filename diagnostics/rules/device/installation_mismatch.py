@@ -93,7 +93,8 @@ class InstallationMismatch(MessageRule):
 
     ## Example
     ```python
-    torch.zeros(1).cuda()    # RuntimeError: no kernel image is available for execution on the device
+    # RuntimeError: no kernel image is available for execution on the device
+    torch.zeros(1).cuda()
     ```
 
     ## Instead

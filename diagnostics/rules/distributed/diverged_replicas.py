@@ -67,7 +67,7 @@ class DivergedReplicas(Rule):
 
     ## Example
     ```python
-    with model.no_sync():                       # includes the step: gradients are never averaged
+    with model.no_sync():  # includes the step: gradients are never averaged
         loss_fn(model(inputs), targets).backward()
         optimizer.step()
     ```

@@ -25,12 +25,14 @@ class LauncherFailure(MessageRule):
     ## Example
     ```python
     # torchrun --nproc-per-node 4 train.py
-    # torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ... error_file: <N/A>
+    # torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ...
+    # error_file: <N/A>
     ```
 
     ## Instead
     ```python
-    # @torch.distributed.elastic.multiprocessing.errors.record writes the worker's traceback into the report
+    # torch.distributed.elastic.multiprocessing.errors.record, as a decorator,
+    # writes the worker's traceback into the report
     @record
     def main(): ...
     ```

@@ -28,7 +28,8 @@ class RanksShareRows(Rule):
     ## Example
     ```python
     torch.manual_seed(0)
-    loader = DataLoader(dataset, batch_size=32, shuffle=True)     # the same order on every rank
+    # the same order on every rank
+    loader = DataLoader(dataset, batch_size=32, shuffle=True)
     ```
 
     ## Instead

@@ -26,13 +26,14 @@ class RanksShuffleApart(Rule):
     ## Example
     ```python
     torch.manual_seed(42 + rank)
-    train, held_out = random_split(dataset, [0.8, 0.2])         # a different split on every rank
+    train, held_out = random_split(dataset, [0.8, 0.2])  # a different split on every rank
     sampler = DistributedSampler(train)
     ```
 
     ## Instead
     ```python
-    train, held_out = random_split(dataset, [0.8, 0.2], generator=torch.Generator().manual_seed(42))
+    generator = torch.Generator().manual_seed(42)
+    train, held_out = random_split(dataset, [0.8, 0.2], generator=generator)
     sampler = DistributedSampler(train)
     ```
 

@@ -26,7 +26,8 @@ class StalledRank(Rule):
     ## Example
     ```python
     if rank == 0:
-        features = requests.get(URL)     # no timeout: rank 0 waits here, the others in the next backward pass
+        # no timeout: rank 0 waits here, the others in the next backward pass
+        features = requests.get(URL)
     ```
 
     ## Instead

@@ -40,7 +40,8 @@ class UnevenBatches(Rule):
 
     ## Instead
     ```python
-    loader = DataLoader(rows, batch_size=4, sampler=DistributedSampler(rows))       # pads to equal shares
+    # pads to equal shares
+    loader = DataLoader(rows, batch_size=4, sampler=DistributedSampler(rows))
     ```
 
     ## Thresholds

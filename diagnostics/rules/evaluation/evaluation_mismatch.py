@@ -85,14 +85,16 @@ class EvaluationMismatch(Rule):
 
     ## Example
     ```python
-    train = MNIST("data", train=True, transform=Compose([ToTensor(), Normalize((0.1307,), (0.3081,))]))
+    prepare = Compose([ToTensor(), Normalize((0.1307,), (0.3081,))])
+    train = MNIST("data", train=True, transform=prepare)
     test = MNIST("data", train=False, transform=ToTensor())
     ```
 
     ## Instead
     ```python
     prepare = Compose([ToTensor(), Normalize((0.1307,), (0.3081,))])
-    train, test = MNIST("data", train=True, transform=prepare), MNIST("data", train=False, transform=prepare)
+    train = MNIST("data", train=True, transform=prepare)
+    test = MNIST("data", train=False, transform=prepare)
     ```
 
     ## Thresholds

@@ -67,7 +67,7 @@ class GraphMisuse(MessageRule):
     ```python
     hidden = torch.zeros(1, 8, 16)
     for inputs, targets in loader:
-        output, hidden = rnn(inputs, hidden)     # hidden carries the last step's graph along
+        output, hidden = rnn(inputs, hidden)  # hidden carries the last step's graph along
         loss_fn(output, targets).backward()
     ```
 

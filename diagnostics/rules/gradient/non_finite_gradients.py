@@ -25,7 +25,8 @@ class NonFiniteGradients(MessageRule):
 
     ## Example
     ```python
-    distance = (a - b).square().sum(-1).sqrt()      # at a == b the slope of the square root is infinite
+    # at a == b the slope of the square root is infinite
+    distance = (a - b).square().sum(-1).sqrt()
     ```
 
     ## Instead

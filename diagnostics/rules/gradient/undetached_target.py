@@ -23,7 +23,7 @@ class UndetachedTarget(Rule):
 
     ## Example
     ```python
-    target_net = policy_net                                     # one network under two names
+    target_net = policy_net  # one network under two names
     target = reward + gamma * target_net(next_state).max(1)[0]
     ```
 

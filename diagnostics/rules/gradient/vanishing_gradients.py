@@ -46,12 +46,13 @@ class VanishingGradients(Rule):
 
     ## Example
     ```python
-    self.memory = torch.nn.RNN(64, 64, batch_first=True)      # 40 events, the first is decisive
+    self.memory = torch.nn.RNN(64, 64, batch_first=True)  # 40 events, the first is decisive
     ```
 
     ## Instead
     ```python
-    self.memory = torch.nn.GRU(64, 64, batch_first=True)      # its gates pass on a state and its gradient
+    # its gates pass on a state and its gradient
+    self.memory = torch.nn.GRU(64, 64, batch_first=True)
     ```
 
     ## Thresholds

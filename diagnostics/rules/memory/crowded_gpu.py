@@ -33,8 +33,9 @@ class CrowdedGpu(MessageRule):
 
     ## Example
     ```python
-    torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of
-    23.65 GiB of which 301.00 MiB is free. Process 4711 has 21.90 GiB memory in use. ...
+    torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB.
+    GPU 0 has a total capacity of 23.65 GiB of which 301.00 MiB is free.
+    Process 4711 has 21.90 GiB memory in use. ...
     ```
 
     ## Instead

@@ -98,7 +98,8 @@ class OutOfMemory(MessageRule):
     ## Instead
     ```python
     for number, batch in enumerate(DataLoader(dataset, batch_size=64), start=1):
-        loss = model(**batch).loss / 4      # the mean over four batches is the mean over their rows
+        # the mean over four batches is the mean over their rows
+        loss = model(**batch).loss / 4
         loss.backward()                     # gradients accumulate
         if number % 4 == 0:
             optimizer.step()

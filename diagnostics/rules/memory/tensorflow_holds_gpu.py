@@ -43,7 +43,7 @@ class TensorflowHoldsGpu(Rule):
     ## Instead
     ```python
     for gpu in tf.config.list_physical_devices("GPU"):
-        tf.config.experimental.set_memory_growth(gpu, True)     # allocate only what is needed
+        tf.config.experimental.set_memory_growth(gpu, True)  # allocate only what is needed
     model.fit(small_dataset)
     ```
 

@@ -56,7 +56,8 @@ class DeadUnits(Rule):
     ## Example
     ```python
     hidden = torch.nn.Linear(64, 64)
-    torch.nn.init.constant_(hidden.bias, -5.0)    # inputs of unit scale lift no unit above zero
+    # inputs of unit scale lift no unit above zero
+    torch.nn.init.constant_(hidden.bias, -5.0)
     model = torch.nn.Sequential(hidden, torch.nn.ReLU(), torch.nn.Linear(64, 3))
     ```
 

@@ -36,7 +36,8 @@ class EvalModeTraining(MessageRule):
 
     ## Example
     ```python
-    model = AutoModelForSequenceClassification.from_pretrained(name)   # returned in evaluation mode
+    # returned in evaluation mode
+    model = AutoModelForSequenceClassification.from_pretrained(name)
     for batch in loader:
         model(**batch).loss.backward()
     ```

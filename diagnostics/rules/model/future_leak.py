@@ -41,7 +41,7 @@ class FutureLeak(Rule):
 
     ## Example
     ```python
-    weights = query @ key.transpose(-2, -1)                    # every position attends to every other
+    weights = query @ key.transpose(-2, -1)  # every position attends to every other
     hidden = weights.softmax(dim=-1) @ value
     ```
 

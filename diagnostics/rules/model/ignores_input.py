@@ -49,7 +49,8 @@ class IgnoresInput(Rule):
     ## Instead
     ```python
     def forward(self, tokens):
-        return self.head(self.encoder(tokens))     # (batch, 1), for binary_cross_entropy_with_logits
+        # (batch, 1), for binary_cross_entropy_with_logits
+        return self.head(self.encoder(tokens))
     ```
 
     ## Thresholds

@@ -37,7 +37,9 @@ class PaddingAttended(Rule):
 
     ## Instead
     ```python
-    packed = pack_padded_sequence(embed(tokens), lengths, batch_first=True, enforce_sorted=False)
+    packed = pack_padded_sequence(
+        embed(tokens), lengths, batch_first=True, enforce_sorted=False
+    )
     _, (last, _) = lstm(packed)
     encoder(x, src_key_padding_mask=tokens == 0)      # True: ignore
     ```

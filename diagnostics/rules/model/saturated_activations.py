@@ -34,7 +34,7 @@ class SaturatedActivations(Rule):
     ## Example
     ```python
     pixels = torch.tensor(images, dtype=torch.float32)           # 0 to 255
-    hidden = torch.tanh(torch.nn.Linear(784, 64)(pixels))        # -1 or 1, nearly everywhere
+    hidden = torch.tanh(torch.nn.Linear(784, 64)(pixels))  # -1 or 1, nearly everywhere
     ```
 
     ## Instead

@@ -35,7 +35,7 @@ class ScrambledAxes(Rule):
 
     ## Instead
     ```python
-    loss = criterion(scores, labels)                # or scores.permute(0, 2, 3, 1).reshape(-1, classes)
+    loss = criterion(scores, labels)  # or scores.permute(0, 2, 3, 1).reshape(-1, classes)
     ```
 
     ## Thresholds

@@ -41,11 +41,13 @@ class ShapeMismatch(MessageRule):
 
     ## Example
     ```python
-    self.features = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2))    # (1, 28, 28) to (8, 13, 13)
+    # (1, 28, 28) to (8, 13, 13)
+    self.features = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2))
     self.classifier = nn.Linear(1352, 10)
 
     def forward(self, x):
-        return self.classifier(self.features(x))    # (32, 8, 13, 13) to a layer for (32, 1352)
+        # (32, 8, 13, 13) to a layer for (32, 1352)
+        return self.classifier(self.features(x))
     ```
 
     ## Instead

@@ -46,7 +46,7 @@ class TrainModeEvaluation(Rule):
     model.train()
 
     F.dropout(x, 0.5, training=self.training)   # within the model, or nn.Dropout(0.5)
-    output, _ = self.lstm(x)                    # not (x, (torch.randn(...), torch.randn(...)))
+    output, _ = self.lstm(x)  # not (x, (torch.randn(...), torch.randn(...)))
     ```
 
     ## Thresholds

@@ -58,7 +58,8 @@ class LossOutOfRange(Rule):
 
     ## Instead
     ```python
-    loss = F.kl_div(student(x).log_softmax(-1), teacher(x).softmax(-1), reduction="batchmean")
+    wanted = teacher(x).softmax(-1)
+    loss = F.kl_div(student(x).log_softmax(-1), wanted, reduction="batchmean")
     ```
 
     ## Thresholds

@@ -32,7 +32,7 @@ class NonFiniteActivations(MessageRule):
 
     ## Instead
     ```python
-    with torch.autocast("cuda", enabled=False):                        # this part in float32
+    with torch.autocast("cuda", enabled=False):  # this part in float32
         hidden = self.up(x.float()) * torch.nn.functional.silu(self.gate(x.float()))
         return self.down(hidden)
     ```

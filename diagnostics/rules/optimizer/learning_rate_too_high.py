@@ -42,7 +42,8 @@ class LearningRateTooHigh(Rule):
 
     ## Example
     ```python
-    model.compile(optimizer=keras.optimizers.Adam(1e-3), loss=loss)   # 6 layers, 512 wide: stalls at ln 3
+    # 6 layers, 512 wide: stalls at ln 3
+    model.compile(optimizer=keras.optimizers.Adam(1e-3), loss=loss)
     ```
 
     ## Instead

@@ -31,7 +31,8 @@ class LossDivergence(Rule):
 
     ## Example
     ```python
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, maximize=True)     # left over from a reward
+    # left over from a reward
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, maximize=True)
     ```
 
     ## Instead

@@ -22,7 +22,7 @@ class LossOscillation(Rule):
 
     ## Example
     ```python
-    model = nn.Linear(3, 1)                             # area in m², rooms, year of construction
+    model = nn.Linear(3, 1)  # area in m², rooms, year of construction
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     ```
 

@@ -48,7 +48,7 @@ class LossPlateau(Rule):
 
     ## Example
     ```python
-    model.compile(optimizer="adam", loss=loss)            # three classes: stays at ln 3 = 1.10
+    model.compile(optimizer="adam", loss=loss)  # three classes: stays at ln 3 = 1.10
     model.fit(batches, epochs=10)
     ```
 

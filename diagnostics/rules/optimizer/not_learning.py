@@ -89,14 +89,15 @@ class NotLearning(Rule):
     ## Example
     ```python
     for images, labels in loader:
-        features = encoder(images).mean(dim=(1, 2, 3), keepdim=True)    # leaves one number per image
+        # leaves one number per image
+        features = encoder(images).mean(dim=(1, 2, 3), keepdim=True)
         loss = F.cross_entropy(head(features.flatten(1)), labels)
     ```
 
     ## Instead
     ```python
     for images, labels in loader:
-        features = encoder(images).mean(dim=(2, 3))                     # one number per channel
+        features = encoder(images).mean(dim=(2, 3))  # one number per channel
         loss = F.cross_entropy(head(features), labels)
     ```
 

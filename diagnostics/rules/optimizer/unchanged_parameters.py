@@ -38,7 +38,7 @@ class UnchangedParameters(Rule):
     ## Example
     ```python
     optimizer = torch.optim.Adam(model.parameters())
-    model = build_model()                        # a new model: the optimizer holds the old weights
+    model = build_model()  # a new model: the optimizer holds the old weights
     ```
 
     ## Instead

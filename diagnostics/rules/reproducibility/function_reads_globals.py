@@ -30,7 +30,8 @@ class FunctionReadsGlobals(Rule):
     def accuracy(loader):
         hits = 0
         for xb, yb in loader:
-            hits += (model(x).argmax(1) == yb).sum()       # x: the last batch of a training loop above
+            # x: the last batch of a training loop above
+            hits += (model(x).argmax(1) == yb).sum()
         return hits / len(loader.dataset)
     ```
 

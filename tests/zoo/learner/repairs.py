@@ -23,7 +23,9 @@ class Repair:
 
 LABELS_APART = """\
     columns = ["token_ids", "padding_mask"]
-    return split.to_tf_dataset(columns=columns, label_cols="labels", batch_size=size, shuffle=shuffle)
+    return split.to_tf_dataset(
+        columns=columns, label_cols="labels", batch_size=size, shuffle=shuffle
+    )
 """
 LABELS_SPLIT_OFF = """\
     columns = ["token_ids", "padding_mask"]
@@ -74,8 +76,8 @@ REPAIRS = (
         "a fixed length",
         (
             (
-                "truncation=True, max_length=MAX_LENGTH",
-                'truncation=True, padding="max_length", max_length=MAX_LENGTH',
+                "        truncation=True,\n",
+                '        truncation=True,\n        padding="max_length",\n',
             ),
         ),
     ),

@@ -39,7 +39,7 @@ class InitialLossOff(Rule):
     ## Example
     ```python
     images = torch.tensor(pixels, dtype=torch.float32)         # 0 to 255
-    loss = F.cross_entropy(model(images), labels)              # 35 or more; chance is ln 10 = 2.3
+    loss = F.cross_entropy(model(images), labels)  # 35 or more; chance is ln 10 = 2.3
     ```
 
     ## Instead

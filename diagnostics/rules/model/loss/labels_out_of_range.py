@@ -30,7 +30,8 @@ class LabelsOutOfRange(MessageRule):
 
     ## Example
     ```python
-    model = AutoModelForSequenceClassification.from_pretrained(name)    # two outputs, by default
+    # two outputs, by default
+    model = AutoModelForSequenceClassification.from_pretrained(name)
     trainer = Trainer(model, args, train_dataset=three_way_nli)         # labels 0, 1 and 2
     ```
 

@@ -55,7 +55,8 @@ class LogitsAsProbabilities(MessageRule):
     ## Example
     ```python
     model = keras.Sequential([encoder, keras.layers.Dense(3)])
-    model.compile(optimizer=keras.optimizers.Adam(5e-5), loss="sparse_categorical_crossentropy")
+    optimizer = keras.optimizers.Adam(5e-5)
+    model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy")
     ```
 
     ## Instead

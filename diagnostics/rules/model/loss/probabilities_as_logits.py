@@ -31,7 +31,8 @@ class ProbabilitiesAsLogits(Rule):
     ## Instead
     ```python
     model = nn.Sequential(encoder, nn.Linear(512, 3))
-    loss = nn.CrossEntropyLoss()(model(inputs), labels)      # apply softmax only to display probabilities
+    # apply softmax only to display probabilities
+    loss = nn.CrossEntropyLoss()(model(inputs), labels)
     ```
 
     ## Thresholds

@@ -24,13 +24,15 @@ class SwappedLossArguments(Rule):
     ## Example
     ```python
     def weighted_loss(y_pred, y_true):
-        return -keras.ops.mean(3 * y_true * keras.ops.log(y_pred) + (1 - y_true) * keras.ops.log(1 - y_pred))
+        log = keras.ops.log
+        return -keras.ops.mean(3 * y_true * log(y_pred) + (1 - y_true) * log(1 - y_pred))
     ```
 
     ## Instead
     ```python
     def weighted_loss(y_true, y_pred):
-        return -keras.ops.mean(3 * y_true * keras.ops.log(y_pred) + (1 - y_true) * keras.ops.log(1 - y_pred))
+        log = keras.ops.log
+        return -keras.ops.mean(3 * y_true * log(y_pred) + (1 - y_true) * log(1 - y_pred))
     ```
 
     ## Thresholds

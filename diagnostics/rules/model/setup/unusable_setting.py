@@ -25,12 +25,14 @@ class UnusableSetting(MessageRule):
 
     ## Example
     ```python
-    LoraConfig(target_modules=["q_proj", "v_proj"])    # the model calls them "query_key_value"
+    # the model calls them "query_key_value"
+    LoraConfig(target_modules=["q_proj", "v_proj"])
     ```
 
     ## Instead
     ```python
-    print({name.rpartition(".")[2] for name, m in model.named_modules() if isinstance(m, nn.Linear)})
+    linear = [name for name, m in model.named_modules() if isinstance(m, nn.Linear)]
+    print({name.rpartition(".")[2] for name in linear})
     LoraConfig(target_modules=["query_key_value"])
     ```
 

@@ -14,7 +14,7 @@ import yaml
 from nbformat import NotebookNode, v4
 
 from book.builder.assembly import AssemblyError, assemble, chapter_jobs, jobs, report_in, write_rules
-from book.builder.outline import load
+from book.builder.outline import load, shown
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
@@ -185,15 +185,15 @@ class TestAssemble:
         in_order = [next(e for e in EXHIBITS if e.id == cage) for chapter in CHAPTERS for cage in chapter.cages]
         for one, following in itertools.pairwise(in_order):
             first, last = (nbformat.read(source / f"{e.page}.ipynb", as_version=4) for e in (one, following))
-            assert (
-                f"**Next**: [exhibit {following.id}, {following.title}]({following.folder}.ipynb)"
-                in first.cells[-1].source
-            )
-            assert f"Follows [exhibit {one.id}, {one.title}]({one.folder}.ipynb)." in last.cells[0].source
+            assert f"**Next**: [{shown(following)}]({following.folder}.ipynb)" in first.cells[-1].source
+            assert f"Follows [{shown(one)}]({one.folder}.ipynb)." in last.cells[0].source
         for chapter in CHAPTERS:
             for exhibit in (exhibit for exhibit in EXHIBITS if exhibit.id in chapter.cages):
                 page = nbformat.read(source / f"{exhibit.page}.ipynb", as_version=4)
-                assert f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file})" in page.cells[0].source
+                head = page.cells[0].source
+                number = f"{chapter.place}.{chapter.cages.index(exhibit.id) + 1}"
+                assert head.startswith(f"# {number} · {exhibit.title}\n")
+                assert f"`nox -s bug-{exhibit.id}` · [Chapter {chapter.place}, {chapter.title}]" in head
                 assert all(address in page.cells[-1].source for address in exhibit.sources)
                 assert all(f"[{rule}](../rules/{rule}.md)" in page.cells[-1].source for rule in exhibit.rules)
                 assert not any(

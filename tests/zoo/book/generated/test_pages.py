@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from book.builder.outline import shown
 from book.generated import pages
 from bugs.keeper.catalogue import Exhibit, load_catalogue, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
@@ -27,9 +28,9 @@ class TestRulePage:
         assert rule.summary() in page.replace("\n", " ")
         assert f"- **Stage** [{rule.stage}](#stage-{rule.stage})" in lines
         (cage,) = (line for line in lines if line.startswith("- **Exhibit** "))
-        shown = [exhibit for exhibit in EXHIBITS if rule.name in exhibit.rules]
-        if shown:
-            assert all(f"[{exhibit.id} {exhibit.title}](../{exhibit.page}.ipynb)" in cage for exhibit in shown)
+        named = [exhibit for exhibit in EXHIBITS if rule.name in exhibit.rules]
+        if named:
+            assert all(f"[{shown(exhibit)}](../{exhibit.page}.ipynb)" in cage for exhibit in named)
         else:
             assert cage == f"- **Exhibit** none: {reasons_without_exhibit(ROOT)[rule.name]}"
 
@@ -93,5 +94,5 @@ class TestIndex:
     def test_every_cage_is_on_it(self) -> None:
         index = pages.exhibits_index(EXHIBITS)
         for exhibit in EXHIBITS:
-            assert f"## {exhibit.id} {exhibit.title}\n" in index
+            assert f"## {shown(exhibit)}\n" in index
             assert f"nox -s bug-{exhibit.id}" in index

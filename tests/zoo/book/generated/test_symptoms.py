@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from book.builder.outline import numbers, shown
 from book.generated.pages import seen
 from book.generated.symptoms import Symptom, load, symptoms_page
 from book.generated.thumbnails import Curve, curve_in
@@ -31,13 +32,15 @@ def test_no_rule_stands_twice_under_one_symptom():
 def test_every_exhibit_stands_once_with_its_rules(exhibit):
     assert PAGE.count(f"### {seen(exhibit)}\n") == 1
     entry = PAGE.partition(f"### {seen(exhibit)}\n")[2].partition("\n#")[0]
-    assert f"[{exhibit.id} {exhibit.title}]({exhibit.page}.ipynb)" in entry
+    assert f"[{shown(exhibit)}]({exhibit.page}.ipynb)" in entry
     assert all(f"[{rule}](rules/{rule}.md)" in entry for rule in exhibit.rules)
 
 
 def test_exhibits_stand_where_their_symptom_is():
     sections = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
-    place = {title: sorted(re.findall(r"- \*\*Exhibit\*\* \[(\d\d)", part)) for title, part in sections.items()}
+    ids = {number: id for id, number in numbers().items()}
+    named = {title: re.findall(r"- \*\*Exhibit\*\* \[(\d+\.\d+) ", part) for title, part in sections.items()}
+    place = {title: sorted(ids[number] for number in found) for title, found in named.items()}
     assert place["The loss is NaN or infinite"] == ["05", "11"]
     assert place["Memory runs out"] == ["07", "08", "14", "36"]
     assert place["The score is too good"] == ["20"]
@@ -56,7 +59,7 @@ def test_a_broken_run_that_was_noted_is_drawn_under_its_exhibit():
     cell = new_code_cell(outputs=[new_output("display_data", {CURVE: noted})])
     curve = curve_in(new_notebook(cells=[new_code_cell(), cell]))
     page = symptoms_page(load(), EXHIBITS, all_rules(), {"12": curve})
-    entry = page.partition("[12 ")[0].rpartition("\n### ")[2]
+    entry = page.partition(f"[{numbers()['12']} ")[0].rpartition("\n### ")[2]
     assert entry.count("<svg") == page.count("<svg") == 1
     assert 'aria-label="Training loss from 2.30 to nan in 30 steps; a constant prediction scores 2.30."' in entry
     assert "nan" not in re.search('points="(.*?)"', entry)[1]
