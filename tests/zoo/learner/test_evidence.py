@@ -52,7 +52,7 @@ def wrong(seen: Evidence) -> list[tuple[str, str]]:
 def test_a_repair_is_told_what_was_seen() -> None:
     assert [(each.ok, each.said) for each in judgements(EXHIBIT, evidence())] == [
         (True, "It runs to its end, in 12 s."),
-        (True, "diagnose run reports nothing; silent now: labels-out-of-range and non-finite-loss."),
+        (True, "diagnose run reports no error or warning; silent now: labels-out-of-range and non-finite-loss."),
         (True, "563 updates of the weights, with 9,000 different rows; ours: 563 and 9,000."),
         (True, "It prints eval_accuracy=0.75; a repair reaches >= 0.6."),
         (True, "We evaluated your model ourselves, and got eval_accuracy=0.75."),
