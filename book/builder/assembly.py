@@ -12,16 +12,19 @@ import yaml
 from nbformat import NotebookNode
 
 from book.builder import chapter_pages, outline
+from book.builder.chapter_pages import STUDENTS, TEACHERS
 from book.builder.colab import Published, published
 from book.builder.execution import Job
 from book.builder.fair_copy import fair_copy
 from book.builder.outline import Chapter
+from book.builder.rendering import COPIES
 from book.generated import habits, pages, symptoms, teaching
 from book.generated.llms import FOLDER, NAME, llms_txt
 from book.generated.recall import recall_page
 from book.generated.scoreboard import scoreboard_page
 from book.generated.thumbnails import curve_in
 from bugs.keeper.catalogue import Exhibit
+from bugs.learner.exercises import student_copy
 from bugs.scoreboard.record import Record, load_tools
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
@@ -123,6 +126,7 @@ def assemble(
     in_order = outline.ordered(chapters, exhibits)
     _write_exhibits(in_order, homes, fair, source / "exhibits", published(zoo / "book"))
     _write_chapters(chapters, exhibits, fair, source)
+    _write_copies(source)
     for script in (book / "mysteries").glob("*.py"):
         shutil.copy(script, source / "mysteries")
 
@@ -157,6 +161,7 @@ def assemble(
     for_reports = pages.rules_script(exhibits, all_rules(), json.loads(schema.read_text("utf-8")))
     (scripts / "rules.js").write_text(for_reports, "utf-8")
     generated = source / "_generated"
+    (generated / "teacher.md").write_text(chapter_pages.teachers_links(chapters, in_order), "utf-8")
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
     (generated / "exhibits.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
@@ -197,6 +202,17 @@ def _write_chapters(
         if chapter.mystery:
             nbformat.write(fair[chapter.mystery], source / "mysteries" / f"{chapter.mystery}.ipynb")
     (source / "mysteries" / "index.md").write_text(chapter_pages.mysteries_index(chapters), "utf-8")
+
+
+def _write_copies(source: Path) -> None:
+    """Write the notebooks that readers download: the student's without answers and outputs, and the teacher's."""
+    for folder in ("chapters", "exhibits"):
+        for page in sorted((source / folder).glob("*.ipynb")):
+            whole = nbformat.read(page, as_version=4)
+            for place, notebook in ((STUDENTS, student_copy(whole)), (TEACHERS, whole)):
+                copied = source / (COPIES if place == STUDENTS else FOLDER) / place / folder / page.name
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                nbformat.write(notebook, copied)
 
 
 def _heroes(
