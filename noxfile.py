@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
 from bugs.keeper.catalogue import Exhibit, survey  # noqa: E402
-from bugs.learner.spelling import VARIABLE  # noqa: E402
+from bugs.keeper.spelling import VARIABLE  # noqa: E402
 
 PYTHON = "3.11"  # the one that constraints.txt was made with
 SYMPTOMS = {"throws": "it throws", "silent": "it runs, and is wrong", "exhausts": "it runs out of room"}
@@ -82,11 +82,10 @@ def env(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
 def light(session: nox.Session) -> None:
-    """Install what chapters and PyTorch exhibits run on, without TensorFlow; `learn` and `bug-NN` then use it."""
-    notice = "Installing PyTorch for the CPU, scikit-learn, Transformers and Jupyter, once: 2 GB of disk."
-    _install(
-        session, ("pyproject.toml", "constraints.txt"), notice, *CPU, "-c", "constraints.txt", "-e", ".[light]"
-    )
+    """Install what chapters and PyTorch exhibits need, without TensorFlow: under 2 GB; `learn` then uses it."""
+    notice = "Installing PyTorch for the CPU, scikit-learn, Transformers and Jupyter, once: 1.6 GB of disk."
+    packages = ("-c", "constraints.txt", "-e", ".[light]", "notebook>=7")
+    _install(session, ("pyproject.toml", "constraints.txt"), notice, *CPU, *packages)
 
 
 def _zoo_python(session: nox.Session, home: str = "env") -> str:

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from bugs.keeper.catalogue import Exhibit, find
 from bugs.keeper.child import Sink
+from bugs.keeper.spelling import command
 from bugs.keeper.strict_json import to_json
 from bugs.learner import display, surprise
 from bugs.learner.arguments import Refused
@@ -27,7 +28,6 @@ from bugs.learner.checking.pages import check_chapter, check_mystery, launcher
 from bugs.learner.checking.result import Check
 from bugs.learner.path import in_order, next_step
 from bugs.learner.progress import HINTS, OLD_SURPRISE, Cage, Progress, ProgressStore, now
-from bugs.learner.spelling import command
 from bugs.learner.works import NoSuchPage, Work, page_work, pages
 
 WATCH_S = 0.4  # between two looks at a file that is being edited

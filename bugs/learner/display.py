@@ -13,12 +13,12 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from bugs.keeper.manifest import Exhibit
+from bugs.keeper.spelling import command, in_nox
 from bugs.learner import surprise
 from bugs.learner.checking.pages import TORCHRUN
 from bugs.learner.checking.result import Check
 from bugs.learner.path import Step, in_order
 from bugs.learner.progress import HINTS, Cage, Progress
-from bugs.learner.spelling import command, in_nox
 from bugs.learner.works import Work
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible

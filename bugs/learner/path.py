@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bugs.keeper.manifest import Exhibit
+from bugs.keeper.spelling import command
 from bugs.learner.progress import Progress
-from bugs.learner.spelling import command
 
 # As the book's chapters have them; a test compares. An exhibit that is not listed comes last.
 ORDER = (

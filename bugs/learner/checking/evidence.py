@@ -12,9 +12,9 @@ from typing import Any
 
 from bugs.keeper.manifest import Exhibit, MetricSignature
 from bugs.keeper.outcome import Outcome, fails_like
+from bugs.keeper.spelling import command
 from bugs.keeper.verification import alarms, notes
 from bugs.learner.checking.result import Judgement
-from bugs.learner.spelling import command
 from diagnostics.text.join import listed
 
 # Of the different rows that our solution trains on. A repair may drop a last incomplete batch or a few odd rows.
