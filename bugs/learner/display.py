@@ -145,7 +145,7 @@ def show_check(screen: Console, check: Check, work: Work, notes: Sequence[str]) 
 def show_after_failure(screen: Console, work: Work, hints: int, shown: str) -> None:
     """Show what to do after a check that did not pass."""
     screen.print()
-    rows = [("yours", shown), ("run it", _running(work))]
+    rows = [("yours", shown), ("open it" if work.kind == "chapter" else "run it", _running(work))]
     if work.exhibit is not None:
         rows.append(("stuck?", f"{command('hint', work.word)}  ({hints} of {HINTS} given)"))
         rows.append(("ours", command("diff", work.word)))

@@ -58,10 +58,10 @@ def _failed(answer: str, given: set[str], space: dict[str, Any]) -> str:
             exec(compile(ast.Module([statement], []), "<the answer's assertions>", "exec"), space)
         except AssertionError as error:
             test = statement.test if isinstance(statement, ast.Assert) else None
-            problem = "this does not hold" if test is None else f"this does not hold: {ast.unparse(test)}"
+            problem = "An assertion fails" if test is None else f"An assertion fails: {ast.unparse(test)}"
             problem += f" ({error})" if str(error) else ""
         except Exception as error:
-            problem = f"{_named(error)}, in {ast.unparse(statement).splitlines()[0]}"
+            problem = f"It raises {_named(error)}, in {ast.unparse(statement).splitlines()[0]}"
     return problem
 
 

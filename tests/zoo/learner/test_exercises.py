@@ -162,8 +162,8 @@ class TestTheCheck:
     ) -> None:
         answers = {1: "def half(number):\n    return number // 2", 2: "is_even = False"}
         made = checked(small, solved(small, answers), tmp_path)
-        assert said(made)["exercise 1"] == (False, "this does not hold: half(3) == 1.5.")
-        assert made.why_not[0].endswith("It is about `half`.")
+        assert said(made)["exercise 1"] == (False, "An assertion fails: half(3) == 1.5.")
+        assert made.why_not[0].endswith("Look at `half`.")
 
     def test_cells_that_the_learner_adds_are_run_before_the_assertions(self, small: Path, tmp_path: Path) -> None:
         notebook = solved(small, {1: "by = 2", 2: "is_even = False"})
