@@ -7,6 +7,7 @@ exhibits' sessions are made from their manifests, bugs/NN_name/exhibit.toml.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import sys
 import time
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
 from bugs.keeper.catalogue import Exhibit, survey  # noqa: E402
+from bugs.keeper.spelling import VARIABLE  # noqa: E402
 
 PYTHON = "3.11"  # the one that constraints.txt was made with
 SHOWN = ("*.md", "book/[!_]*/*.md", "book/mysteries/*.py", "bugs/[0-9]*/*.py", "solutions/*/*")  # in the book
@@ -28,6 +30,16 @@ FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 # Some containers forbid Python to keep what it compiles. Hundreds of processes here import the same frameworks,
 # and to compile transformers again takes each of them longer than all else that importing it does.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+CPU = ("--extra-index-url", "https://download.pytorch.org/whl/cpu")  # where PyTorch without CUDA is
+STAMP = "bug-zoo-installed"
+# The environment of the learner's sessions: the light one where that is the only one.
+HOME = "env"
+if (ROOT / ".nox" / "light" / STAMP).is_file() and not (ROOT / ".nox" / "env" / STAMP).is_file():
+    HOME = "light"
+LOUD = logging.getLogger("nox").level
+if "learn" in sys.argv[: sys.argv.index("--") if "--" in sys.argv else None]:
+    logging.getLogger("nox").setLevel(logging.CRITICAL)  # what a learner reads is what `bugs` says
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = []  # a bare `nox` lists what there is, and runs nothing
@@ -41,10 +53,11 @@ def _install(
 
     What the file `alone` requires is installed without what it requires itself.
     """
-    stamp = Path(session.virtualenv.location) / "bug-zoo-installed"
+    stamp = Path(session.virtualenv.location) / STAMP
     wanted = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in files)).hexdigest()
     if stamp.is_file() and stamp.read_text() == wanted:
         return
+    logging.getLogger("nox").setLevel(LOUD)
     if not stamp.exists():
         session.log(notice)
     stamp.unlink(missing_ok=True)  # an installation that is interrupted counts as none
@@ -69,14 +82,23 @@ def env(session: nox.Session) -> None:
     )
 
 
-def _zoo_python(session: nox.Session) -> str:
+@nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
+def light(session: nox.Session) -> None:
+    """Install what chapters and PyTorch exhibits need, without TensorFlow: under 2 GB; `learn` then uses it."""
+    notice = "Installing PyTorch for the CPU, scikit-learn, Transformers and Jupyter, once: 1.6 GB of disk."
+    packages = ("-c", "constraints.txt", "-e", ".[light]", "notebook>=7")
+    _install(session, ("pyproject.toml", "constraints.txt"), notice, *CPU, *packages)
+
+
+def _zoo_python(session: nox.Session, home: str = "env") -> str:
     folder = "Scripts" if os.name == "nt" else "bin"
-    return str(session.cache_dir.parent / "env" / folder / "python")
+    return str(session.cache_dir.parent / home / folder / "python")
 
 
-def _python(session: nox.Session, *arguments: str) -> None:
-    """Run the environment's Python; on Ctrl-C give it the time to end its own children."""
-    session.run(_zoo_python(session), *arguments, external=True, stderr=None, interrupt_timeout=5)
+def _python(session: nox.Session, *arguments: str, home: str = "env", **options: object) -> None:
+    """Run an environment's Python; on Ctrl-C give it the time to end its own children."""
+    python = _zoo_python(session, home)
+    session.run(python, *arguments, external=True, stderr=None, interrupt_timeout=5, **options)
 
 
 def _pytest_arguments(session: nox.Session) -> list[str]:
@@ -86,14 +108,16 @@ def _pytest_arguments(session: nox.Session) -> list[str]:
 
 
 def _cage(exhibit: Exhibit, *, solution: bool) -> None:
+    home = HOME if exhibit.framework == "torch" else "env"
+
     def run(session: nox.Session) -> None:
         twin = ["--solution"] if solution else []
-        _python(session, "-m", "bugs", "run", exhibit.id, *twin, *session.posargs)
+        _python(session, "-m", "bugs", "run", exhibit.id, *twin, *session.posargs, home=home)
 
     what = "fixed" if solution else f"{FRAMEWORKS[exhibit.framework]}, {SYMPTOMS[exhibit.symptom]}"
     run.__doc__ = f"{exhibit.title} ({what})"
     name, tag = (f"fix-{exhibit.id}", "fix") if solution else (f"bug-{exhibit.id}", "bug")
-    nox.session(name=name, tags=[tag], requires=["env"], venv_backend="none", default=False)(run)
+    nox.session(name=name, tags=[tag], requires=[home], venv_backend="none", default=False)(run)
 
 
 exhibits, broken = survey(ROOT)
@@ -105,10 +129,18 @@ for exhibit in exhibits.values():
     _cage(exhibit, solution=True)
 
 
-@nox.session(requires=["env"], venv_backend="none", default=False)
+@nox.session(requires=[HOME], venv_backend="none", default=False)
 def learn(session: nox.Session) -> None:
-    """Repair an exhibit yourself: `-- try 04`, `-- check 04`, `-- hint 04`, `-- progress`, `-- next`, others."""
-    _python(session, "-m", "bugs", *(session.posargs or ["next"]))
+    """Fix an exhibit yourself: `-- try 04`, `-- check 04`, `-- hint 04`, `-- progress`, `-- next`, others."""
+    nox_itself = "python -m nox" if Path(sys.argv[0]).stem == "__main__" else "nox"
+    _python(
+        session,
+        *("-m", "bugs", *(session.posargs or ["next"])),
+        home=HOME,
+        env={VARIABLE: f"{nox_itself} -s learn --"},
+        log=False,
+        success_codes=range(256),  # "not fixed yet" is an ordinary result; scripts call `python -m bugs`
+    )
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)

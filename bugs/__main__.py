@@ -75,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(command=_run)
     command.add_argument("id", metavar="ID", help="04, bug-04 or 04_wrong_label_count")
     command.add_argument("--solution", action="store_true", help="run the fixed script instead")
+    command.add_argument(
+        "--mine",
+        action="store_true",
+        help="run your version instead, as it is; ID may be chapter-05 or mystery-04",
+    )
+    command.add_argument("--diagnose", action="store_true", help="with --mine: run it under diagnose run")
     command.add_argument("--seed", type=_whole, metavar="N", help="random seed of the script (default: 0)")
     _takes_json(command)
 
@@ -91,8 +97,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     _takes_json(command)
 
-    command = commands.add_parser("export", help="print the catalogue as JSON or CSV, for courses and slides")
+    command = commands.add_parser(
+        "export", help="print the catalogue, or the results of a class, as JSON or CSV, for courses and slides"
+    )
     command.set_defaults(command=_export)
+    command.add_argument(
+        "--results",
+        nargs="+",
+        type=_folder,
+        metavar="FOLDER",
+        help="print what learners have done: their attempts folders, or a folder with one for each learner",
+    )
     command.add_argument("--format", choices=("json", "csv"), default="json", help="default: json")
 
     learners.add_to(commands, _takes_json)
@@ -112,6 +127,8 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.mine:
+        return learners.run_mine(options)
     exhibits, exhibit = _find(options.root, options.id)
     from bugs.keeper.runner import run
 
@@ -136,15 +153,20 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from bugs.keeper.export import as_csv, as_json
+    from bugs.keeper.export import CATALOGUE, RESULTS, as_csv, as_json, catalogue
 
     exhibits, broken = survey(options.root)
     if broken:
         raise broken[0]
+    name, columns, rows = "exhibits", CATALOGUE, catalogue(exhibits.values())
+    if options.results:
+        from bugs.learner.results import results
+
+        name, columns, rows = "results", RESULTS, results(options.results, exhibits)
     if options.format == "json":
-        print(as_json(exhibits.values()))
+        print(as_json(name, rows))
     else:
-        print(as_csv(exhibits.values()), end="")
+        print(as_csv(columns, rows), end="")
     return 0
 
 
@@ -190,6 +212,12 @@ def _zoo(text: str) -> Path:
         missing = "it has no folder bugs/" if os.path.isdir(root) else "there is no such folder"
         raise argparse.ArgumentTypeError(f"{text!r} is not a zoo: {missing}")
     return root
+
+
+def _folder(text: str) -> Path:
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
+    return Path(text)
 
 
 def _whole(text: str) -> int:

@@ -12,16 +12,19 @@ import yaml
 from nbformat import NotebookNode
 
 from book.builder import chapter_pages, outline
+from book.builder.chapter_pages import STUDENTS, TEACHERS
 from book.builder.colab import Published, published
 from book.builder.execution import Job
 from book.builder.fair_copy import fair_copy
 from book.builder.outline import Chapter
+from book.builder.rendering import COPIES
 from book.generated import habits, pages, symptoms, teaching
 from book.generated.curves import curves_in
 from book.generated.llms import FOLDER, NAME, llms_txt
 from book.generated.recall import recall_page
 from book.generated.scoreboard import scoreboard_page
 from bugs.keeper.catalogue import Exhibit
+from bugs.learner.exercises import student_copy
 from bugs.scoreboard.record import Record, load_tools
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
@@ -129,6 +132,7 @@ def assemble(
         chapter_pages.set_title(fair[exhibit.folder], outline.shown(exhibit))
     _write_exhibits(in_order, homes, fair, source / "exhibits", published(zoo / "book"))
     _write_chapters(chapters, exhibits, fair, source)
+    _write_copies(source)
     for script in (book / "mysteries").glob("*.py"):
         shutil.copy(script, source / "mysteries")
 
@@ -164,6 +168,7 @@ def assemble(
     for_reports = pages.rules_script(exhibits, all_rules(), json.loads(schema.read_text("utf-8")))
     (scripts / "rules.js").write_text(for_reports, "utf-8")
     generated = source / "_generated"
+    (generated / "teacher.md").write_text(chapter_pages.teachers_links(chapters, in_order), "utf-8")
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
     counts = {name: _count(fair[name], chapter_pages.ANSWER) for name in (c.name for c in chapters if c.written)}
     (generated / "units.md").write_text(chapter_pages.units(chapters, exhibits, counts), "utf-8")
@@ -210,6 +215,17 @@ def _write_chapters(
 
 def _count(notebook: NotebookNode, tag: str) -> int:
     return sum(tag in cell.metadata.get("tags", []) for cell in notebook.cells)
+
+
+def _write_copies(source: Path) -> None:
+    """Write the notebooks that readers download: the student's without answers and outputs, and the teacher's."""
+    for folder in ("chapters", "exhibits"):
+        for page in sorted((source / folder).glob("*.ipynb")):
+            whole = nbformat.read(page, as_version=4)
+            for place, notebook in ((STUDENTS, student_copy(whole)), (TEACHERS, whole)):
+                copied = source / (COPIES if place == STUDENTS else FOLDER) / place / folder / page.name
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                nbformat.write(notebook, copied)
 
 
 def _heroes(

@@ -16,13 +16,14 @@ from book.builder.outline import Chapter, numbers, shown
 from book.generated.pages import FRAMEWORKS, seen
 from book.generated.pipeline_map import pipeline_map
 from bugs.keeper.catalogue import Exhibit
+from bugs.learner.exercises import ANSWER, MAP
 
-ANSWER, EXERCISE = "answer", "exercise"  # tags of an exercise's two cells
 FOLDED = (  # tag, what is hidden, and the words to unfold it
     (ANSWER, "hide-cell", "the answer"),
     ("predict", "hide-output", "the output"),
 )
 POINTS = {"exercise": 2, "mystery": 3, "exhibit": 5}  # in a course; the page In class says what for
+STUDENTS, TEACHERS = "_sources", "teacher"  # folders of the site; Sphinx puts the source of a page into the first
 LONG = 40  # lines of an output, above which it is folded: a report of three findings still stands open
 # The chapter that is about each station, for the links of the map.
 CHAPTER_OF = {"dataset": 4, "batch": 5, "forward": 6, "loss": 6, "backward": 8, "step": 9, "evaluation": 11}
@@ -49,7 +50,7 @@ def chapter_notebook(
     title, _, rest = page.cells[0].source.partition("\n")
     head = [
         _markdown("chapter-title", title),
-        _html("chapter-map", pipeline_map(chapter.stations, station_links(chapters, ""))),
+        _html(MAP, pipeline_map(chapter.stations, station_links(chapters, ""))),
         _markdown("chapter-facts", "\n".join(_facts(chapter, chapters))),
         _markdown("chapter-opening", rest.strip()),
     ]
@@ -87,8 +88,7 @@ def exhibit_notebook(
     follows = f" Follows {_cage_link(before)}." if before else ""
     number = f"Exhibit {numbers()[exhibit.id]}, `nox -s bug-{exhibit.id}`"
     place = f"{number} · [Chapter {chapter.place}, {chapter.title}](../{chapter.file}).{follows}"
-    file = f"{exhibit.folder}.ipynb"
-    place += f" {{download}}`Download the notebook <{file}>`."
+    place += f" {students_link(exhibit.page)}."
     if where is not None:
         place += f" [Open it in Colab]({where.in_colab(exhibit)})."
         page.cells.insert(1, install_cell(where))
@@ -231,9 +231,10 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
     lines = [
         "# Mystery scripts",
         "",
-        "Most chapters end with a script that contains one bug, and the page does not tell you which. Run it "
-        "under `diagnose run`, read the report, look at the data, and decide; then open the solution. "
-        "[Install](../guide/install.md) explains how to get the command; the scripts are in `book/mysteries/`.",
+        "Most chapters end with a script that contains one bug, and the page does not tell you which. Run it as "
+        "its first lines say, read the report, look at the data, and decide; then open the solution. "
+        "[Install](../guide/install.md) explains how to get the command. `nox -s learn -- try mystery-04` gives "
+        "you a copy to fix, and `check mystery-04` tells you whether you have fixed it.",
         "",
         "| script | chapter | solution |",
         "|---|---|---|",
@@ -245,6 +246,24 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
         if chapter.mystery
     ]
     return "\n".join([*lines, ""])
+
+
+def students_link(page: str) -> str:
+    """Return the link to the student's copy of a page's notebook, which the download button offers, too."""
+    return f'<a href="../{STUDENTS}/{page}.ipynb" download>Download the notebook</a>'
+
+
+def teachers_links(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
+    """Return the links to the teacher's copies, with answers and outputs, for the page In class."""
+    links = [
+        f'- Chapter {chapter.number}: <a href="../{TEACHERS}/{chapter.page}.ipynb" download>{chapter.title}</a>'
+        for chapter in chapters
+        if chapter.written
+    ]
+    of_exhibits = ", ".join(
+        f'<a href="../{TEACHERS}/{exhibit.page}.ipynb" download>{exhibit.id}</a>' for exhibit in exhibits
+    )
+    return "\n".join([*links, f"- Exhibits: {of_exhibits}", ""])
 
 
 def station_links(chapters: Iterable[Chapter], folder: str) -> dict[str, str]:
@@ -267,7 +286,8 @@ def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
     return [
         ":::{div} facts",
         f"**You will learn to** {chapter.purpose[:1].lower()}{chapter.purpose[1:]}. "
-        f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}. **Prerequisites** {before or 'none'}.",
+        f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}. **Prerequisites** {before or 'none'}. "
+        f"{students_link(chapter.page)}, without answers and outputs.",
         ":::",
     ]
 
@@ -289,13 +309,14 @@ def _cage_list(cages: Iterable[str], by_id: Mapping[str, Exhibit]) -> list[str]:
 
 
 def _mystery(chapter: Chapter) -> list[str]:
-    script = f"../mysteries/{chapter.mystery}.py"
+    script, number = f"../mysteries/{chapter.mystery}.py", chapter.mystery.removeprefix("mystery_")
     return [
         "## Mystery script",
         "",
         f"{{download}}`{chapter.mystery}.py <{script}>` contains one bug, and this page does not tell you which. "
         "Run the script as its first lines describe ([how to get the command](../guide/install.md)), decide with "
-        "nothing but the report and your eyes, fix it, and run it again.",
+        "nothing but the report and your eyes, fix it, and run it again. "
+        f"`nox -s learn -- try mystery-{number}` gives you a copy to fix, and `check mystery-{number}` checks it.",
         "",
         ":::{admonition} The script",
         ":class: dropdown",

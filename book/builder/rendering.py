@@ -10,6 +10,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+COPIES = "_copies"  # folder of the source, whose files take the place of what Sphinx has put into the site
 FETCHING = {  # attributes whose address a browser fetches without being asked
     "script": ("src",),
     "link": ("href",),
@@ -59,6 +60,8 @@ def render(source: Path, book: Path, constraints: Path) -> bool:
     if done.returncode != 0:
         raise RenderingFailed(f"Jupyter Book failed, or warned, and a warning is an error here:\n\n{_said(done)}")
     _name_triangles(site)
+    if (source / COPIES).is_dir():
+        shutil.copytree(source / COPIES, site, dirs_exist_ok=True)
     if outside := fetched_from_elsewhere(site):
         raise RenderingFailed("The book must open without a network, but it would fetch:\n\n" + "\n".join(outside))
     if silent := figures_without_words(site):

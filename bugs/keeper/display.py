@@ -15,6 +15,7 @@ from rich.text import Text
 from bugs.keeper.last_words import short_path
 from bugs.keeper.manifest import CatalogueError, ExceptionSignature, Exhibit
 from bugs.keeper.outcome import Outcome, Verdict
+from bugs.keeper.spelling import command
 from diagnostics.text.visible import shortened, visible
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ LAYOUTS = (
 )
 COMMANDS = {
     "nox -s bug-NN": "runs an exhibit",
-    "python -m bugs try NN": "lets you fix it",
-    "python -m bugs next": "what to do next",
+    command("try", "NN"): "lets you fix it",
+    command("next"): "what to do next",
 }
 MESSAGE_LINES = 6  # of an exception's message; the whole of it stands above, in the script's own output
 
@@ -118,8 +119,8 @@ def show_list(exhibits: Iterable[Exhibit], broken: Iterable[CatalogueError]) -> 
     screen.print()
     for fault in faults:
         screen.print(Text(str(fault), "red"), soft_wrap=True)
-    for command, what in COMMANDS.items():
-        screen.print(f"{command:24} {what}", style="dim", soft_wrap=True)
+    for line, what in COMMANDS.items():
+        screen.print(f"{line:24} {what}", style="dim", soft_wrap=True)
 
 
 def _list_table(cages: Iterable[Exhibit | CatalogueError], layout: tuple[str, ...], gap: int) -> Table:

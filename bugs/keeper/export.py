@@ -1,15 +1,15 @@
-"""The catalogue for courses and slides: a row of text for each cage, as CSV or JSON."""
+"""Tables for courses and slides, as CSV or JSON: the catalogue, a row an exhibit; and the results of a class."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from bugs.keeper.manifest import ExceptionSignature, Exhibit
 from bugs.keeper.strict_json import to_json
 
-COLUMNS = (
+CATALOGUE = (
     "id",
     "title",
     "framework",
@@ -27,22 +27,41 @@ COLUMNS = (
     "page",
     "budget_s",
 )
+RESULTS = (
+    "learner",
+    "id",
+    "kind",
+    "title",
+    "state",
+    "passed",
+    "reservations",
+    "why_not",
+    "checks",
+    "hints",
+    "solution_seen",
+    "begun",
+)
+Row = Mapping[str, object]
 
 
-def as_json(exhibits: Iterable[Exhibit]) -> str:
-    """Return one JSON object with a list ``exhibits``; rules and sources are lists."""
-    return to_json({"version": 1, "exhibits": [_row(exhibit) for exhibit in exhibits]})
+def as_json(name: str, rows: Iterable[Row]) -> str:
+    """Return one JSON object with a list of the given name; lists stay lists."""
+    return to_json({"version": 1, name: list(rows)})
 
 
-def as_csv(exhibits: Iterable[Exhibit]) -> str:
-    """Return CSV as RFC 4180 has it, with a header; rules and sources are parted by spaces."""
+def as_csv(columns: Sequence[str], rows: Iterable[Row]) -> str:
+    """Return CSV as RFC 4180 has it, with a header; the parts of a list are separated by spaces."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS)
+    writer = csv.DictWriter(text, columns)
     writer.writeheader()
-    for exhibit in exhibits:
-        row = _row(exhibit)
+    for row in rows:
         writer.writerow({name: " ".join(cell) if isinstance(cell, list) else cell for name, cell in row.items()})
     return text.getvalue()
+
+
+def catalogue(exhibits: Iterable[Exhibit]) -> list[dict[str, object]]:
+    """Return a row for each exhibit."""
+    return [_row(exhibit) for exhibit in exhibits]
 
 
 def _row(exhibit: Exhibit) -> dict[str, object]:
@@ -64,4 +83,4 @@ def _row(exhibit: Exhibit) -> dict[str, object]:
         exhibit.page,
         exhibit.budget_s,
     )
-    return dict(zip(COLUMNS, cells, strict=True))
+    return dict(zip(CATALOGUE, cells, strict=True))

@@ -108,6 +108,7 @@ class Effort:
     rows: int  # different ones
     judged: tuple[str, ...]  # of the exhibit's rules: those that must have their evidence when a repair runs
     models: int = 1  # that are trained: a search trains several
+    notes: tuple[str, ...] = ()  # rules that `diagnose run` names in notes
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,13 @@ _EXCEPTION: Final[dict[str, Check]] = {
     "caused": _text,
 }
 _GUESS: Final[dict[str, Check]] = {"guess": _text, "answer": _text}
-_EFFORT: Final[dict[str, Check]] = {"updates": _whole, "rows": _whole, "judged": _names, "models": _whole}
+_EFFORT: Final[dict[str, Check]] = {
+    "updates": _whole,
+    "rows": _whole,
+    "judged": _names,
+    "models": _whole,
+    "notes": _names,
+}
 _MANIFEST: Final[dict[str, Check]] = {
     "id": _matching(r"\d\d", "two digits in quotes, such as '04'"),
     "title": _text,
@@ -305,9 +312,9 @@ def read_exhibit(root: Path, folder: str) -> Exhibit:
     parts["recovery"] = Recovery(**values["recovery"])
     if effort is not None:
         _check_table(folder, {"effort": effort}, {"effort": _table})
-        effort = {"models": 1, **effort}
+        effort = {"models": 1, "notes": [], **effort}
         _check_table(folder, effort, _EFFORT, "effort.")
-        parts["effort"] = Effort(**effort | {"judged": tuple(effort["judged"])})
+        parts["effort"] = Effort(**effort | {name: tuple(effort[name]) for name in ("judged", "notes")})
     if guesses is not None:
         parts["guesses"] = _guesses(folder, guesses)
     exhibit = Exhibit(root=root, folder=folder, **parts)

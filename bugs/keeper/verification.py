@@ -158,6 +158,11 @@ def alarms(report: Mapping[str, Any]) -> list[str]:
     return _rules(finding for finding in report["findings"] if finding["severity"] in ("error", "warning"))
 
 
+def notes(report: Mapping[str, Any]) -> list[str]:
+    """List the rules that a report names in notes."""
+    return list(dict.fromkeys(_rules(f for f in report["findings"] if f["severity"] == "note")))
+
+
 def _rules(findings: Iterable[Mapping[str, Any]]) -> list[str]:
     """List rules in the order of the report, those of consequences right after their cause's."""
     return [rule for finding in findings for rule in (finding["rule"], *_rules(finding["consequences"]))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bugs.keeper.catalogue import survey
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from bugs.learner.commands import Learner
 
 Command = Callable[["Learner", argparse.Namespace], int]
-NAMED = "04, bug-04 or 04_wrong_label_count; mystery for the mystery script"
+NAMED = "exhibit (04), exercises of a chapter (chapter-05), mystery script (mystery-04), or surprise"
 
 
 class Refused(Exception):
@@ -31,8 +32,9 @@ def add_to(commands: Any, takes_json: Callable[[argparse.ArgumentParser], None])
         takes_json(command)
         return command
 
-    add("try", "copy an exhibit's broken script to attempts/, so that you can fix the copy", _try)
-    add("check", "run your version, and report whether it is fixed or what is still wrong", _check)
+    add("try", "copy a broken script, or a chapter's notebook, to attempts/, so that you can work on it", _try)
+    check = add("check", "run your version, and report whether it is right or what is still wrong", _check)
+    check.add_argument("--file", type=Path, metavar="FILE", help="check this file instead, and remember nothing")
     hint = add("hint", "show the next of three hints, each more specific", _hint)
     hint.add_argument(
         "number", nargs="?", type=int, choices=(1, 2, 3), metavar="1|2|3", help="show this hint instead"
@@ -43,8 +45,13 @@ def add_to(commands: Any, takes_json: Callable[[argparse.ArgumentParser], None])
     add("watch", "check your version now and whenever you save it, until it is fixed", _watch)
     add("progress", "show your progress", lambda learner, _: learner.progress(), id=False)
     add("next", "show what to do next", lambda learner, _: learner.next(), id=False)
-    mystery = add("mystery", "get a script with the bug of an exhibit, and find out which", _mystery, id=False)
-    mystery.add_argument("--new", action="store_true", help="get a new mystery, and keep the old one as a backup")
+    surprise = add("surprise", "get an exhibit in disguise, and find out which bug it has", _surprise, id=False)
+    surprise.add_argument("--new", action="store_true", help="get a new one, and keep the old one as a backup")
+
+
+def run_mine(options: argparse.Namespace) -> int:
+    """Run the learner's version of what `options.id` means."""
+    return _run(lambda learner, _: learner.run(options.id, diagnose=options.diagnose), options)
 
 
 def _run(command: Command, options: argparse.Namespace) -> int:
@@ -73,7 +80,7 @@ def _watch(learner: Learner, options: argparse.Namespace) -> int:
 
 
 def _check(learner: Learner, options: argparse.Namespace) -> int:
-    return learner.check(options.id)
+    return learner.check(options.id, options.file)
 
 
 def _reset(learner: Learner, options: argparse.Namespace) -> int:
@@ -81,8 +88,8 @@ def _reset(learner: Learner, options: argparse.Namespace) -> int:
     return learner.reset(options.id, yes=options.yes, ask=_ask if asks else None)
 
 
-def _mystery(learner: Learner, options: argparse.Namespace) -> int:
-    return learner.mystery(new=options.new)
+def _surprise(learner: Learner, options: argparse.Namespace) -> int:
+    return learner.surprise(new=options.new)
 
 
 def _ask(question: str) -> str:
@@ -97,9 +104,10 @@ def _learner(options: argparse.Namespace) -> Learner:
     if not exhibits and broken:
         raise broken[0]
     name = getattr(options, "id", "")
+    is_exhibit = bool(name) and not name.lower().startswith(("chapter", "mystery"))
     digits = "".join(filter(str.isdigit, name))[:2].zfill(2)
     for error in broken:
-        if name and error.folder.startswith(digits):
+        if is_exhibit and error.folder.startswith(digits):
             raise error
     from bugs.learner.commands import Learner
 

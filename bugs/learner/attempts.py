@@ -22,25 +22,26 @@ COMMAND = "$ python "  # of a script's docstring, which names the script itself
 
 @dataclass(frozen=True)
 class Attempt:
-    """One learner's version of one exhibit's script. It may not exist yet."""
+    """One learner's version of a script or a notebook. It may not exist yet."""
 
-    exhibit: Exhibit
+    root: Path  # of the zoo
     name: str  # of its folder in `attempts/`
+    file: str = "train.py"
 
     @property
     def folder(self) -> Path:
-        """Where it stands, with whatever the learner puts beside it."""
-        return self.exhibit.root / FOLDER / self.name
+        """Its folder, which also holds whatever the learner puts beside it."""
+        return self.root / FOLDER / self.name
 
     @property
     def script(self) -> Path:
-        """The learner's version."""
-        return self.folder / "train.py"
+        """The file itself."""
+        return self.folder / self.file
 
     @property
     def shown(self) -> str:
         """The script's path from the zoo's root."""
-        return f"{FOLDER}/{self.name}/train.py"
+        return f"{FOLDER}/{self.name}/{self.file}"
 
     @property
     def begun(self) -> bool:
@@ -93,14 +94,14 @@ class Attempt:
 
     def finish(self) -> None:
         """Do the rest of a restart that was killed when the older version was already put aside."""
-        if not os.path.lexists(self.folder) and (self._next / "train.py").is_file():
+        if not os.path.lexists(self.folder) and (self._next / self.file).is_file():
             self._next.rename(self.folder)
 
     def _prepare(self, text: str) -> None:
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._next, ignore_errors=True)
         self._next.mkdir()
-        write_atomically(self._next / "train.py", text)
+        write_atomically(self._next / self.file, text)
 
     def put_aside(self) -> Path | None:
         """Move the attempt to `attempts/backups`, and return where to; None if there is none."""
@@ -119,14 +120,14 @@ class Attempt:
         raise FileExistsError(f"{backups} holds a thousand backups of this second")
 
 
-def last_version(root: Path, name: str) -> str:
-    """Return the path of a learner's script from the zoo's root, or of its last backup; "" if there is neither."""
+def last_version(root: Path, name: str, file: str = "train.py") -> str:
+    """Return the path of a learner's file from the zoo's root, or of its last backup; "" if there is neither."""
     backups = (root / FOLDER / BACKUPS).glob(f"{name}_*")
     in_order = sorted(backups, key=lambda place: [int(number) for number in re.findall(r"\d+", place.name)])
     for place in (root / FOLDER / name, *reversed(in_order)):
-        for file in (place / "train.py", place):
-            if os.path.isfile(file):
-                return file.relative_to(root).as_posix()
+        for found in (place / file, place):
+            if os.path.isfile(found):
+                return found.relative_to(root).as_posix()
     return ""
 
 
@@ -135,7 +136,7 @@ def fingerprint(script: Path) -> str:
     return hashlib.sha256(script.read_bytes()).hexdigest()
 
 
-def dealt(exhibit: Exhibit, shown: str) -> str:
+def copied(exhibit: Exhibit, shown: str) -> str:
     """Return the exhibit's broken script, whose docstring tells the command for the copy."""
     text = exhibit.script.read_text("utf-8")
     return text.replace(f"{COMMAND}bugs/{exhibit.folder}/train.py", f"{COMMAND}{shown}")

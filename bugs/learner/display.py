@@ -6,22 +6,27 @@ import re
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
+from rich.progress import Progress as ProgressBar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.rule import Rule
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from bugs.keeper.manifest import Exhibit
-from bugs.learner.attempts import Attempt
-from bugs.learner.checking.check import Check
+from bugs.keeper.spelling import command, in_nox
+from bugs.learner import surprise
+from bugs.learner.checking.pages import TORCHRUN
+from bugs.learner.checking.result import Check
 from bugs.learner.path import Step, in_order
 from bugs.learner.progress import HINTS, Cage, Progress
+from bugs.learner.works import Work
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
 WIDEST = 100  # columns of running text
 NARROW = 60  # columns below which an exhibit's details stand on a line of their own
 BAR = 30  # cells at most
-MARKS = {"repaired": "✓", "begun": "…", "new": "·"}
+MARKS = {"fixed": "✓", "begun": "…", "new": "·"}
 
 
 def console(stderr: bool = False) -> Console:
@@ -32,39 +37,78 @@ def console(stderr: bool = False) -> Console:
     return screen
 
 
-def show_attempt(screen: Console, attempt: Attempt, exhibit: Exhibit | None, is_new: bool) -> None:
-    """Say where the copy is and what to do with it.
+def show_work(screen: Console, work: Work, is_new: bool) -> None:
+    """Show where the copy is and what to do with it.
 
     Args:
         screen: what it is shown on.
-        attempt: the copy.
-        exhibit: the exhibit; None if it is not to be told.
+        work: what the copy is of.
         is_new: whether it was made just now.
     """
-    if exhibit is None:
-        screen.print(Text("a mystery", "bold"))
+    screen.print(Text("  ".join(filter(None, (named(work), work.title))), "bold"))
+    if work.is_surprise:
         _print(
             screen,
             "It has the bug of one exhibit; which one is for you to find. It fails the same way every time.",
         )
-    else:
-        screen.print(Text(f"exhibit {exhibit.id}  {exhibit.title}", "bold"))
     if not is_new:
         _print(screen, "You have begun already; nothing was overwritten.")
-    word = attempt.name if exhibit is None else exhibit.id
-    again = ("restart", f"python -m bugs reset {word}")
-    if exhibit is None:
-        again = ("another", "python -m bugs mystery --new")
+    again = ("another", command("surprise", "--new"))
+    if not work.is_surprise:
+        again = ("restart", command("reset", work.word))
+    todo = "answer the exercises" if work.kind == "chapter" else "fix it"
     _steps(
         screen,
         [
-            ("yours", attempt.shown),
-            ("run it", f"python {attempt.shown}"),
-            ("then", f"repair it, and python -m bugs check {word}"),
-            ("stuck?", f"python -m bugs hint {word}"),
+            ("yours", work.attempt.shown),
+            ("open it" if work.kind == "chapter" else "run it", _running(work)),
+            ("then", f"{todo}, and {command('check', work.word)}"),
+            *([("stuck?", command("hint", work.word))] if work.exhibit is not None else []),
             *([] if is_new else [again]),
         ],
     )
+
+
+def _running(work: Work) -> str:
+    """Return how to run an attempt in this terminal."""
+    if in_nox() or work.kind == "chapter":
+        return command("run", work.word, "--mine")
+    _, is_many, rest = work.source.read_text("utf-8", errors="replace").partition(TORCHRUN)
+    return f"{TORCHRUN}{rest[0]} {work.attempt.shown}" if is_many else f"python {work.attempt.shown}"
+
+
+class Waiting:
+    """Shows, on a terminal, what a check is doing, for how long, and the last line that was printed."""
+
+    def __init__(self, screen: Console, what: str) -> None:
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[last]}", style="dim", table_column=Column(no_wrap=True, overflow="ellipsis")),
+        )
+        self._progress = ProgressBar(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+        self._task = self._progress.add_task(what, total=None, last="")
+
+    def __enter__(self) -> Waiting:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def turn_to(self, what: str) -> None:
+        """Show that something else is being done from now on."""
+        self._progress.update(self._task, description=what, last="")
+
+    def last(self, line: str) -> None:
+        """Show the last line that was printed."""
+        self._progress.update(self._task, last=visible(shortened(line)))
+
+    def output(self, chunk: bytes) -> None:
+        """Show the last line of what a script writes."""
+        if lines := [line for line in re.split(r"[\r\n]", chunk.decode("utf-8", "replace")) if line.strip()]:
+            self.last(lines[-1])
 
 
 def show_backup(screen: Console, kept: str | None) -> None:
@@ -73,11 +117,17 @@ def show_backup(screen: Console, kept: str | None) -> None:
         screen.print(f"the old one is kept in {kept}", soft_wrap=True)
 
 
-def show_check(screen: Console, check: Check, word: str, notes: Sequence[str]) -> None:
+def show_check(screen: Console, check: Check, work: Work, notes: Sequence[str]) -> None:
     """Show what was looked at, what is wrong and what to do, and how the check ended."""
-    colour = "green" if check.passed else "red"
-    heading = "repaired" if check.passed else "not repaired yet"
-    screen.print(Rule(Text(f"{_named(word)}: {heading}", f"bold {colour}"), align="left", style=colour))
+    right = "solved" if work.kind == "chapter" else "fixed"
+    count = len(check.reservations)
+    if not check.passed:
+        heading, colour = f"not {right} yet", "red"
+    elif count:
+        heading, colour = f"{right}, with {'a reservation' if count == 1 else f'{count} reservations'}", "yellow"
+    else:
+        heading, colour = right, "green"
+    screen.print(Rule(Text(f"{named(work)}: {heading}", f"bold {colour}"), align="left", style=colour))
     for judgement in check.judgements:
         line = Text("✓ " if judgement.ok else "✗ ", "green" if judgement.ok else "red")
         line.append(f"{judgement.name}: ", "bold")
@@ -85,15 +135,21 @@ def show_check(screen: Console, check: Check, word: str, notes: Sequence[str]) -
         if judgement.advice:
             line.append(f" {judgement.advice}", "default")
         _hanging(screen, line)
+    for reservation in check.reservations if check.passed else ():
+        line = Text("! ", "yellow")
+        _hanging(screen, line.append("reservation: ", "bold").append(visible(shortened(reservation)), "default"))
     for note in notes:
         _hanging(screen, Text(f"· {note}", "dim"))
 
 
-def show_after_failure(screen: Console, word: str, hints: int, shown: str) -> None:
-    """Say what to do after a check that did not pass."""
+def show_after_failure(screen: Console, work: Work, hints: int, shown: str) -> None:
+    """Show what to do after a check that did not pass."""
     screen.print()
-    more = [("stuck?", f"python -m bugs hint {word}  ({hints} of {HINTS} given)")]
-    _steps(screen, [("yours", shown), *more, ("ours", f"python -m bugs diff {word}")])
+    rows = [("yours", shown), ("open it" if work.kind == "chapter" else "run it", _running(work))]
+    if work.exhibit is not None:
+        rows.append(("stuck?", f"{command('hint', work.word)}  ({hints} of {HINTS} given)"))
+        rows.append(("ours", command("diff", work.word)))
+    _steps(screen, rows)
 
 
 def show_difference(screen: Console, lines: Sequence[str], heading: str) -> None:
@@ -109,7 +165,7 @@ def show_difference(screen: Console, lines: Sequence[str], heading: str) -> None
 
 
 def show_why(screen: Console, why: str) -> None:
-    """Show why our repair is as it is."""
+    """Show why our fix is as it is."""
     if why:
         screen.print()
         screen.print(Text("the reason for ours", "bold"))
@@ -117,7 +173,7 @@ def show_why(screen: Console, why: str) -> None:
 
 
 def reasons(markdown: str) -> str:
-    """Return the paragraph of a `why.md` that says why this repair, without Markdown's signs; "" if none does."""
+    """Return the paragraph of a `why.md` that says why this fix, without Markdown's signs; "" if none does."""
     for paragraph in re.split(r"\n\s*\n", markdown):
         found = re.match(r"\*\*Why this repair[^*]*\*\*\s*", paragraph)
         if found:
@@ -127,18 +183,21 @@ def reasons(markdown: str) -> str:
 
 def show_hint(screen: Console, word: str, number: int, hint: str) -> None:
     """Show one hint, and how to get more."""
-    _print(screen, f"{_named(word)}, hint {number} of {HINTS}: {hint}")
+    what = word if word == surprise.NAME else f"exhibit {word}"
+    _print(screen, f"{what}, hint {number} of {HINTS}: {hint}")
     if number < HINTS:
-        screen.print(f"more: python -m bugs hint {word}", soft_wrap=True)
+        screen.print(f"more: {command('hint', word)}", soft_wrap=True)
     else:
-        screen.print(f"the repair: python -m bugs diff {word}", soft_wrap=True)
+        screen.print(f"the fix: {command('diff', word)}", soft_wrap=True)
 
 
-def show_progress(screen: Console, exhibits: Mapping[str, Exhibit], progress: Progress) -> None:
-    """Show the way so far: a bar, and every exhibit in the order of the book with what was done in it."""
+def show_progress(
+    screen: Console, exhibits: Mapping[str, Exhibit], progress: Progress, pages: Sequence[str]
+) -> None:
+    """Show the way so far: a bar, every exhibit in the order of the book, and the chapters and mysteries begun."""
     states = {exhibit.id: state_of(progress.of(exhibit.id)) for exhibit in exhibits.values()}
-    done, begun = (sum(state == each for state in states.values()) for each in ("repaired", "begun"))
-    screen.print(Text(f"{done} of {count_of(len(exhibits), 'exhibit')} repaired, {begun} begun", "bold"))
+    done, begun = (sum(state == each for state in states.values()) for each in ("fixed", "begun"))
+    screen.print(Text(f"{done} of {count_of(len(exhibits), 'exhibit')} fixed, {begun} begun", "bold"))
     cells = min(BAR, screen.width - 6)
     full = round(cells * done / max(1, len(exhibits)))
     part = min(cells - full, round(cells * begun / max(1, len(exhibits))))
@@ -149,7 +208,7 @@ def show_progress(screen: Console, exhibits: Mapping[str, Exhibit], progress: Pr
     table = Table.grid(padding=(0, 2, 0, 0))
     for column in range(2 if narrow else 3):
         table.add_column(no_wrap=column == 0, overflow="fold", ratio=None)
-    styles = {"repaired": "green", "begun": "yellow", "new": "dim"}
+    styles = {"fixed": "green", "begun": "yellow", "new": "dim"}
     for exhibit in in_order(exhibits):
         cage, state = progress.of(exhibit.id), states[exhibit.id]
         mark = Text(f"{MARKS[state]} {exhibit.id}", styles[state])
@@ -159,13 +218,18 @@ def show_progress(screen: Console, exhibits: Mapping[str, Exhibit], progress: Pr
         else:
             table.add_row(mark, title, details)
     _print(screen, table)
+    if pages:
+        screen.print()
+    for word in pages:
+        cage = progress.of(word)
+        _hanging(screen, Text(f"{MARKS[state_of(cage)]} {word}  {details_of(cage)}".rstrip()))
     if progress.solved:
-        screen.print(f"\n{count_of(len(progress.solved), 'mystery', 'mysteries')} solved")
+        screen.print(f"\n{count_of(len(progress.solved), 'surprise')} fixed")
 
 
 def state_of(cage: Cage) -> str:
-    """Return "repaired", "begun" or "new"."""
-    return "repaired" if cage.repaired else "begun" if cage.begun else "new"
+    """Return "fixed", "begun" or "new"."""
+    return "fixed" if cage.repaired else "begun" if cage.begun else "new"
 
 
 def details_of(cage: Cage) -> str:
@@ -174,6 +238,7 @@ def details_of(cage: Cage) -> str:
     parts += [count_of(cage.hints, "hint")] if cage.hints else []
     parts += ["after our solution" if cage.repaired else "our solution seen"] if cage.solution_seen else []
     parts += [f"wrong: {cage.wrong}"] if cage.wrong and not cage.repaired else []
+    parts += ["with a reservation"] if cage.reserved else []
     return ", ".join(parts)
 
 
@@ -183,9 +248,14 @@ def show_step(screen: Console, step: Step) -> None:
     screen.print(Text(step.command, "bold"), soft_wrap=True)
 
 
-def _named(word: str) -> str:
-    """Return "exhibit 04", or "mystery"."""
-    return word if word == "mystery" else f"exhibit {word}"
+def named(work: Work) -> str:
+    """Return "exhibit 04", "exercises of chapter 5", "mystery 4", or "surprise"."""
+    if work.is_surprise:
+        return "surprise"
+    if work.exhibit is not None:
+        return f"exhibit {work.word}"
+    kind, _, number = work.word.partition("-")
+    return f"exercises of {kind} {int(number)}" if kind == "chapter" else f"{kind} {int(number)}"
 
 
 def _steps(screen: Console, rows: Sequence[tuple[str, str]]) -> None:

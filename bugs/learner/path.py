@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bugs.keeper.manifest import Exhibit
+from bugs.keeper.spelling import command
 from bugs.learner.progress import Progress
 
 # As the book's chapters have them; a test compares. An exhibit that is not listed comes last.
@@ -20,7 +21,7 @@ class Step:
     """Where to go on.
 
     Attributes:
-        exhibit: the exhibit; None if all are repaired.
+        exhibit: the exhibit; None if all are fixed.
         begun: whether there is an attempt to go on with.
         said: in a sentence.
         command: what to type.
@@ -38,20 +39,20 @@ def in_order(exhibits: Mapping[str, Exhibit]) -> list[Exhibit]:
 
 
 def next_step(exhibits: Mapping[str, Exhibit], progress: Progress) -> Step:
-    """Return an exhibit that was begun and not repaired, else the next of the path, else a mystery."""
+    """Return an exhibit that was begun and not fixed, else the next of the path, else a surprise."""
     path = [exhibit for exhibit in in_order(exhibits) if not progress.of(exhibit.id).repaired]
     for exhibit in path:
         cage = progress.of(exhibit.id)
         if cage.begun:
             wrong = f"; still wrong at the last check: {cage.wrong}" if cage.wrong else ""
             said = f"Go on with exhibit {exhibit.id}, {exhibit.title}{wrong}."
-            return Step(exhibit, True, said, f"python -m bugs check {exhibit.id}")
+            return Step(exhibit, True, said, command("check", exhibit.id))
     if path:
         exhibit = path[0]
         said = f"The next exhibit is {exhibit.id}, {exhibit.title}: {symptom_of(exhibit)}."
-        return Step(exhibit, False, said, f"python -m bugs try {exhibit.id}")
-    said = "All exhibits are repaired. Go on with a mystery: a script that does not say which bug it has."
-    return Step(None, False, said, "python -m bugs mystery")
+        return Step(exhibit, False, said, command("try", exhibit.id))
+    said = "All exhibits are fixed. Go on with a surprise, an exhibit in disguise: which bug is it?"
+    return Step(None, False, said, command("surprise"))
 
 
 def symptom_of(exhibit: Exhibit) -> str:

@@ -20,6 +20,7 @@ NAME, LOCK = "progress.json", ".progress.lock"
 VERSION = 1
 LOCK_S = 10.0  # to wait for another of our processes, which holds the lock for milliseconds
 HINTS = 3
+SURPRISE, OLD_SURPRISE = "surprise", "mystery"  # names in the file, and of the attempt's folder
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Cage:
         repaired: when a check first passed; empty if none has.
         solution_seen: whether our solution was shown before that.
         wrong: what the last check found wrong, by name; empty if it passed or there was none.
+        reserved: the reservations of the last check; empty if there were none or it did not pass.
     """
 
     begun: str = ""
@@ -44,6 +46,7 @@ class Cage:
     repaired: str = ""
     solution_seen: bool = False
     wrong: str = ""
+    reserved: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ class Progress:
 
     Attributes:
         cages: by id.
-        mystery: digest of the id of the cage that was dealt last, see `bugs.learner.mystery`; empty: none was.
-        solved: ids of the cages that were repaired as mysteries.
+        surprise: digest of the id of the cage that was dealt last, see `bugs.learner.surprise`; empty: none was.
+        solved: ids of the cages that were repaired as surprises.
         notes: what was wrong with the file, for the learner; not kept.
     """
 
     cages: dict[str, Cage] = field(default_factory=dict)
-    mystery: str = ""
+    surprise: str = ""
     solved: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
 
@@ -115,11 +118,11 @@ class ProgressStore:
         return progress
 
     def change(self, id: str, solved: str | None = None, **changes: Any) -> Progress:
-        """Change fields of one cage, and add the id of one that was repaired as a mystery."""
+        """Change fields of one cage, and add the id of one that was repaired as a surprise."""
 
         def changed(p: Progress) -> Progress:
-            mysteries = p.solved if solved is None or solved in p.solved else (*p.solved, solved)
-            return replace(p, cages=p.cages | {id: replace(p.of(id), **changes)}, solved=mysteries)
+            surprises = p.solved if solved is None or solved in p.solved else (*p.solved, solved)
+            return replace(p, cages=p.cages | {id: replace(p.of(id), **changes)}, solved=surprises)
 
         return self.update(changed)
 
@@ -192,7 +195,7 @@ def _as_text(progress: Progress) -> str:
     values = {
         "version": VERSION,
         "cages": {id: asdict(cage) for id, cage in sorted(progress.cages.items())},
-        "mystery": progress.mystery,
+        "surprise": progress.surprise,
         "solved": list(progress.solved),
     }
     return json.dumps(values, indent=1) + "\n"
@@ -200,8 +203,11 @@ def _as_text(progress: Progress) -> str:
 
 def _understood(values: dict[str, Any]) -> tuple[Progress, list[str]]:
     """Take over what has the right type, and list what has not."""
+    values = _renamed(values)
     problems = [
-        f"unknown key {_SHORT.repr(key)}" for key in values if key not in ("version", "cages", "mystery", "solved")
+        f"unknown key {_SHORT.repr(key)}"
+        for key in values
+        if key not in ("version", "cages", "surprise", "solved")
     ]
     cages: dict[str, Cage] = {}
     given = values.get("cages", {})
@@ -217,14 +223,23 @@ def _understood(values: dict[str, Any]) -> tuple[Progress, list[str]]:
             continue
         cages[id], wrong = _cage(fieldset)
         problems += [f"cages.{id}.{name}: {what}" for name, what in wrong]
-    mystery, solved = values.get("mystery", ""), values.get("solved", [])
-    if not _is_text(mystery):
-        problems.append("mystery: expected a text")
-        mystery = ""
+    surprise, solved = values.get("surprise", ""), values.get("solved", [])
+    if not _is_text(surprise):
+        problems.append("surprise: expected a text")
+        surprise = ""
     if not (isinstance(solved, list) and all(_is_text(id) for id in solved)):
         problems.append("solved: expected a list of ids")
         solved = []
-    return Progress(cages, mystery, tuple(solved)), problems
+    return Progress(cages, surprise, tuple(solved)), problems
+
+
+def _renamed(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values under today's names: a surprise was once called a mystery."""
+    new = {SURPRISE if key == OLD_SURPRISE else key: value for key, value in values.items()}
+    cages = new.get("cages")
+    if isinstance(cages, dict) and OLD_SURPRISE in cages and SURPRISE not in cages:
+        new["cages"] = {SURPRISE if id == OLD_SURPRISE else id: cage for id, cage in cages.items()}
+    return new
 
 
 def _cage(values: dict[str, Any]) -> tuple[Cage, list[tuple[str, str]]]:

@@ -139,7 +139,7 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
     name = "bug_zoo-0-py3-none-any.whl"
     with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
         about = "bug_zoo-0.dist-info/"
-        extras = "".join(f"Provides-Extra: {extra}\\n" for extra in ("zoo", "book", "dev"))
+        extras = "".join(f"Provides-Extra: {extra}\\n" for extra in ("zoo", "book", "dev", "light"))
         wheel.writestr(about + "METADATA", "Metadata-Version: 2.1\\nName: bug-zoo\\nVersion: 0\\n" + extras)
         wheel.writestr(about + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr(about + "RECORD", "")
@@ -197,6 +197,16 @@ class TestSessions:
         assert "- tests -> " in done.stdout
         assert "bug-04" not in done.stdout
 
+    def test_an_attempt_that_is_not_right_yet_is_an_ordinary_result(self, clone: Path) -> None:
+        """The learner reads what `bugs` says and nothing of nox; the commands that it prints are those of nox."""
+        assert self.nox(clone, "-s", "env").returncode == 0
+        (clone / "bugs/__main__.py").write_text(
+            "import sys\nfrom bugs.keeper.spelling import command\nprint(command(*sys.argv[1:]))\nsys.exit(1)\n"
+        )
+        done = self.nox(clone, "-s", "learn", "--", "check", "04")
+        said = (done.returncode, done.stdout, done.stderr)
+        assert said == (0, "python -m nox -s learn -- check 04\n", "")
+
     def test_a_bare_nox_lists_and_runs_nothing(self, clone: Path) -> None:
         done = self.nox(clone)
         assert done.returncode == 0
@@ -212,4 +222,4 @@ class TestSessions:
         assert [name[4:] for name in fixes] == [name[4:] for name in bugs]
         own = ["learn", "tests", "verify", "stacks", "trackers", "recall", "scoreboard", "lint", "book", "pages"]
         own += ["bench", "record-gpu"]
-        assert names == ["env", *bugs, *fixes, *own]
+        assert names == ["env", "light", *bugs, *fixes, *own]

@@ -9,52 +9,21 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bugs.keeper.child import Sink, keep_quiet, run_child
 from bugs.keeper.manifest import Exhibit
-from bugs.keeper.outcome import Outcome, judge
+from bugs.keeper.outcome import judge
 from bugs.keeper.verification import PATIENCE, alarms, environment_of, read_report
-from bugs.learner.checking.evidence import Evidence, Judgement, judgements
+from bugs.learner.checking.evidence import Evidence, judgements, reservations
 from bugs.learner.checking.exchange import FACTS, PRINTED, REPORT, RESULT
+from bugs.learner.checking.result import Check
 
+THREADS = 2  # more of them make no script of the zoo faster
 EXAM_S = 300  # seconds for the imports and one evaluation, on a busy machine
 OWN = {"ZOO_MODEL": "", "ZOO_DATASET": ""}  # a check is about the zoo's model and data
-
-
-@dataclass(frozen=True)
-class Check:
-    """What came of one check.
-
-    Attributes:
-        exhibit: whose script it was.
-        outcome: how the learner's script ended.
-        judgements: one for each thing that was looked at.
-        rules: that `diagnose run` reported, as errors or warnings.
-    """
-
-    exhibit: Exhibit
-    outcome: Outcome
-    judgements: tuple[Judgement, ...]
-    rules: tuple[str, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether the script is repaired."""
-        return all(judgement.ok for judgement in self.judgements)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the check as plain JSON values."""
-        return {
-            "exhibit": self.exhibit.id,
-            "passed": self.passed,
-            "judgements": [vars(judgement) for judgement in self.judgements],
-            "rules": list(self.rules),
-            "seconds": round(self.outcome.ending.seconds, 2),
-            "metrics": self.outcome.metrics,
-        }
 
 
 def check(
@@ -86,7 +55,21 @@ def check(
             (folder / PRINTED).write_text(json.dumps(seen.outcome.metrics), "utf-8")
             seen = replace(seen, exam=_examined(exhibit, copy, folder, stop))
         seen = replace(seen, changed=sorted(_changed(before, _fingerprints(exhibit.root))))
-    return Check(exhibit, seen.outcome, tuple(judgements(exhibit, seen)), tuple(alarms(seen.report)))
+    return Check(
+        "exhibit",
+        exhibit.id,
+        tuple(judgements(exhibit, seen)),
+        tuple(reservations(exhibit, seen)),
+        tuple(alarms(seen.report)),
+        seen.outcome.metrics,
+        seen.outcome.ending.seconds,
+    )
+
+
+def few_threads() -> dict[str, str]:
+    """Return the variables that keep a small model from waiting for its own threads; the user's count wins."""
+    threads = os.environ.get("OMP_NUM_THREADS") or str(min(THREADS, os.cpu_count() or 1))
+    return {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads, "TF_NUM_INTEROP_THREADS": "1"}
 
 
 def witnessed(
@@ -107,7 +90,7 @@ def witnessed(
         budget_mb=patient.budget_mb,
         to_stdout=to_output,
         to_stderr=to_output,
-        environment=environment_of(exhibit, 0, jobs=1) | OWN,
+        environment=environment_of(exhibit, 0, jobs=1) | few_threads() | OWN,
         stop=stop,
     )
     outcome = judge(patient, script, ending)
@@ -122,7 +105,7 @@ def _examined(exhibit: Exhibit, script: Path, folder: Path, stop: threading.Even
         budget_mb=exhibit.budget_mb,
         to_stdout=keep_quiet,
         to_stderr=keep_quiet,
-        environment=environment_of(exhibit, 0, jobs=1) | OWN,
+        environment=environment_of(exhibit, 0, jobs=1) | few_threads() | OWN,
         stop=stop,
     )
     result = _read(folder / RESULT)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bugs.keeper.catalogue import find, load_catalogue
 from bugs.keeper.manifest import Effort, Exhibit
+from bugs.keeper.verification import notes
 from bugs.learner.checking.check import witnessed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,7 +27,7 @@ def effort_of(exhibit: Exhibit) -> Effort:
         raise RuntimeError(f"cage {exhibit.id}: {seen.outcome.reason}\n{seen.outcome.ending.stderr[-2000:]}")
     judged = [rule for rule in exhibit.rules if rule not in seen.report["not_applicable"]]
     rows = seen.facts["rows"] if seen.facts["whole"] else seen.facts["examples"]
-    return Effort(seen.facts["updates"], rows, tuple(judged), seen.facts["models"])
+    return Effort(seen.facts["updates"], rows, tuple(judged), seen.facts["models"], tuple(notes(seen.report)))
 
 
 def main(arguments: list[str]) -> int:
@@ -36,7 +37,11 @@ def main(arguments: list[str]) -> int:
         effort = effort_of(exhibit)
         print(f"# bugs/{exhibit.folder}/exhibit.toml\n[effort]\nupdates = {effort.updates}\nrows = {effort.rows}")
         print(f"judged = {json.dumps(effort.judged)}")
-        print(f"models = {effort.models}\n" if effort.models > 1 else "", flush=True)
+        if effort.models > 1:
+            print(f"models = {effort.models}")
+        if effort.notes:
+            print(f"notes = {json.dumps(effort.notes)}")
+        print(flush=True)
     return 0
 
 

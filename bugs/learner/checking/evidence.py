@@ -12,7 +12,9 @@ from typing import Any
 
 from bugs.keeper.manifest import Exhibit, MetricSignature
 from bugs.keeper.outcome import Outcome, fails_like
-from bugs.keeper.verification import alarms
+from bugs.keeper.spelling import command
+from bugs.keeper.verification import alarms, notes
+from bugs.learner.checking.result import Judgement
 from diagnostics.text.join import listed
 
 # Of the different rows that our solution trains on. A repair may drop a last incomplete batch or a few odd rows.
@@ -24,24 +26,8 @@ FEWEST_EVALUATED = 10  # rows; of fewer, the share says nothing
 # Between the metric that is printed and ours of the same model. Printed at three decimals and on the same rows,
 # they are equal; rounding in half precision, or another split, moves them by a few hundredths.
 DISAGREEMENT = 0.1
+UNUSUAL = 2  # times our number of updates, or its half: a reservation
 SEED = "ZOO_SEED"  # every script of the zoo takes its seed from there
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """One thing that was looked at.
-
-    Attributes:
-        name: of it, a word or two.
-        ok: whether it is as it must be.
-        said: what was seen, in a sentence or two, with the numbers.
-        advice: what to do about it; empty if it is right.
-    """
-
-    name: str
-    ok: bool
-    said: str
-    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +63,26 @@ def judgements(exhibit: Exhibit, seen: Evidence) -> list[Judgement]:
         found += [_training(exhibit, seen), _metric(exhibit, seen), _evaluation(exhibit, seen)]
     honesty = _honesty(seen)
     return [*found, *([honesty] if honesty is not None else [])]
+
+
+def reservations(exhibit: Exhibit, seen: Evidence) -> list[str]:
+    """Return what is unusual about an attempt, a sentence each: notes that fire, another model, other updates.
+
+    None of it is wrong by itself. Notes that our solution gets, too, are left out.
+    """
+    ours = exhibit.effort
+    expected = () if ours is None else ours.notes
+    found = [
+        f"diagnose run notes {rule}: {finding(seen.report, rule)['message']}"
+        for rule in notes(seen.report)
+        if rule not in expected
+    ]
+    if differs := (seen.exam or {}).get("differs"):
+        found.append(f"Your model has other weights than ours: {'; '.join(differs)}.")
+    updates = (seen.facts or {}).get("updates", 0)
+    if ours is not None and updates and not 1 / UNUSUAL <= updates / ours.updates <= UNUSUAL:
+        found.append(f"Your training takes {updates:,} updates, ours {ours.updates:,}.")
+    return found
 
 
 def _ending(exhibit: Exhibit, seen: Evidence) -> Judgement:
@@ -116,7 +122,7 @@ _ROOM = {
 def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
     told = alarms(seen.report)
     if told:
-        first = _finding(seen.report, told[0])
+        first = finding(seen.report, told[0])
         known = [rule for rule in told if rule in exhibit.rules]
         whose = "still " if known else ""
         return Judgement(
@@ -140,16 +146,19 @@ def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
             f"diagnose run could not judge {listed(unjudged)}" + (f": {why}" if why else "") + ".",
             "Your script leaves out something that the original does; repair the bug, and keep the rest.",
         )
-    return Judgement("rules", True, f"diagnose run reports nothing; silent now: {listed(exhibit.rules)}.")
+    return Judgement(
+        "rules", True, f"diagnose run reports no error or warning; silent now: {listed(exhibit.rules)}."
+    )
 
 
-def _finding(report: Mapping[str, Any], rule: str) -> Mapping[str, Any]:
+def finding(report: Mapping[str, Any], rule: str) -> Mapping[str, Any]:
+    """Return what a report says of a rule, wherever it is among causes and consequences."""
     waiting = list(report["findings"])
     while waiting:
-        finding: Mapping[str, Any] = waiting.pop(0)
-        if finding["rule"] == rule:
-            return finding
-        waiting += finding["consequences"]
+        each: Mapping[str, Any] = waiting.pop(0)
+        if each["rule"] == rule:
+            return each
+        waiting += each["consequences"]
     return {"message": ""}
 
 
@@ -285,7 +294,7 @@ def _honesty(seen: Evidence) -> Judgement | None:
             "honesty",
             False,
             "The script opened one of our solutions.",
-            "Write the repair into your script; `python -m bugs diff` shows ours.",
+            f"Write the fix into your script; `{command('diff', 'ID')}` shows ours.",
         )
     if facts.get("replaced"):
         return Judgement(

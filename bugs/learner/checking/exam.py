@@ -26,6 +26,8 @@ from bugs.learner.checking.exchange import MODEL, PRINTED, RESULT
 from bugs.learner.checking.halves import Halves, halves
 from bugs.learner.checking.observation import Observation, weights_of
 
+SHOWN = 2  # weights that differ
+
 Weights = dict[str, "np.ndarray[Any, Any]"]
 
 
@@ -37,7 +39,7 @@ def main(arguments: list[str]) -> int:
     """Evaluate, write `exam.json`, and return 0."""
     folder, solution, attempt = (Path(argument) for argument in arguments[:3])
     own = Path(arguments[3]) if len(arguments) > 3 else None
-    result: dict[str, Any] = {"metrics": {}, "problem": None, "as": None, "on_trained": 0.0}
+    result: dict[str, Any] = {"metrics": {}, "problem": None, "as": None, "differs": [], "on_trained": 0.0}
     try:
         result.update(_examine(folder, solution, attempt, own))
     except CannotExamine as reason:
@@ -55,6 +57,7 @@ def _examine(folder: Path, solution: Path, attempt: Path, own: Path | None) -> d
     ours, said = _prepared(solution), io.StringIO()
     ours["PRINTED"] = json.loads((folder / PRINTED).read_text("utf-8"))
     model, whose = _model_of(ours), "ours"
+    differs = [] if model is None else _differences(weights_of(model), weights)
     if model is None or not _takes(model, weights):
         model, whose = _learners_model(attempt, weights), "yours"
         ours["model"] = model
@@ -67,7 +70,7 @@ def _examine(folder: Path, solution: Path, attempt: Path, own: Path | None) -> d
             _run(statement, ours)
     observation.end()
     on_trained = observation.evaluated.share_in(trained) if len(observation.evaluated.digests) > before else 0.0
-    return {"metrics": metrics(said.getvalue()), "as": whose, "on_trained": on_trained}
+    return {"metrics": metrics(said.getvalue()), "as": whose, "differs": differs, "on_trained": on_trained}
 
 
 def _prepared(script: Path) -> dict[str, Any]:
@@ -117,6 +120,26 @@ def _takes(model: Any, weights: Weights) -> bool:
         for name, tensor in model.state_dict().items():
             tensor.copy_(torch.from_numpy(weights[name.removeprefix("_orig_mod.").removeprefix("module.")]))
     return True
+
+
+def _differences(ours: Weights, theirs: Weights) -> list[str]:
+    """List the first weights that have another shape, or that only one of two models has."""
+    found = [
+        f"{_name(name)} is {_size(theirs[name])}, ours {_size(ours[name])}"
+        for name in ours
+        if name in theirs and ours[name].shape != theirs[name].shape
+    ]
+    found += [f"{_name(name)} is missing" for name in ours if name not in theirs]
+    found += [f"{_name(name)} is new" for name in theirs if name not in ours]
+    return [*found[:SHOWN], *([f"{len(found) - SHOWN} more"] if len(found) > SHOWN else [])]
+
+
+def _name(weight: str) -> str:
+    return f"weight {int(weight) + 1}" if weight.isdigit() else weight  # Keras' have positions
+
+
+def _size(weights: np.ndarray[Any, Any]) -> str:
+    return " by ".join(map(str, weights.shape)) or "a number"
 
 
 def _learners_model(attempt: Path, weights: Weights) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.learner.checking.check import Check, check
+from bugs.learner.checking.check import check
+from bugs.learner.checking.result import Check
 
 TRAIN = '''\
 """Learn which of two sums is larger.
@@ -173,7 +174,7 @@ def test_a_repair_passes_and_what_was_seen_is_told(cage: Exhibit) -> None:
     assert wrong == [], made.judgements
     said = {judgement.name: judgement.said for judgement in made.judgements}
     assert said["training"] == "200 updates of the weights, with 800 different rows; ours: 200 and 800."
-    accuracy = made.outcome.metrics["eval_accuracy"]
+    accuracy = made.metrics["eval_accuracy"]
     assert said["evaluation"] == f"We evaluated your model ourselves, and got eval_accuracy={accuracy:g}."
 
 
@@ -241,7 +242,7 @@ def test_the_loop_from_the_command_line(zoo: Any, cage: Exhibit) -> None:
     zoo.bugs("try", "12")
     failed = zoo.bugs("check", "12", COLUMNS="80")
     assert failed.returncode == 1
-    assert failed.stdout.startswith("cage 12: not repaired yet ")
+    assert failed.stdout.startswith("exhibit 12: not fixed yet ")
     assert "✗ metric: " in failed.stdout
     assert max(map(len, failed.stdout.splitlines())) <= 80
     (Path(cage.root) / "attempts" / cage.folder / "train.py").write_text(SOLUTION)
@@ -249,6 +250,5 @@ def test_the_loop_from_the_command_line(zoo: Any, cage: Exhibit) -> None:
     assert passed.returncode == 0
     values = json.loads(passed.stdout)
     assert values["passed"] is True
-    assert values["diff"] == []
     cages = json.loads(zoo.bugs("progress", "--json").stdout)["cages"]
-    assert (cages["12"]["checks"], cages["12"]["state"]) == (2, "repaired")
+    assert (cages["12"]["checks"], cages["12"]["state"]) == (2, "fixed")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bugs.__main__ import _parser
 from bugs.learner.attempts import Attempt
 from bugs.learner.display import reasons
 
@@ -35,7 +36,7 @@ class TestTry:
             "exhibit 04  Three labels, two outputs",
             f"yours   {ATTEMPT}",
             f"run it  python {ATTEMPT}",
-            "then    repair it, and python -m bugs check 04",
+            "then    fix it, and python -m bugs check 04",
             "stuck?  python -m bugs hint 04",
         ]
         assert script.read_text().count("attempts") == 0
@@ -156,7 +157,7 @@ class TestProgress:
     def test_it_fits_the_window_and_needs_no_colour(self, half_way: Any, columns: int) -> None:
         done = half_way.bugs("progress", COLUMNS=str(columns))
         lines = done.stdout.splitlines()
-        assert lines[0] == "1 of 3 exhibits repaired, 1 begun"
+        assert lines[0] == "1 of 3 exhibits fixed, 1 begun"
         assert lines[1].endswith(" 33%")
         assert max(map(len, lines)) <= columns
         assert "\x1b" not in done.stdout
@@ -166,7 +167,7 @@ class TestProgress:
 
     def test_json(self, half_way: Any) -> None:
         cages = said(half_way.bugs("progress", "--json"))["cages"]
-        assert {id: cage["state"] for id, cage in cages.items()} == {"04": "repaired", "01": "begun", "05": "new"}
+        assert {id: cage["state"] for id, cage in cages.items()} == {"04": "fixed", "01": "begun", "05": "new"}
 
     def test_a_damaged_file_is_told_once_and_nothing_fails(self, half_way: Any) -> None:
         (half_way.root / "attempts" / "progress.json").write_text('{"version": 1, "cag')
@@ -179,33 +180,33 @@ class TestProgress:
         assert said(half_way.bugs("next", "--json"))["command"] == "python -m bugs check 01"
 
 
-class TestMystery:
+class TestSurprise:
     def test_it_stays_until_a_new_one_is_wanted_and_the_old_is_kept(self, zoo: Any) -> None:
         zoo.cage(broken='"""Train.\n"""\ntotal = 0\nprint(total)\n')
-        assert said(zoo.bugs("mystery", "--json"))["new"] is True
-        script = zoo.root / "attempts" / "mystery" / "train.py"
+        assert said(zoo.bugs("surprise", "--json"))["new"] is True
+        script = zoo.root / "attempts" / "surprise" / "train.py"
         assert "04" not in script.read_text()
         assert "total" not in script.read_text()
         script.write_text("mine\n")
-        assert said(zoo.bugs("mystery", "--json"))["new"] is False
+        assert said(zoo.bugs("surprise", "--json"))["new"] is False
         assert script.read_text() == "mine\n"
-        assert "04" not in (zoo.root / "attempts" / "progress.json").read_text().split('"mystery": ')[0]
-        assert said(zoo.bugs("mystery", "--new", "--json"))["new"] is True
-        (backup,) = (zoo.root / "attempts" / "backups").glob("mystery_*/train.py")
+        assert "04" not in (zoo.root / "attempts" / "progress.json").read_text().split('"surprise": ')[0]
+        assert said(zoo.bugs("surprise", "--new", "--json"))["new"] is True
+        (backup,) = (zoo.root / "attempts" / "backups").glob("surprise_*/train.py")
         assert backup.read_text() == "mine\n"
-        assert said(zoo.bugs("hint", "mystery", "--json"))["exhibit"] == "mystery"
+        assert said(zoo.bugs("hint", "surprise", "--json"))["exhibit"] == "surprise"
 
     def test_every_command_that_it_names_is_one(self, zoo: Any) -> None:
         zoo.cage()
-        zoo.bugs("mystery")
-        lines = zoo.bugs("mystery").stdout.splitlines()
+        zoo.bugs("surprise")
+        lines = zoo.bugs("surprise").stdout.splitlines()
         (named,) = (line.split("python -m bugs ")[1] for line in lines if line.startswith("another "))
         assert zoo.bugs(*named.split()).returncode == 0
 
     def test_none_was_dealt(self, zoo: Any) -> None:
         zoo.cage()
-        done = zoo.bugs("check", "mystery")
-        assert (done.returncode, done.stderr) == (2, "bugs: there is no mystery yet: python -m bugs mystery\n")
+        done = zoo.bugs("check", "surprise")
+        assert (done.returncode, done.stderr) == (2, "bugs: there is no surprise yet: python -m bugs surprise\n")
 
 
 def test_a_check_of_nothing_says_how_to_begin(zoo: Any) -> None:
@@ -218,10 +219,8 @@ def test_a_check_of_nothing_says_how_to_begin(zoo: Any) -> None:
 
 def test_no_more_than_a_thousand_backups_of_one_second(zoo: Any, monkeypatch) -> None:
     """Two resets within a second keep both."""
-    from bugs.keeper.catalogue import load_catalogue
-
     zoo.cage()
-    attempt = Attempt(load_catalogue(zoo.root)["04"], "04_wrong_label_count")
+    attempt = Attempt(zoo.root, "04_wrong_label_count")
     monkeypatch.setattr("time.strftime", lambda *_: "now")
     places = []
     for number in range(3):
@@ -230,3 +229,98 @@ def test_no_more_than_a_thousand_backups_of_one_second(zoo: Any, monkeypatch) ->
     assert [place.name for place in places] == [f"04_wrong_label_count_now{end}" for end in ("", "_2", "_3")]
     assert [(place / "train.py").read_text() for place in places] == ["0\n", "1\n", "2\n"]
     assert attempt.put_aside() is None
+
+
+class TestCommandsThatArePrinted:
+    """They run in the terminal in which they are printed."""
+
+    NOX = "nox -s learn --"
+
+    def commands(self, zoo: Any, *arguments: str) -> list[list[str]]:
+        done = zoo.bugs(*arguments, BUG_ZOO_COMMAND=self.NOX)
+        text = done.stdout + done.stderr
+        assert "python" not in text
+        return [line.split(self.NOX)[1].split() for line in text.splitlines() if self.NOX in line]
+
+    def test_under_nox_each_is_one_of_nox(self, zoo: Any) -> None:
+        zoo.cage()
+        printed = [("check", "04"), ("try", "04"), ("next",), ("hint", "04"), ("reset", "04"), ("surprise",)]
+        named = [words for arguments in printed for words in self.commands(zoo, *arguments)]
+        assert {words[0] for words in named} == {"try", "run", "check", "hint", "reset"}
+        parser = _parser()
+        for words in named:
+            parser.parse_args(words[: words.index("makes") if "makes" in words else None])
+
+    def test_the_attempt_runs_as_it_is_and_its_exit_code_is_passed(self, zoo: Any) -> None:
+        zoo.cage()
+        zoo.bugs("try", "04")
+        (zoo.root / ATTEMPT).write_text("import sys\nprint(sys.argv)\nsys.exit(3)\n")
+        done = zoo.bugs("run", "04", "--mine")
+        assert (done.returncode, done.stdout.count("train.py")) == (3, 1)
+
+    def test_with_nothing_to_run_it_says_how_to_begin(self, zoo: Any) -> None:
+        zoo.cage()
+        done = zoo.bugs("run", "04", "--mine", BUG_ZOO_COMMAND=self.NOX)
+        assert done.stderr == f"bugs: there is no {ATTEMPT} yet: nox -s learn -- try 04 makes it\n"
+
+
+def test_a_surprise_from_when_it_was_called_a_mystery_goes_on(zoo: Any) -> None:
+    zoo.cage()
+    zoo.bugs("surprise")
+    attempts = zoo.root / "attempts"
+    (attempts / "surprise" / "train.py").write_text("mine\n")
+    (attempts / "surprise").rename(attempts / "mystery")
+    file = attempts / "progress.json"
+    file.write_text(file.read_text().replace("surprise", "mystery"))
+    assert said(zoo.bugs("surprise", "--json"))["new"] is False
+    assert (attempts / "surprise" / "train.py").read_text() == "mine\n"
+
+
+class TestFile:
+    def test_another_file_is_checked_and_nothing_remembered(self, zoo: Any) -> None:
+        zoo.cage()
+        handed_in = zoo.root / "handed_in.py"
+        handed_in.write_text('import os\nSEED = os.environ["ZOO_SEED"]\nprint("eval_accuracy=0.95")\n')
+        done = zoo.bugs("check", "04", "--file", str(handed_in), "--json")
+        values = said(done)
+        assert (done.returncode, values["passed"], values["file"]) == (1, False, handed_in.as_posix())
+        assert [line.split(":")[0] for line in values["why_not"]] == ["training", "evaluation"]
+        assert not (zoo.root / "attempts").exists()
+
+    def test_a_file_that_is_not_there(self, zoo: Any) -> None:
+        zoo.cage()
+        done = zoo.bugs("check", "04", "--file", "nowhere.py")
+        assert (done.returncode, done.stderr) == (2, "bugs: there is no file nowhere.py\n")
+
+
+def test_a_chapter_or_mystery_that_does_not_exist(zoo: Any) -> None:
+    zoo.cage()
+    done = zoo.bugs("try", "chapter-05")
+    assert (done.returncode, done.stderr) == (2, "bugs: there is no chapter-05; there are: none\n")
+
+
+def test_the_results_of_a_class(zoo: Any) -> None:
+    zoo.cage()
+    for learner, cage in (
+        ("anna", {"begun": "x", "repaired": "y", "checks": 3, "hints": 1, "reserved": "Another model."}),
+        ("bo", {"begun": "x", "checks": 1, "wrong": "rules, training"}),
+    ):
+        folder = zoo.root / "class" / learner / "attempts"
+        folder.mkdir(parents=True)
+        text = json.dumps({"version": 1, "cages": {"04": cage, "chapter-05": {"begun": "x"}}})
+        (folder / "progress.json").write_text(text)
+    rows = said(zoo.bugs("export", "--results", str(zoo.root / "class")))["results"]
+    assert [(row["learner"], row["id"], row["kind"], row["state"]) for row in rows] == [
+        ("anna", "04", "exhibit", "passed"),
+        ("anna", "chapter-05", "chapter", "begun"),
+        ("bo", "04", "exhibit", "begun"),
+        ("bo", "chapter-05", "chapter", "begun"),
+    ]
+    assert rows[0]["reservations"] == "Another model."
+    assert rows[2]["why_not"] == "rules, training"
+    table = zoo.bugs("export", "--results", str(zoo.root / "class"), "--format", "csv").stdout.splitlines()
+    assert table[0].startswith("learner,id,kind,title,state,passed,")
+    assert table[1].startswith('anna,04,exhibit,"Three labels, two outputs",passed,y,')
+    done = zoo.bugs("export", "--results", str(zoo.root / "bugs"))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "expected an attempts folder" in done.stderr

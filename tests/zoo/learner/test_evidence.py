@@ -12,7 +12,7 @@ from bugs.keeper.catalogue import load_catalogue
 from bugs.keeper.child import Ending
 from bugs.keeper.manifest import Effort
 from bugs.keeper.outcome import judge
-from bugs.learner.checking.evidence import Evidence, judgements
+from bugs.learner.checking.evidence import Evidence, judgements, reservations
 
 ROOT = Path(__file__).resolve().parents[3]
 CATALOGUE = load_catalogue(ROOT)
@@ -52,7 +52,7 @@ def wrong(seen: Evidence) -> list[tuple[str, str]]:
 def test_a_repair_is_told_what_was_seen() -> None:
     assert [(each.ok, each.said) for each in judgements(EXHIBIT, evidence())] == [
         (True, "It runs to its end, in 12 s."),
-        (True, "diagnose run reports nothing; silent now: labels-out-of-range and non-finite-loss."),
+        (True, "diagnose run reports no error or warning; silent now: labels-out-of-range and non-finite-loss."),
         (True, "563 updates of the weights, with 9,000 different rows; ours: 563 and 9,000."),
         (True, "It prints eval_accuracy=0.75; a repair reaches >= 0.6."),
         (True, "We evaluated your model ourselves, and got eval_accuracy=0.75."),
@@ -208,8 +208,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "honesty",
-                    "The script opened one of our solutions. Write the repair into your script; `python -m bugs "
-                    "diff` shows ours.",
+                    "The script opened one of our solutions. Write the fix into your script; `python -m bugs "
+                    "diff ID` shows ours.",
                 )
             ],
         ),
@@ -262,3 +262,27 @@ class TestScriptsThatFail:
 def test_a_training_whose_rows_cannot_be_read_is_judged_by_their_number() -> None:
     assert wrong(evidence(facts=FACTS | {"rows": 0, "whole": False})) == []
     assert wrong(evidence(facts=FACTS | {"rows": 0, "whole": False, "examples": 500}))[0][0] == "training"
+
+
+class TestReservations:
+    """What is right, and unusual."""
+
+    NOTE = finding("unused-outputs") | {"severity": "note"}
+
+    def test_there_are_none_for_a_fix_like_ours(self) -> None:
+        assert reservations(EXHIBIT, evidence()) == []
+
+    def test_a_note_is_one_unless_our_solution_gets_it_too(self) -> None:
+        seen = evidence(report=REPORT | {"findings": [self.NOTE]})
+        said = ["diagnose run notes unused-outputs: The message of unused-outputs."]
+        assert reservations(EXHIBIT, seen) == said
+        assert [each.ok for each in judgements(EXHIBIT, seen)] == [True] * 5
+        effort = replace(EXHIBIT.effort, notes=("unused-outputs",))
+        assert reservations(replace(EXHIBIT, effort=effort), seen) == []
+
+    def test_another_model_and_another_number_of_updates(self) -> None:
+        exam = EXAM | {"differs": ["classifier.weight is 4 by 64, ours 3 by 64"]}
+        assert reservations(EXHIBIT, evidence(exam=exam, facts=FACTS | {"updates": 5_630})) == [
+            "Your model has other weights than ours: classifier.weight is 4 by 64, ours 3 by 64.",
+            "Your training takes 5,630 updates, ours 563.",
+        ]

@@ -17,13 +17,13 @@ import pytest
 
 from bugs.keeper.catalogue import load_catalogue
 from bugs.keeper.child import Ending
-from bugs.learner.mystery import dealt_cage
 from bugs.learner.progress import ProgressStore
+from bugs.learner.surprise import dealt_cage
 from tests.zoo.keeper.conftest import BROKEN
 from tests.zoo.learner.faults import Faults, Killed, bugs, injected
 
 ATTEMPT = "attempts/04_wrong_label_count/train.py"
-MYSTERY = "attempts/mystery/train.py"
+SURPRISE = "attempts/surprise/train.py"
 MINE = "mine = 'typed by the learner'\n"
 THROWN = """Traceback (most recent call last):
   File "train.py", line 1, in <module>
@@ -36,11 +36,11 @@ COMMANDS = [
     ("hint", "04"),
     ("diff", "04"),
     ("check", "04"),
-    ("check", "mystery"),
+    ("check", "surprise"),
     ("progress",),
     ("next",),
-    ("mystery",),
-    ("mystery", "--new"),
+    ("surprise",),
+    ("surprise", "--new"),
 ]
 
 
@@ -60,12 +60,12 @@ def no_script(monkeypatch: pytest.MonkeyPatch) -> list[Ending]:
 
 @pytest.fixture
 def begun(zoo: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
-    """Make the same zoo again and again, in which the learner has changed an attempt and a mystery."""
+    """Make the same zoo again and again, in which the learner has changed an attempt and a surprise."""
     for id, folder in (("04", "04_wrong_label_count"), ("05", "05_other")):
         zoo.cage(folder, title=f"Exhibit {id}", broken=f'NAME = "{id}"\n{BROKEN}')
-    for command in (("try", "04"), ("mystery",)):
+    for command in (("try", "04"), ("surprise",)):
         assert bugs(zoo.root, *command) == 0
-    for shown in (ATTEMPT, MYSTERY):
+    for shown in (ATTEMPT, SURPRISE):
         (zoo.root / shown).write_text(MINE)
     place = tmp_path_factory.mktemp("again") / "zoo"
 
@@ -114,7 +114,7 @@ def test_each_access_may_fail(
             assert err.count("\n") == 1, where
             assert out == "", where
         places = held(root)
-        for name in ("04_wrong_label_count", "mystery"):
+        for name in ("04_wrong_label_count", "surprise"):
             backups = [place for place in places if place.startswith(f"attempts/backups/{name}")]
             named = any(place.removesuffix("/train.py") in out + err for place in backups)
             assert named or f"attempts/{name}/train.py" in places, where
@@ -142,18 +142,18 @@ def test_each_access_may_be_the_last(command: tuple[str, ...], begun: Any) -> No
             if id == "04":
                 whole.add(MINE)
             assert script.read_text() in whole if script.exists() or id == "04" else not script.parent.exists(), at
-        if (script := root / MYSTERY).exists():
+        if (script := root / SURPRISE).exists():
             assert dealt_to(root) == (dealt if (text := script.read_text()) == MINE else text.split('"')[1]), at
-        assert bugs(root, "mystery") == 0
-        assert (root / MYSTERY).is_file()
+        assert bugs(root, "surprise") == 0
+        assert (root / SURPRISE).is_file()
         if not faults.happened:
             return
     pytest.fail("it never came to an end")
 
 
 def dealt_to(root: Path) -> str:
-    """The id of the exhibit whose mystery the learner has."""
-    exhibit = dealt_cage(load_catalogue(root).values(), ProgressStore(root / "attempts").read().mystery)
+    """The id of the exhibit whose surprise the learner has."""
+    exhibit = dealt_cage(load_catalogue(root).values(), ProgressStore(root / "attempts").read().surprise)
     assert exhibit is not None
     return exhibit.id
 
@@ -200,34 +200,34 @@ class TestOddFolders:
         (backup,) = held(zoo.root)
         assert f"the old one is kept in {backup}" in capsys.readouterr().out
 
-    def test_a_mystery_stays_where_progress_is_a_folder(self, begun: Any, capsys: Any) -> None:
+    def test_a_surprise_stays_where_progress_is_a_folder(self, begun: Any, capsys: Any) -> None:
         root = begun()
         (root / "attempts" / "progress.json").unlink()
         (root / "attempts" / "progress.json").mkdir()
-        for command in (("mystery",), ("mystery", "--new"), ("check", "mystery"), ("hint", "mystery")):
+        for command in (("surprise",), ("surprise", "--new"), ("check", "surprise"), ("hint", "surprise")):
             line = self.told(root, capsys, *command)
             reason = "attempts/progress.json: Is a directory"
-            assert line == f"bugs: {command[0]} failed: {reason}. Your version is in {MYSTERY}."
-        assert (root / MYSTERY).read_text() == MINE
+            assert line == f"bugs: {command[0]} failed: {reason}. Your version is in {SURPRISE}."
+        assert (root / SURPRISE).read_text() == MINE
         assert "] Is a directory" in self.told(root, capsys, "hint", "04", code=0)
         assert "] Is a directory" in self.told(root, capsys, "reset", "04", "--yes", code=0)
 
-    def test_a_mystery_without_progress_is_put_aside_and_named(self, begun: Any, capsys: Any) -> None:
+    def test_a_surprise_without_progress_is_put_aside_and_named(self, begun: Any, capsys: Any) -> None:
         root = begun()
         (root / "attempts" / "progress.json").write_text("{")
-        assert bugs(root, "mystery") == 0
-        (backup,) = (place for place in held(root) if "mystery" in place)
+        assert bugs(root, "surprise") == 0
+        (backup,) = (place for place in held(root) if "surprise" in place)
         assert f"the old one is kept in {Path(backup).parent.as_posix()}" in capsys.readouterr().out
 
-    def test_a_mystery_names_a_script_that_does_not_parse(self, zoo: Any, capsys: Any) -> None:
+    def test_a_surprise_names_a_script_that_does_not_parse(self, zoo: Any, capsys: Any) -> None:
         zoo.cage(broken="def broken(:\n")
-        line = self.told(zoo.root, capsys, "mystery")
-        assert line == "bugs: mystery failed: bugs/04_wrong_label_count/train.py, line 1: invalid syntax."
+        line = self.told(zoo.root, capsys, "surprise")
+        assert line == "bugs: surprise failed: bugs/04_wrong_label_count/train.py, line 1: invalid syntax."
 
-    def test_an_empty_zoo_deals_no_mystery(self, zoo: Any, capsys: Any) -> None:
+    def test_an_empty_zoo_deals_no_surprise(self, zoo: Any, capsys: Any) -> None:
         (zoo.root / "bugs").mkdir()
-        line = self.told(zoo.root, capsys, "mystery")
-        assert line == "bugs: there are no exhibits to deal a mystery from"
+        line = self.told(zoo.root, capsys, "surprise")
+        assert line == "bugs: there are no exhibits to choose a surprise from"
 
     def test_an_exhibit_in_another_encoding_is_told(self, zoo: Any, capsys: Any) -> None:
         script = zoo.cage()
@@ -319,13 +319,13 @@ class TestEncodings:
 @pytest.mark.parametrize(
     "values",
     [
-        {"mystery": "\ud800"},
-        {"mystery": "\udc80:x"},
+        {"surprise": "\ud800"},
+        {"surprise": "\udc80:x"},
         {"solved": ["\ud800"]},
         {"cages": {"\ud800": {"hints": 1}}},
         {"cages": {"04": {"begun": "\ud800", "wrong": "line\nline"}}},
         {"cages": {"04": {"hints": [[["deep"]]] * 100_000}}},
-        {"cages": [], "solved": 1, "mystery": None, "\ud800": 1},
+        {"cages": [], "solved": 1, "surprise": None, "\ud800": 1},
     ],
     ids=["surrogate", "escaped byte", "solved", "id", "field", "long", "types"],
 )
@@ -341,6 +341,6 @@ def test_odd_values_of_progress_are_kept_aside(values: Any, zoo: Any, capsys: py
         assert len(err) < 1_000
     assert (zoo.root / "attempts" / "progress.damaged-1.json").read_text() == before
     assert json.loads(file.read_text())["cages"]["04"]["hints"] == 1
-    for command in (("mystery",), ("progress",), ("hint", "mystery")):
+    for command in (("surprise",), ("progress",), ("hint", "surprise")):
         assert bugs(zoo.root, *command) == 0
         assert capsys.readouterr().err == ""

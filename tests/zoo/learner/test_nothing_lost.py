@@ -16,10 +16,10 @@ from tests.zoo.keeper.conftest import Zoo
 from tests.zoo.learner.faults import Faults, Killed, bugs, injected
 from tests.zoo.learner.test_failures import no_script as no_script
 
-NAMES = ("04_wrong_label_count", "mystery")
+NAMES = ("04_wrong_label_count", "surprise")
 COMMANDS = [
     *(("try", "04"), ("reset", "04", "--yes"), ("hint", "04"), ("check", "04"), ("diff", "04")),
-    *(("mystery",), ("mystery", "--new"), ("check", "mystery"), ("progress",)),
+    *(("surprise",), ("surprise", "--new"), ("check", "surprise"), ("progress",)),
 ]
 ODD = ("backups", "progress.json", ".progress.lock", ".04_wrong_label_count.next", *NAMES)
 
@@ -35,7 +35,7 @@ class Sessions(RuleBasedStateMachine):
         zoo.cage("05_other", title="Another")
         self.numbers = itertools.count()
         self.typed: set[str] = set()  # and not written over by the learner
-        for command, name in zip((("try", "04"), ("mystery",)), NAMES, strict=True):
+        for command, name in zip((("try", "04"), ("surprise",)), NAMES, strict=True):
             assert bugs(self.root, *command) == 0
             self.type(name)
 

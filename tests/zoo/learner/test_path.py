@@ -36,6 +36,6 @@ def test_what_was_begun_comes_first() -> None:
     assert "still wrong at the last check: rules, metric" in step.said
 
 
-def test_at_the_end_there_is_a_mystery() -> None:
+def test_at_the_end_there_is_a_surprise() -> None:
     step = next_step(CATALOGUE, Progress(dict.fromkeys(CATALOGUE, DONE)))
-    assert (step.exhibit, step.command) == (None, "python -m bugs mystery")
+    assert (step.exhibit, step.command) == (None, "python -m bugs surprise")

@@ -37,11 +37,11 @@ class TestFile:
             "06": Cage(solution_seen=True),
         }
 
-    def test_a_solved_mystery_is_remembered_once(self, store: ProgressStore) -> None:
+    def test_a_solved_surprise_is_remembered_once(self, store: ProgressStore) -> None:
         for _ in range(2):
-            store.change("mystery", "05", checks=1)
-        assert store.change("mystery", "06", checks=2).solved == ("05", "06")
-        assert store.read() == Progress({"mystery": Cage(checks=2)}, solved=("05", "06"))
+            store.change("surprise", "05", checks=1)
+        assert store.change("surprise", "06", checks=2).solved == ("05", "06")
+        assert store.read() == Progress({"surprise": Cage(checks=2)}, solved=("05", "06"))
 
     def test_it_is_readable_by_a_person(self, store: ProgressStore) -> None:
         store.change("05", hints=1)
@@ -119,13 +119,12 @@ class TestDamage:
 WORK = """
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 from bugs.learner.attempts import Attempt
 from bugs.learner.progress import ProgressStore
 
 root = Path(sys.argv[1])
-attempt = Attempt(SimpleNamespace(root=root, id="05"), "05_nan_loss")
+attempt = Attempt(root, "05_nan_loss")
 store = ProgressStore(root / "attempts")
 print("ready", flush=True)
 for number in range(1, 1_000_000):
@@ -163,3 +162,13 @@ def test_killed_at_twenty_random_times_everything_is_whole(tmp_path: Path) -> No
             assert script.read_text() == "line\n" * 5_000
     assert seen >= 10  # it was killed while it wrote, and not before
     store.change("05", checks=0)  # the lock of a dead process holds nobody up
+
+
+def test_a_surprise_that_was_called_a_mystery_is_kept(tmp_path: Path) -> None:
+    cage = {"begun": "2026-11-23 10:00", "checks": 2}
+    (tmp_path / "progress.json").write_text(
+        json.dumps({"version": 1, "cages": {"mystery": cage}, "mystery": "salt:hash", "solved": ["05"]})
+    )
+    progress = ProgressStore(tmp_path).read()
+    assert progress == Progress({"surprise": Cage(**cage)}, "salt:hash", ("05",))
+    assert progress.notes == ()

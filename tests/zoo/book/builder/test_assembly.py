@@ -110,7 +110,8 @@ class TestAssemble:
         pages = {
             str(path.relative_to(source).with_suffix(""))
             for path in source.rglob("*")
-            if path.suffix in (".md", ".ipynb") and path.parent.name != "_generated"
+            if path.suffix in (".md", ".ipynb")
+            and path.relative_to(source).parts[0] not in ("_generated", "_copies", "_extra")
         }
         toc = yaml.safe_load((source / "_toc.yml").read_text())
         entries = [entry for part in toc["parts"] for entry in part["chapters"]]
@@ -120,6 +121,18 @@ class TestAssemble:
         assert files <= pages
         assert {page for page in pages - files if not any(fnmatch.fnmatch(page, glob) for glob in globs)} == set()
         assert {exhibit.page for exhibit in EXHIBITS} | {f"rules/{rule.name}" for rule in all_rules()} <= pages
+
+    def test_a_student_downloads_no_answers_and_no_outputs_and_a_teacher_both(self, source: Path) -> None:
+        for folder in ("chapters", "exhibits"):
+            for page in (source / folder).glob("*.ipynb"):
+                whole = nbformat.read(page, as_version=4)
+                student = nbformat.read(source / "_copies" / "_sources" / folder / page.name, as_version=4)
+                assert nbformat.read(source / "_extra" / "teacher" / folder / page.name, as_version=4) == whole
+                assert any(cell.get("outputs") for cell in whole.cells)
+                assert not any(cell.get("outputs") for cell in student.cells)
+                nbformat.validate(student)
+        links = (source / "_generated" / "teacher.md").read_text()
+        assert all(f'"../teacher/{exhibit.page}.ipynb"' in links for exhibit in EXHIBITS)
 
     def test_the_table_of_messages_lies_beside_the_pages(self, source: Path) -> None:
         assert json.loads((source / "_static" / "messages.json").read_text()) == message_table()

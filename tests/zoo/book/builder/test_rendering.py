@@ -76,6 +76,18 @@ class TestRender:
         assert "<h1>Small" in (tmp_path / "_build" / "html" / "index.html").read_text()
         assert render(source, tmp_path, constraints) is False
 
+    def test_the_download_button_offers_the_copy_and_not_the_page(self, tmp_path: Path) -> None:
+        source = tmp_path / "_build" / "source"
+        (source / "_copies" / "_sources").mkdir(parents=True)
+        (source / "_config.yml").write_text("title: Small\nexecute: {execute_notebooks: 'off'}\n")
+        (source / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+        (source / "index.md").write_text("# Small\n\nThe answer.\n")
+        (source / "_copies" / "_sources" / "index.md").write_text("# Small\n")
+        render(source, tmp_path, ROOT / "constraints.txt")
+        site = tmp_path / "_build" / "html"
+        assert 'href="_sources/index.md"' in (site / "index.html").read_text()
+        assert (site / "_sources" / "index.md").read_text() == "# Small\n"
+
     def test_a_figure_without_words_is_a_failure(self, tmp_path: Path) -> None:
         source = tmp_path / "_build" / "source"
         source.mkdir(parents=True)

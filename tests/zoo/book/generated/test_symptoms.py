@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from book.generated.thumbnails import Curve, curve_in
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from book.builder.outline import numbers, shown
 from book.generated.pages import seen
 from book.generated.symptoms import Symptom, load, symptoms_page
-from book.generated.thumbnails import Curve, curve_in
 from book.panels import CURVE
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.rules.registry import all_rules

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bugs.keeper.manifest import Exhibit
 
-NAME = "mystery"  # of the attempt's folder, and what a learner calls it
+NAME = "surprise"  # of the attempt's folder, and what a learner calls it
 # Names of our scripts, and what others call the same. A name that is also an argument's stays as it is.
 VARIANTS: Mapping[str, Sequence[str]] = {
     "model": ("net", "network", "classifier"),
@@ -30,7 +30,7 @@ VARIANTS: Mapping[str, Sequence[str]] = {
     "preprocess": ("prepare", "to_tokens"),
     "correct": ("hits", "right"),
 }
-DOCSTRING = "Train a small network.\n\n$ python attempts/mystery/train.py\n"
+DOCSTRING = "Train a small network.\n\n$ python attempts/surprise/train.py\n"
 
 
 def digest(exhibit: Exhibit, salt: str) -> str:
@@ -51,7 +51,7 @@ def deal(exhibits: Sequence[Exhibit], solved: Iterable[str], chance: random.Rand
         ValueError: there are no exhibits.
     """
     if not exhibits:
-        raise ValueError("there are no exhibits to deal a mystery from")
+        raise ValueError("there are no exhibits to choose a surprise from")
     known = set(solved)
     return chance.choice([each for each in exhibits if each.id not in known] or list(exhibits))
 

@@ -1,4 +1,4 @@
-"""A mystery does not say which cage it is from, and does what the cage's script does."""
+"""A surprise does not say which cage it is from, and does what the cage's script does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.learner.mystery import VARIANTS, deal, dealt_cage, digest, disguised
+from bugs.learner.surprise import VARIANTS, deal, dealt_cage, digest, disguised
 
 CATALOGUE = load_catalogue(Path(__file__).resolve().parents[3])
 CAGES = list(CATALOGUE.values())
@@ -33,7 +33,7 @@ def test_it_is_the_cages_script_under_other_names(exhibit: Exhibit) -> None:
         text = disguised(exhibit, random.Random(seed))
         assert shape(text) == shape(original)
         assert exhibit.folder not in text
-        assert "$ python attempts/mystery/train.py" in text
+        assert "$ python attempts/surprise/train.py" in text
         names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
         before = {node.id for node in ast.walk(ast.parse(original)) if isinstance(node, ast.Name)}
         assert len(names) == len(before)  # no two have become one

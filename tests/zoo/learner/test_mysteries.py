@@ -1,0 +1,65 @@
+"""A fix of a chapter's mystery passes, and the script as it is does not."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from bugs.learner.checking.pages import check_mystery, launcher
+from bugs.learner.exercises import bound_in, read
+
+MYSTERIES = sorted((Path(__file__).resolve().parents[3] / "book" / "mysteries").glob("mystery_*.py"))
+CHOSEN = [each for each in MYSTERIES if each.stem[-2:] in os.environ.get("MYSTERIES", each.stem[-2:])]
+
+
+def our_fix(script: Path) -> str:
+    """The text of our fix, from the page of the solution."""
+    space = {"source": script.read_text("utf-8")}
+    for cell in read(script.with_suffix(".md")).cells:
+        if cell.cell_type != "code":
+            continue
+        for statement in ast.parse(cell.source).body:
+            names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+            if isinstance(statement, ast.Assign) and "script" not in names and "run" not in names:
+                try:
+                    exec(compile(ast.Module([statement], []), "solution", "exec"), space)
+                except NameError:
+                    continue
+            if "fixed" in space:
+                return space["fixed"]
+    raise AssertionError(f"{script.stem}.md gives `fixed` no value at the top level of a cell")
+
+
+@pytest.mark.parametrize("script", MYSTERIES, ids=lambda script: script.stem)
+def test_the_solution_names_its_fix(script: Path) -> None:
+    assert any(
+        "fixed" in bound_in(c.source) for c in read(script.with_suffix(".md")).cells if c.cell_type == "code"
+    )
+    assert our_fix(script) != script.read_text("utf-8")
+
+
+def test_a_script_of_two_ranks_is_launched_so() -> None:
+    assert launcher("$ torchrun --nproc-per-node 2 -m diagnostics run mystery_14.py")[-3:] == [
+        "--nproc-per-node",
+        "2",
+        "-m",
+    ]
+    assert launcher("$ diagnose run mystery_04.py") == ["-m"]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("script", CHOSEN, ids=lambda script: script.stem)
+def test_our_fix_passes_and_the_broken_script_does_not(script: Path, tmp_path: Path) -> None:
+    """`MYSTERIES=04,12 pytest -m "" tests/zoo/learner/test_mysteries.py` takes some of them."""
+    mine = tmp_path / script.name
+    mine.write_text(our_fix(script), "utf-8")
+    made = check_mystery("mystery", script.with_suffix(".md"), mine)
+    assert made.passed, made.why_not
+    assert set(made.to_dict()) == {
+        *("kind", "id", "passed", "reservations", "why_not", "judgements", "rules", "metrics", "seconds"),
+    }
+    mine.write_text(script.read_text("utf-8"), "utf-8")
+    assert not check_mystery("mystery", script.with_suffix(".md"), mine).passed
