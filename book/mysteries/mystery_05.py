@@ -1,6 +1,6 @@
 """Predict entailment, neutrality or contradiction from the hypothesis alone, which reveals a lot.
 
-$ diagnose run mystery_05.py
+$ python mystery_05.py
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Classify handwritten digits; after each third of the training, divide the learning rate by ten.
 
-$ diagnose run mystery_09.py
+$ python mystery_09.py
 """
 
 import torch

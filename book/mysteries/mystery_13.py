@@ -1,6 +1,6 @@
 """Classify handwritten digits and print a smoothed loss, because the loss per batch is noisy.
 
-$ diagnose run mystery_13.py
+$ python mystery_13.py
 """
 
 import torch
