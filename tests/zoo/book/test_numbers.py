@@ -24,23 +24,26 @@ PAGES = sorted(
     page for part in ("chapters", "exhibits", "mysteries") for page in (ROOT / "book" / part).glob("*_*.md")
 )
 NUMBER = re.compile(
-    # Not within a word or another number, and not the number of a chapter or an exhibit.
-    r"(?<![\w.,*-])(?<!exhibit )(?<!exhibits )(?<!chapter )(?<!ln )(?P<number>\d[\d,]*(?:\.\d+)?)"
+    # Not within a word or another number, and not the number of a chapter, an exhibit or a version.
+    r"(?<![\w.,*-])(?<!exhibit )(?<!exhibits )(?<!chapter )(?<!ln )(?<!PyTorch )(?P<number>\d[\d,]*(?:\.\d+)?)"
     r"(?:e(?P<power>[-+]?\d+))?(?P<percent>\s?%|\spercent)?(?P<unit>(?: times\b)?(?: \w+){0,2})",
     re.IGNORECASE,
 )
-COUNTED = re.compile(
-    r" times|(?: \w+)?? (?:accumulations?|activations?|answers?|batch(?:es)?|bytes|calls?|characters?|columns?|"
-    r"digits?|elements?|epochs?|errors?|examples?|GB|GiB|gradients?|KiB|labels?|layers?|lines?|MB|MiB|messages?|"
-    r"milliseconds?|minutes?|ms|operations?|pairs?|parameters?|patients?|pictures?|points?|positions?|rows?|runs?|s|"
-    r"seconds?|seeds?|sentences?|steps?|texts?|tokens?|updates?|values?|weights?|words?)\b"
+NOUNS = (
+    "accumulations?|activations?|answers?|batch(?:es)?|bytes|calls?|characters?|class(?:es)?|columns?|differences?|"
+    "digits?|elements?|epochs?|errors?|events?|examples?|findings?|GB|GiB|gradients?|KiB|labels?|layers?|lines?|MB|"
+    "MiB|messages?|milliseconds?|minutes?|models?|ms|operations?|pairs?|parameters?|patients?|pictures?|points?|"
+    "positions?|process(?:es)?|ranks?|rates?|rows?|rules?|runs?|s|seconds?|seeds?|sentences?|steps?|tensors?|texts?|"
+    "tokens?|updates?|values?|weights?|words?"
 )
+COUNTED = re.compile(rf" times|(?: \w+)?? (?:{NOUNS})\b")
 SMALL = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 LARGE = {"twenty": 20.0, "thirty": 30.0, "fifty": 50.0, "sixty-four": 64.0, "hundred": 100.0, "thousand": 1000.0}
 WORDS = {word: float(number) for number, word in enumerate(SMALL, start=2)} | LARGE
 PARTS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4, "fifth": 1 / 5, "eighth": 1 / 8, "tenth": 1 / 10}
 RATIO = re.compile(
     rf"\b(?:(?P<times>{'|'.join(WORDS)}) times|(?P<twice>twice) (?:as|the|what)"
+    rf"|(?<!few )(?P<count>{'|'.join(WORDS)}) (?:\w+ )?(?:{NOUNS})"
     rf"|(?:an?|one) (?P<part>{'|'.join(PARTS)}) of|(?:about|nearly|almost|than) (?P<half>half))\b",
     re.IGNORECASE,
 )
@@ -111,11 +114,11 @@ def stated(prose: str) -> Iterator[Stated]:
                 value, decimals = value / 100, decimals + 2
             yield Stated(match[0].strip(), value, decimals, whole, is_ratio=match["unit"].startswith(" times"))
         for match in RATIO.finditer(whole):
-            if word := match["times"]:
+            if word := match["times"] or match["count"]:
                 value = WORDS[word.lower()]
             else:
                 value = 2.0 if match["twice"] else PARTS[(match["part"] or match["half"]).lower()]
-            yield Stated(match[0], value, 3 if value < 1 else 0, whole, is_ratio=True)
+            yield Stated(match[0], value, 3 if value < 1 else 0, whole, is_ratio=not match["count"])
 
 
 def parsed(code: str) -> ast.Module:
@@ -166,7 +169,7 @@ def is_tied(number: Stated, asserted: list[ast.Assert]) -> bool:
 
 
 def constants_of_the_setup(page: Path, cells: list[str]) -> list[float]:
-    """Return the numbers that the code of a page, or the scripts that it shows, sets outside of asserts."""
+    """Return the numbers that a page's code and scripts set outside of asserts, and the lengths of its lists."""
     scripts = [*(ROOT / "bugs" / page.stem).glob("train.py"), *(ROOT / "solutions" / page.stem).glob("train.py")]
     scripts += page.parent.glob(f"{page.stem}.py")
     found = []
@@ -176,7 +179,13 @@ def constants_of_the_setup(page: Path, cells: list[str]) -> list[float]:
             for name, value in ast.iter_fields(node):  # leave out asserts
                 if isinstance(value, list):
                     setattr(node, name, [part for part in value if not isinstance(part, ast.Assert)])
-        found += [value for node in ast.walk(tree) if (value := constant(node)) is not None]
+        for node in ast.walk(tree):
+            if (value := constant(node)) is not None:
+                found.append(value)
+            elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+                found.append(float(len(node.elts)))
+            elif isinstance(node, ast.Dict):
+                found.append(float(len(node.keys)))
     return found
 
 
@@ -233,6 +242,7 @@ def write_page(folder: Path, prose: str, *cells: str) -> Path:
         ("It reads 0.97 of the digits.", "0.97"),
         ("It reads [97% of](x.md) the digits.", "97%"),
         ("It stops after 4 steps.", "4 steps"),
+        ("Six learning rates are compared.", "Six learning rates"),
         ("It takes 1,437 and no more.", "1,437"),
         ("The error is ten times as large.", "ten times"),
         ("It needs twice the memory.", "twice the"),
@@ -253,6 +263,7 @@ def test_finds_a_number_that_nothing_asserts(tmp_path: Path, prose: str, number:
         ("It takes 65,504 and no more.", "assert '65,504 is the largest' in report"),
         ("The error is ten times as large.", "assert before > 10 * after"),
         ("It needs twice the memory.", "assert 1.9 < needed / had < 2.1"),
+        ("Six learning rates are compared.", "rates = [1, 2, 3, 4, 5, 7]"),
         ("With a rate of 0.01 it learns.", "optimizer = SGD(model.parameters(), lr=0.01)"),
         ("See exhibit 14, and chapter 11.", "print(1)"),
         ("How long do 300 steps take?", "print(1)"),
