@@ -1,7 +1,7 @@
 """Numbers that sentences state as results are asserted in the same section; those that are not may only get fewer.
 
 The search has holes: a constant of the setup that happens to equal a result hides it, and so does an assert about
-something else. `untied_numbers.toml` holds how many each page has. To list them, and to lower the counts of the file:
+something else. `untied_numbers.toml` holds how many each page has. To list them, and to lower their counts:
 
     python tests/zoo/book/test_numbers.py 05_nan_loss
     python tests/zoo/book/test_numbers.py --write
