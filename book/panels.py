@@ -118,8 +118,8 @@ def _print_end(script: Path, text: str, lines: int) -> None:
     print(f"$ python {'/'.join(script.parts[-3:])}\n…\n{end}")
 
 
-def diagnosed(script: Path, ranks: int = 1) -> None:
-    """Run a script under `diagnose run`, and print the command, what the script prints, and the report.
+def diagnosed(script: Path, ranks: int = 1) -> str:
+    """Run a script under `diagnose run`; print and return the command, what the script prints, and the report.
 
     The traceback of a script that fails is left out: the report says where it failed.
 
@@ -128,13 +128,16 @@ def diagnosed(script: Path, ranks: int = 1) -> None:
         ranks: processes that torchrun starts; the report is then that of rank 0.
     """
     if ranks == 1:
-        print(f"$ diagnose run {script.name}\n{_diagnose(script, '--output', '-').stdout}".rstrip())
-        return
+        shown = f"$ diagnose run {script.name}\n{_diagnose(script, '--output', '-').stdout}".rstrip()
+        print(shown)
+        return shown
     launcher = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m", "diagnostics")
     done = _diagnose(script, launcher=launcher)
     report = done.stderr[done.stderr.index(f"ran {script.name}") :]  # behind what the launcher says
     lines = [f"$ torchrun --nproc-per-node {ranks} -m diagnostics run {script.name}", done.stdout, report]
-    print("\n".join(line.rstrip() for line in "\n".join(lines).splitlines()))
+    shown = "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())
+    print(shown)
+    return shown
 
 
 def pictured(script: Path) -> HTML:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from nbformat import NotebookNode, v4
@@ -27,6 +28,14 @@ STUDENTS, TEACHERS = "_sources", "teacher"  # folders of the site; Sphinx puts t
 LONG = 40  # lines of an output, above which it is folded: a report of three findings still stands open
 # The chapter that is about each station, for the links of the map.
 CHAPTER_OF = {"dataset": 4, "batch": 5, "forward": 6, "loss": 6, "backward": 8, "step": 9, "evaluation": 11}
+MYSTERIES = Path(__file__).parents[1] / "mysteries"
+_WITHOUT_THE_TOOL_FIRST = (
+    "1. **Look, without the tool.** Run the script and read it. Write down what you would check with your own "
+    "eyes and the tools of the chapter. Check it, and write down your verdict: the cause, in one sentence.",
+    "2. **Ask the tool.** Run the script under `diagnose run`. Its report may agree with you, find nothing, or "
+    "find something that is not the cause. Keep your verdict or change it.",
+    "3. **Fix the script**, run it again, and open the solution.",
+)
 
 
 def set_title(page: NotebookNode, title: str) -> None:
@@ -231,20 +240,24 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
     lines = [
         "# Mystery scripts",
         "",
-        "Most chapters end with a script that contains one bug, and the page does not tell you which. Run it as "
-        "its first lines say, read the report, look at the data, and decide; then open the solution. "
-        "[Install](../guide/install.md) explains how to get the command. `nox -s learn -- try mystery-04` gives "
-        "you a copy to fix, and `check mystery-04` tells you whether you have fixed it.",
+        "Most chapters end with a script that contains one bug, and the page does not tell you which. The scripts "
+        "are in `book/mysteries/`; [Install](../guide/install.md) explains how to get the commands. For each:",
         "",
-        "| script | chapter | solution |",
-        "|---|---|---|",
+        *_WITHOUT_THE_TOOL_FIRST,
+        "",
+        "`nox -s learn -- try mystery-04` gives you a copy to fix, and `check mystery-04` tells you whether you have "
+        "fixed it.",
+        "",
+        "| chapter | script | first | then | last |",
+        "|---|---|---|---|---|",
     ]
-    lines += [
-        f"| {{download}}`{chapter.mystery}.py` | [{chapter.shown}](../{chapter.file}) "
-        f"| [solution]({chapter.mystery}.ipynb) |"
-        for chapter in chapters
-        if chapter.mystery
-    ]
+    for chapter in chapters:
+        if chapter.mystery:
+            plain, watched = mystery_commands(chapter.mystery)
+            lines.append(
+                f"| [{chapter.shown}](../{chapter.file}) | {{download}}`{chapter.mystery}.py` "
+                f"| `{plain}` | `{watched}` | [solution]({chapter.mystery}.ipynb) |"
+            )
     return "\n".join([*lines, ""])
 
 
@@ -256,7 +269,7 @@ def students_link(page: str) -> str:
 def teachers_links(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
     """Return the links to the teacher's copies, with answers and outputs, for the page In class."""
     links = [
-        f'- Chapter {chapter.number}: <a href="../{TEACHERS}/{chapter.page}.ipynb" download>{chapter.title}</a>'
+        f'- Chapter {chapter.place}: <a href="../{TEACHERS}/{chapter.page}.ipynb" download>{chapter.title}</a>'
         for chapter in chapters
         if chapter.written
     ]
@@ -264,6 +277,15 @@ def teachers_links(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> 
         f'<a href="../{TEACHERS}/{exhibit.page}.ipynb" download>{exhibit.id}</a>' for exhibit in exhibits
     )
     return "\n".join([*links, f"- Exhibits: {of_exhibits}", ""])
+
+
+def mystery_commands(mystery: str) -> tuple[str, str]:
+    """Return the command in a mystery script's docstring, and the one that runs it under `diagnose run`."""
+    file = f"{mystery}.py"
+    docstring = (MYSTERIES / file).read_text("utf-8").split('"""')[1]
+    plain = docstring.rpartition("$ ")[2].strip()
+    launcher = plain.removesuffix(f" {file}")
+    return plain, f"diagnose run {file}" if launcher == "python" else f"{launcher} -m diagnostics run {file}"
 
 
 def station_links(chapters: Iterable[Chapter], folder: str) -> dict[str, str]:
@@ -310,12 +332,19 @@ def _cage_list(cages: Iterable[str], by_id: Mapping[str, Exhibit]) -> list[str]:
 
 def _mystery(chapter: Chapter) -> list[str]:
     script, number = f"../mysteries/{chapter.mystery}.py", chapter.mystery.removeprefix("mystery_")
+    plain, watched = mystery_commands(chapter.mystery)
     return [
         "## Mystery script",
         "",
-        f"{{download}}`{chapter.mystery}.py <{script}>` contains one bug, and this page does not tell you which. "
-        "Run the script as its first lines describe ([how to get the command](../guide/install.md)), decide with "
-        "nothing but the report and your eyes, fix it, and run it again. "
+        f"{{download}}`{chapter.mystery}.py <{script}>` contains one bug, and this page does not tell you which.",
+        "",
+        *_WITHOUT_THE_TOOL_FIRST,
+        "",
+        "```console",
+        f"$ {plain}",
+        f"$ {watched}",
+        "```",
+        "",
         f"`nox -s learn -- try mystery-{number}` gives you a copy to fix, and `check mystery-{number}` checks it.",
         "",
         ":::{admonition} The script",
@@ -325,7 +354,8 @@ def _mystery(chapter: Chapter) -> list[str]:
         "```",
         ":::",
         "",
-        f"When you have decided: [the solution](../mysteries/{chapter.mystery}.ipynb).",
+        f"When you have decided: [the solution](../mysteries/{chapter.mystery}.ipynb). "
+        "[Install](../guide/install.md) explains how to get the commands.",
     ]
 
 

@@ -1,6 +1,6 @@
 """Classify wines by grower: three growers, thirteen chemical measurements per bottle.
 
-$ diagnose run mystery_01.py
+$ python mystery_01.py
 """
 
 import csv

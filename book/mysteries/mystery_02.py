@@ -1,6 +1,6 @@
 """Classify handwritten digits.
 
-$ diagnose run mystery_02.py
+$ python mystery_02.py
 """
 
 import torch
@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 # -----------------------------------------------------------------------------
 BATCH_SIZE = 32
 EPOCHS = 8
-LEARNING_RATE = 3e-3
+LEARNING_RATE = 0.1
 SEED = 0
 # -----------------------------------------------------------------------------
 
@@ -19,7 +19,7 @@ torch.manual_seed(SEED)
 
 digits = load_digits()
 order = torch.randperm(len(digits.target))
-inputs = torch.tensor(digits.data, dtype=torch.float32)[order] / 16
+inputs = torch.tensor(digits.data, dtype=torch.float32)[order] / 255  # grey values to 0 … 1
 labels = torch.tensor(digits.target)[order]
 train, test = (
     TensorDataset(inputs[:1437], labels[:1437]),
@@ -27,20 +27,8 @@ train, test = (
 )
 loader = DataLoader(train, batch_size=BATCH_SIZE, shuffle=True)
 
-
-class Reader(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encoder = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-        self.head = nn.Linear(64, 10)
-
-    def forward(self, pictures):
-        scores = self.head(self.encoder(pictures))
-        return scores.softmax(dim=1)  # confidence in each digit
-
-
-model = Reader()
-optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
 loss_fn = nn.CrossEntropyLoss()
 
 for epoch in range(EPOCHS):
@@ -51,7 +39,7 @@ for epoch in range(EPOCHS):
         loss.backward()
         optimizer.step()
         total += loss.item() * len(wanted)
-    print(f"epoch {epoch}: loss {total / len(train):.3f}")
+    print(f"epoch {epoch + 1}: loss {total / len(train):.3f}")
 
 model.eval()
 with torch.no_grad():

@@ -1,6 +1,6 @@
 """Classify irises by four measurements; skip the forms with a missing measurement.
 
-$ diagnose run mystery_03.py
+$ python mystery_03.py
 """
 
 import torch

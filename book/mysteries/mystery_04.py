@@ -1,6 +1,6 @@
 """Classify tumours as malignant or benign by thirty measurements of their cells.
 
-$ diagnose run mystery_04.py
+$ python mystery_04.py
 """
 
 import torch

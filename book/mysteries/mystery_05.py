@@ -1,6 +1,6 @@
 """Classify pairs of sentences by the hypothesis alone, which reveals a lot.
 
-$ diagnose run mystery_05.py
+$ python mystery_05.py
 """
 
 import torch

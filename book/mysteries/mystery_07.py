@@ -1,6 +1,6 @@
 """Classify handwritten digits; each feature is standardised over the batch.
 
-$ diagnose run mystery_07.py
+$ python mystery_07.py
 """
 
 import torch

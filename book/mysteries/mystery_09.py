@@ -1,6 +1,6 @@
 """Classify handwritten digits; divide the learning rate by ten after each third.
 
-$ diagnose run mystery_09.py
+$ python mystery_09.py
 """
 
 import torch

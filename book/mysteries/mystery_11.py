@@ -1,6 +1,6 @@
 """Classify wines by their chemistry, and keep the weights of the best epoch.
 
-$ diagnose run mystery_11.py
+$ python mystery_11.py
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Find the best of six learning rates for a classifier of handwritten digits.
 
-$ diagnose run mystery_12.py
+$ python mystery_12.py
 """
 
 import torch

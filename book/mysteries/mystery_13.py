@@ -1,6 +1,6 @@
 """Classify handwritten digits and print a smoothed loss.
 
-$ diagnose run mystery_13.py
+$ python mystery_13.py
 """
 
 import torch

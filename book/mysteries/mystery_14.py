@@ -1,6 +1,6 @@
 """Classify handwritten digits with two processes, each on half of the rows.
 
-$ torchrun --nproc-per-node 2 -m diagnostics run mystery_14.py
+$ torchrun --nproc-per-node 2 mystery_14.py
 """
 
 import torch

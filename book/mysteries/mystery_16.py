@@ -1,6 +1,6 @@
 """Classify handwritten digits that may be shifted by one pixel in any direction.
 
-$ diagnose run mystery_16.py
+$ python mystery_16.py
 """
 
 import torch
