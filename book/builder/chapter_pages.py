@@ -245,8 +245,8 @@ def mysteries_index(chapters: Iterable[Chapter]) -> str:
         "",
         *_WITHOUT_THE_TOOL_FIRST,
         "",
-        "`nox -s learn -- try mystery-04` gives you a copy to fix, and `check mystery-04` tells you whether you have "
-        "fixed it.",
+        "`nox -s learn -- try mystery-04` gives you a copy to fix, and `check mystery-04` tells you whether you "
+        "have fixed it.",
         "",
         "| chapter | script | first | then | last |",
         "|---|---|---|---|---|",

@@ -11,8 +11,6 @@ import pytest
 from nbformat import NotebookNode, v4
 
 from book.builder.chapter_pages import (
-    ANSWER,
-    EXERCISE,
     LONG,
     chapter_notebook,
     mysteries_index,
