@@ -22,7 +22,14 @@ from bugs.keeper.catalogue import Exhibit, survey  # noqa: E402
 from bugs.keeper.spelling import VARIABLE  # noqa: E402
 
 PYTHON = "3.11"  # the one that constraints.txt was made with
-SHOWN = ("*.md", "book/[!_]*/*.md", "book/mysteries/*.py", "bugs/[0-9]*/*.py", "solutions/*/*")  # in the book
+SHOWN = (
+    "*.md",
+    "book/*.md",
+    "book/[!_]*/*.md",
+    "book/mysteries/*.py",
+    "bugs/[0-9]*/*.py",
+    "solutions/*/*",
+)  # in the book
 SHOWN_COLUMNS = 88
 SYMPTOMS = {"throws": "it throws", "silent": "it runs, and is wrong", "exhausts": "it runs out of room"}
 FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}

@@ -18,7 +18,7 @@ from book.builder.execution import Job
 from book.builder.fair_copy import fair_copy
 from book.builder.outline import Chapter
 from book.builder.rendering import COPIES
-from book.generated import habits, pages, symptoms, teaching
+from book.generated import pages, symptoms, teaching
 from book.generated.curves import curves_in
 from book.generated.llms import FOLDER, NAME, llms_txt
 from book.generated.recall import recall_page
@@ -29,7 +29,7 @@ from bugs.scoreboard.record import Record, load_tools
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 
-WRITTEN = ("_config.yml", "index.md", "paste.md", "report.md", "guide", "_static")
+WRITTEN = ("_config.yml", "index.md", "habits.md", "paste.md", "report.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on
     *("bugs/lab", "diagnostics", "constraints.txt"),
     *("book/builder/notebooks.py", "book/kernels.py", "book/panels.py", "book/pictures.py"),
@@ -144,8 +144,6 @@ def assemble(
     points = teaching.points(zoo / "book" / "teaching_points.toml")
     taught = teaching.places(teach, points)
     (source / "taught.md").write_text(teaching.taught_page(points, taught), "utf-8")
-    to_copy = habits.habits(zoo / "book" / "habits.toml")
-    (source / "habits.md").write_text(habits.habits_page(to_copy, points, taught), "utf-8")
 
     seen = symptoms.load()
     curves = symptoms.curves_of(seen, {name: list(curves_in(notebook)) for name, notebook in notebooks.items()})

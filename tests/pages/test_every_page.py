@@ -22,6 +22,11 @@ LOOKED_AT = [
     pytest.param(page, marks=[] if page in FIRST else [pytest.mark.exhaustive])
     for page in [*OTHERS, *[page for page in PAGES if page.startswith("rules/")][::20]]
 ]
+# Figures that say nothing to those who do not see them. Where there are no words, Sphinx puts the file's name.
+WITHOUT_WORDS = """() => [
+    ...[...document.images].filter(one => !one.alt.trim() || /\\.(png|svg|jpe?g|gif|webp)$/i.test(one.alt)),
+    ...[...document.querySelectorAll("svg:not(button svg, [aria-hidden=true])")].filter(one => !one.ariaLabel),
+].map(one => one.outerHTML.slice(0, 200))"""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -39,6 +44,7 @@ def test_loads_without_errors_or_requests_and_fits_a_phone(visit, name):
     page.set_viewport_size(PHONE)
     assert not opened.scrolls_sideways
     assert opened.scrolling_blocks == []
+    assert page.evaluate(WITHOUT_WORDS) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

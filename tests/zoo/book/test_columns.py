@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,11 +53,6 @@ def test_code_on_the_pages_of_rules_is_narrow() -> None:
     blocks = {rule.name: list(code(inspect.getdoc(rule) or "")) for rule in all_rules()}
     assert any(blocks.values())
     assert {n: lines for n, shown in blocks.items() for block in shown if (lines := wide(block))} == {}
-
-
-def test_habits_are_narrow() -> None:
-    habits = tomllib.loads((ROOT / "book" / "habits.toml").read_text("utf-8"))
-    assert {name: lines for name, habit in habits.items() if (lines := wide(habit["example"]))} == {}
 
 
 def test_a_wide_line_is_found() -> None:

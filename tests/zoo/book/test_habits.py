@@ -1,49 +1,54 @@
-"""The table of habits: complete, linked, tested, and its examples run."""
+"""The page of habits: complete, tested, and its examples run."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import diagnostics
-from book.generated.habits import AREA, Habit, habits, habits_page
-from book.generated.teaching import Place, points
+from book.generated.teaching import points
 from tests.support.notebooks import numbered, write
 
-ROOT = Path(__file__).resolve().parents[4]
-POINTS = points(ROOT / "book" / "teaching_points.toml")
-HABITS = habits(ROOT / "book" / "habits.toml")
+ROOT = Path(__file__).resolve().parents[3]
+LISTED = [p for p in points(ROOT / "book" / "teaching_points.toml") if p.area == "The practitioner's list"]
+SECTION = re.compile(
+    r"^\((?P<point>\S+)\)=\n## (?P<title>[^\n]+)\n\n```python\n(?P<example>.*?)^```\n\n"
+    r"Tested in `(?P<test>\S+)`\.$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Habit(NamedTuple):
+    point: str
+    title: str
+    example: str
+    test: str
+
+
+HABITS = [Habit(*found) for found in SECTION.findall((ROOT / "book" / "habits.md").read_text("utf-8"))]
 each = pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.point)
 
 
-def test_every_habit_of_the_list_has_a_row() -> None:
-    assert [habit.point for habit in HABITS] == [point.name for point in POINTS if point.area == AREA]
+def test_every_habit_of_the_list_has_a_section() -> None:
+    assert [(habit.point, habit.title) for habit in HABITS] == [(point.name, point.point) for point in LISTED]
 
 
 @each
-def test_a_row_calls_what_there_is_and_names_its_test(habit: Habit) -> None:
-    assert all(hasattr(diagnostics, name) for name in habit.call)
-    fixtures = {"LoaderChecks": "loader_checks", "GradientChecks": "gradient_checks"}
-    assert all(fixtures.get(name, f"diagnostics.{name}(") in habit.example for name in habit.call)
+def test_a_section_calls_what_there_is_and_names_its_test(habit: Habit) -> None:
+    calls = re.findall(r"diagnostics\.(\w+)", habit.example)
+    calls += [name for name in ("loader_checks", "gradient_checks") if name in habit.example]
+    fixtures = {"loader_checks": "LoaderChecks", "gradient_checks": "GradientChecks"}
+    assert calls
+    assert all(hasattr(diagnostics, fixtures.get(name, name)) for name in calls)
     tested = (ROOT / habit.test).read_text("utf-8")
     assert "def test_" in tested
     if not habit.test.startswith("tests/unit/report/"):
-        assert any(name in tested for name in habit.call)
-
-
-def test_the_page_links_chapters_and_holds_the_examples() -> None:
-    where = {point.name: [Place("chapters/a", "A", "B")] for point in POINTS}
-    page = habits_page(HABITS, POINTS, where)
-    for habit in HABITS:
-        assert habit.example in page
-        (row,) = (line for line in page.splitlines() if f"](#{habit.point})" in line)
-        assert "[A](chapters/a.ipynb), *B*" in row
-        assert f"\n({habit.point})=\n" in page
+        assert any(name in tested or fixtures.get(name, name) in tested for name in calls)
 
 
 def a_loop(folder: Path) -> dict[str, Any]:
