@@ -66,11 +66,11 @@ class NoLabelsLeft(Rule):
             raise NotApplicable("needs a loss that can ignore labels")
         if (labels != ignored).any():
             return None
-        usually = " Usually the labels of the prompt are ignored up to a text that was not found, and the answer with "
-            "them."
+        usually = " Usually the prompt is ignored up to a text that was not found, and the answer with it."
         return self.found(
             f"All {labels.size:,} labels of this batch ({len(labels)} rows) are {ignored}, which the loss "
-            "ignores. There is nothing to learn from: the mean over no labels is NaN, and one step makes every weight NaN."
+            "ignores. There is nothing to learn from: the mean over no labels is NaN, and one step makes every "
+            "weight NaN."
             f"{usually if of_tokens else ''}",
             fix=(
                 "assert (labels != -100).any(dim=1).all()  # in the collator: each row has labels",
