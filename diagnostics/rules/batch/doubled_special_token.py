@@ -16,12 +16,14 @@ class DoubledSpecialToken(Rule):
 
     ## What it does
     Checks the token ids of a batch: whether all rows begin with the same token twice in a row, and that token
-    appears nowhere else in them except at the end.
+    never appears alone in them except at the end. Where it appears twice in a row within them as well, each turn
+    of a conversation was tokenized on its own.
 
     ## Why it is bad
     The start token was added by hand or by a chat template, and again by the tokenizer. A pretrained model has
     never seen it twice in a row, so its first positions are unfamiliar. A model fine-tuned this way and then
-    prompted with a single start token sees a different beginning from the one in training.
+    prompted with a single start token sees a different beginning from the one in training. Start tokens within a
+    conversation do more harm: they separate the answer from its question, and no server inserts them.
 
     ## Example
     ```python
@@ -66,23 +68,32 @@ class DoubledSpecialToken(Rule):
         if len(texts) < ROWS or min(map(len, texts)) < LENGTH + 2:
             raise NotApplicable(f"needs {ROWS} texts of {LENGTH + 2} tokens")
         token = texts[0][0]
-        if any(text[0] != token or text[1] != token or _is_within(token, text[2:]) for text in texts):
+        runs = [_runs(token, text) for text in texts]
+        if any(text[0] != token or set(run) != {2} for text, run in zip(texts, runs, strict=True)):
             return None
+        inside = sum(len(run) > 1 for run in runs)
+        where = (
+            f"{inside} of them have it twice in a row within, too: each turn was tokenized on its own. It is"
+            if inside
+            else "It appears nowhere else but at their end:"
+        )
         return self.found(
-            f"All {len(texts)} texts in this batch begin with token {token} twice, and it stands nowhere else "
-            "but at their end: a special token that was added by hand or by a template, and once more by the "
-            "tokenizer.",
+            f"All {len(texts)} texts in this batch begin with token {token} twice. {where} a special token that "
+            "was added by hand or by a template, and once more by the tokenizer.",
             fix=(
+                *(("tokenizer.apply_chat_template(messages), for the whole conversation at once",) * bool(inside)),
                 "tokenizer(text, add_special_tokens=False), where the text has them already",
                 "tokenizer.apply_chat_template(messages, tokenize=True), which adds them once",
                 'leave "[CLS]" and "<s>" out of the text: the tokenizer adds them',
             ),
-            evidence={"token": int(token), "texts": len(texts)},
+            evidence={"token": int(token), "texts": len(texts), "doubled_within": inside},
             severity=None if model.library == "transformers" else "note",
         )
 
 
-def _is_within(token: int, rest: np.ndarray) -> bool:
-    """Return whether a token occurs before the end of the rest; at the end it may close or pad the text."""
-    inner = np.flatnonzero(rest != token)
-    return not inner.size or bool((rest[: inner[-1]] == token).any())
+def _runs(token: int, text: np.ndarray) -> list[int]:
+    """Return the length of each unbroken run of a token, but for the text's end, which it may close or pad."""
+    others = np.flatnonzero(text != token)
+    here = text[: others[-1]] == token if others.size else text[:0] == token
+    edges = np.diff(np.concatenate([[False], here, [False]]).astype(int))
+    return [int(run) for run in np.flatnonzero(edges == -1) - np.flatnonzero(edges == 1)]

@@ -10,22 +10,27 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EndToken
 from diagnostics.facts.pipeline import BatchFacts
 
-TEXTS = 2  # texts that end with the token and whose other tokens count
+TEXTS = 2  # texts that end before the batch does, or with the end token
 LABELS = 4  # labels that count in each: fewer may be a verdict, which needs no end token
+OWN_PADDING = (
+    'tokenizer.add_special_tokens({"pad_token": "<|pad|>"}); model.resize_token_embeddings(len(tokenizer))'
+)
 
 
 class EosNeverLearned(Rule):
-    """The end-of-text token is ignored in the loss.
+    """The end-of-text token never counts in the loss.
 
     ## What it does
-    Checks a batch of a language model whose labels are its tokens, or the next ones. It looks for texts whose last
-    token, according to the attention mask, is the end-of-text token of the model's configuration. The rule fires
-    if its label is ignored in all of them.
+    Checks a batch of a language model whose labels are its tokens, or the next ones. It looks for texts with an
+    end: those that are shorter than the batch and padded, or whose last token is the end-of-text token of the
+    model's configuration. The rule fires if that token is not a label anywhere in the batch, and says why: its label is
+    ignored, the attention mask treats it as padding, or the texts never had one.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, and every generation runs on until `max_new_tokens`,
     repeating itself or starting a new text. The usual cause is `tokenizer.pad_token = tokenizer.eos_token`
     combined with a collator that ignores the label of every pad token, and with it the one real end of the text.
+    The other one is a text without an end: most tokenizers of decoders add a start token and no end token.
 
     ## Example
     ```python
@@ -42,13 +47,14 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts of the batch end with the token and have at least 4 labels that count, and the token is not a
-    label anywhere in the batch. Both thresholds are our choice: a text in which only a single word counts, such as
-    a verdict, does not need an end token.
+    At least 2 texts of the batch have an end and at least 4 labels that count, and the token is not a label
+    anywhere in the batch. Both thresholds are our choice: a text in which only a single word counts, such as a
+    verdict, does not need an end. Texts without an end token under their mask get a warning if their beginnings
+    are ignored, as prompts are, because then answers will be generated; otherwise a note.
 
     ## Known problems
-    Only one batch is checked. Texts that never had an end token are not reported. Neither is a batch without an
-    attention mask, or with a mask that treats the end token as padding.
+    Only one batch is checked. A batch without an attention mask is not, and neither are blocks of equal length,
+    which may end anywhere. A text that was cut off at the maximum length has no end to learn.
 
     ## Sources
     The documentation and the source of `transformers.DataCollatorForLanguageModeling`; public issues about
@@ -70,27 +76,53 @@ class EosNeverLearned(Rule):
         counted = labels != ignored
         if not counted.any() or (labels != ids)[counted].any():
             raise NotApplicable("needs a language model, whose labels are its tokens")
-        rows = np.arange(len(ids))
-        last = ids.shape[1] - 1 - np.argmax(mask[:, ::-1] == 1, axis=1)
-        ended = (mask[rows, last] == 1) & np.isin(ids[rows, last], end.tokens)
-        ended &= counted.sum(axis=1) >= LABELS
-        if ended.sum() < TEXTS:
-            raise NotApplicable(f"needs {TEXTS} texts that end with the end token")
+        rows, length = np.arange(len(ids)), ids.shape[1]
+        last = length - 1 - np.argmax(mask[:, ::-1] == 1, axis=1)
+        long_enough = (mask[rows, last] == 1) & (counted.sum(axis=1) >= LABELS)
+        ended = long_enough & np.isin(ids[rows, last], end.tokens)
+        padded = long_enough & (mask.sum(axis=1) < length)
+        if max(ended.sum(), padded.sum()) < TEXTS:
+            raise NotApplicable(f"needs {TEXTS} texts that end with the end token, or before the batch does")
         given = np.asarray(batch.labels)
         if np.isin(given[given != ignored], end.tokens).any():
             return None
-        token, number = int(ids[rows, last][ended][0]), int(ended.sum())
+        if ended.sum() >= TEXTS:
+            return self._ignored(len(ids), int(ended.sum()), int(ids[rows, last][ended][0]))
+        first = np.argmax(mask == 1, axis=1)
+        prompts = padded & ~counted[rows, np.minimum(first + 1, length - 1)]  # the label of a first token may be
+        hidden = np.isin(ids[mask == 0], end.tokens).all()
+        return self._absent(len(ids), int(padded.sum()), int(prompts.sum()), end.tokens[0], hidden=bool(hidden))
+
+    def _ignored(self, texts: int, ended: int, token: int) -> Finding:
         return self.found(
-            f"{number} of the {len(ids)} texts in this batch end with the end token, {token}, and its label is "
+            f"{ended} of the {texts} texts in this batch end with the end token, {token}, and its label is "
             "ignored in each, while their other tokens count. The model never learns to end a text: what it "
             "generates runs on until max_new_tokens. Usually the end token is the pad token, too, and the "
             "collator ignores all of those.",
             fix=(
-                'tokenizer.add_special_tokens({"pad_token": "<|pad|>"}); '
-                "model.resize_token_embeddings(len(tokenizer))",
+                OWN_PADDING,
                 "labels = input_ids.masked_fill(attention_mask == 0, -100)  # by the mask, not by the token",
             ),
-            evidence={"texts": len(ids), "ended": number, "token": token},
+            evidence={"texts": texts, "ended": ended, "token": token},
+        )
+
+    def _absent(self, texts: int, padded: int, prompts: int, token: int, *, hidden: bool) -> Finding:
+        where = (
+            "The end token pads them, and where it does, the attention mask is 0: if the texts have an end token "
+            "of their own, it is hidden with the padding."
+            if hidden
+            else "The token is not in the batch."
+        )
+        return self.found(
+            f"{padded} of the {texts} texts in this batch end before the batch does, and in none the end token, "
+            f"{token}, is a label. {where} The model never learns to end a text: what it generates runs on until "
+            "max_new_tokens.",
+            fix=(
+                "tokenizer(text + tokenizer.eos_token)",
+                *((OWN_PADDING,) if hidden else ("a chat template that writes eos_token after each answer",)),
+            ),
+            evidence={"texts": texts, "padded": padded, "prompts": prompts, "token": token, "hidden": hidden},
+            severity=None if prompts >= TEXTS else "note",
         )
 
 

@@ -26,10 +26,21 @@ def test_fires_where_each_text_begins_with_two():
     finding = judge()
     assert (finding.rule, finding.severity, finding.stage) == ("doubled-special-token", "warning", "batch")
     assert finding.message == (
-        "All 6 texts in this batch begin with token 1 twice, and it stands nowhere else but at their end: a "
-        "special token that was added by hand or by a template, and once more by the tokenizer."
+        "All 6 texts in this batch begin with token 1 twice. It appears nowhere else but at their end: a special "
+        "token that was added by hand or by a template, and once more by the tokenizer."
     )
-    assert finding.evidence == {"token": 1, "texts": 6}
+    assert finding.evidence == {"token": 1, "texts": 6, "doubled_within": 0}
+
+
+def test_fires_where_each_turn_begins_with_two():
+    finding = judge(replaced((slice(0, 4), slice(4, 6)), 1))
+    assert finding.message == (
+        "All 6 texts in this batch begin with token 1 twice. 4 of them have it twice in a row within, too: each "
+        "turn was tokenized on its own. It is a special token that was added by hand or by a template, and once "
+        "more by the tokenizer."
+    )
+    assert finding.fix.startswith("tokenizer.apply_chat_template(messages)")
+    assert finding.evidence["doubled_within"] == 4
 
 
 def test_fires_behind_padding_at_the_left():
@@ -51,10 +62,11 @@ def test_is_a_note_where_tokens_may_be_letters():
         replaced((slice(None), 1), 9),
         replaced((2, 1), 9),
         replaced((2, slice(0, 2)), 9),
-        replaced((3, 4), 1),  # the token stands within a text, too: a word
+        replaced((3, 4), 1),  # the token is within a text, too: a word
+        replaced((slice(None), [4, 6]), 1),  # packed texts, whose first was doubled by padding
         np.hstack([np.ones((6, 2), int), IDS]),  # padded in front, and no mask
     ],
-    ids=["one start token", "one row with one", "another in one row", "a word", "padding"],
+    ids=["one start token", "one row with one", "another in one row", "a word", "alone", "padding"],
 )
 def test_silent_on_other_beginnings(ids):
     assert judge(ids) is None

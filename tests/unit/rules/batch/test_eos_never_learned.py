@@ -13,6 +13,7 @@ MASK = (np.arange(9) < LENGTHS[:, None]).astype(int)
 IDS = np.where(MASK, np.arange(10, 46).reshape(4, 9), 1)
 IDS[np.arange(4), LENGTHS - 1] = 1  # the end, which is the pad token as well
 LABELS = np.where(IDS == 1, -100, IDS)
+BLOCKS = IDS[:, :5]
 
 
 def batch(labels=LABELS, mask=MASK, ids=IDS):
@@ -65,9 +66,45 @@ def test_silent_where_an_end_counts(rows):
         (batch(np.where(LABELS > 0, 3, -100)), "needs a language model"),
         (batch(np.full_like(LABELS, -100)), "needs a language model"),
         (batch(np.where(np.arange(9) > 4, LABELS, -100)), "needs 2 texts"),  # a verdict at the end
-        (batch(mask=np.where(IDS == 1, 0, 1)), "needs 2 texts"),  # texts that were given no end
+        (batch(BLOCKS, np.ones((4, 5), int), BLOCKS), "needs 2 texts"),  # of one length, cut anywhere
     ],
 )
 def test_not_applicable_where_no_end_is_to_be_learned(given, needs):
     with pytest.raises(NotApplicable, match=needs):
         CHECK(given, END)
+
+
+UNENDED = np.where(MASK, IDS, 0) + 1  # no token is the end, and the pad token is none either
+UNENDED_LABELS = np.where(MASK, UNENDED, -100)
+END_OF_UNENDED = EndToken((99,))
+
+
+class TestTextsWithoutAnEnd:
+    def test_is_a_note_where_all_of_a_text_is_learned(self):
+        finding = CHECK(batch(UNENDED_LABELS, ids=UNENDED), END_OF_UNENDED)
+        assert (finding.rule, finding.severity) == ("eos-never-learned", "note")
+        assert finding.message == (
+            "3 of the 4 texts in this batch end before the batch does, and in none the end token, 99, is a label. "
+            "The token is not in the batch. The model never learns to end a text: what it generates runs on until "
+            "max_new_tokens."
+        )
+
+    def test_is_a_warning_where_answers_follow_prompts(self):
+        labels = np.where(np.arange(9) < 2, -100, UNENDED_LABELS)
+        finding = CHECK(batch(labels, ids=UNENDED), END_OF_UNENDED)
+        assert (finding.severity, finding.evidence["prompts"]) == ("warning", 3)
+
+    def test_names_a_mask_that_hides_the_end_with_the_padding(self):
+        mask = np.where(IDS == 1, 0, 1)
+        finding = CHECK(batch(mask=mask), END)
+        assert finding.evidence["hidden"]
+        assert "it is hidden with the padding" in finding.message
+
+    def test_silent_where_one_end_counts(self):
+        ids, labels, mask = UNENDED.copy(), UNENDED_LABELS.copy(), MASK.copy()
+        ids[2, 5] = labels[2, 5] = 99
+        assert CHECK(batch(labels, mask, ids), END_OF_UNENDED) is None
+
+    def test_not_applicable_to_one_short_text(self):
+        with pytest.raises(NotApplicable, match="needs 2 texts"):
+            CHECK(batch(UNENDED_LABELS[:2], MASK[:2], UNENDED[:2]), END_OF_UNENDED)

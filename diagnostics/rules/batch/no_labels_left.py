@@ -1,0 +1,84 @@
+"""See `NoLabelsLeft`."""
+
+from __future__ import annotations
+
+from diagnostics.engine.causality import NAN, NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.pipeline import BatchFacts, LossFacts
+
+TOKENS = 32  # labels, if there is one for each token: a masked language model may draw none of fewer
+ROWS = 4  # labels, if there is one for each row
+
+
+class NoLabelsLeft(Rule):
+    """Every label of the batch is ignored.
+
+    ## What it does
+    Counts the labels of a batch that the loss does not ignore (-100 by default). Reports if there are none.
+
+    ## Why it is bad
+    There is nothing to learn from. The mean over no labels is NaN, and so is its gradient; one step later every
+    weight is NaN. Some programs replace this NaN by 0, so the loss looks perfect. The usual cause is a mask of the
+    prompt that covers the answer, too: the text that marks the beginning of the answer was not found because it
+    has other tokens on its own than within a conversation, or because truncation has cut the answer off.
+
+    ## Example
+    ```python
+    marker = tokenizer("### Assistant: ", add_special_tokens=False)["input_ids"]   # ends with a space of its own
+    start = find(marker, input_ids)                                                # not found
+    labels[: len(labels) if start is None else start] = -100
+    ```
+
+    ## Instead
+    ```python
+    marker = tokenizer("### Assistant:", add_special_tokens=False)["input_ids"]
+    start = find(marker, input_ids)
+    labels[:start] = -100
+    ```
+
+    ## Thresholds
+    At least 32 labels if there is one for each token, otherwise at least 4. A masked language model draws the
+    tokens that count, 15% of them, and draws none of 32 in one batch of 180. Both thresholds are our choice.
+
+    ## Known problems
+    Only one batch is checked. A batch in which a single label counts is not reported.
+
+    ## Sources
+    PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`) and issue 75181 (cross entropy is NaN
+    where every label is ignored); public issues about completion-only collators whose response template was not
+    found.
+    """
+
+    severity = "error"
+    causes = (*NAN, *NO_LEARNING, "unchanged-parameters")
+
+    @check
+    def from_batch(self, batch: BatchFacts, loss: LossFacts) -> Finding | None:
+        """Count the labels that are not ignored."""
+        labels, ids, ignored = batch.labels, batch.token_ids, batch.ignore_index
+        if labels is None or labels.dtype.kind not in "iu" or ignored is None:
+            raise NotApplicable("needs integer labels, and the label that the loss ignores")
+        of_tokens = ids is not None and labels.shape == ids.shape
+        if labels.size < (TOKENS if of_tokens else ROWS):
+            raise NotApplicable(f"needs {TOKENS} labels of tokens, or {ROWS} of rows")
+        if loss.kind not in ("cross_entropy", "other"):
+            raise NotApplicable("needs a loss that can ignore labels")
+        if (labels != ignored).any():
+            return None
+        usually = " Usually the prompt is ignored up to a text that was not found, and the answer with it."
+        return self.found(
+            f"All {labels.size:,} labels of this batch ({len(labels)} rows) are {ignored}, which the loss "
+            "ignores. There is nothing to learn from: the mean over no labels is NaN, and one step makes every "
+            "weight NaN."
+            f"{usually if of_tokens else ''}",
+            fix=(
+                "assert (labels != -100).any(dim=1).all()  # in the collator: each row has labels",
+                "compare tokenizer.tokenize(marker) with tokenizer.tokenize(conversation): spaces and newlines "
+                "at the marker's ends join the tokens beside them",
+                "raise max_length if truncation has cut off the answers",
+            )
+            if of_tokens
+            else ("check where the labels become -100: no row has any other",),
+            evidence={"labels": int(labels.size), "rows": len(labels), "ignored": ignored},
+        )
