@@ -23,8 +23,8 @@ class EosNeverLearned(Rule):
     ## What it does
     Checks a batch of a language model whose labels are its tokens, or the next ones. It looks for texts with an
     end: those that are shorter than the batch and padded, or whose last token is the end-of-text token of the
-    model's configuration. The rule fires if that token is not a label anywhere in the batch, and says why: its label is
-    ignored, the attention mask treats it as padding, or the texts never had one.
+    model's configuration. The rule fires if that token is not a label anywhere in the batch, and says why: its
+    label is ignored, the attention mask treats it as padding, or the texts never had one.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, and every generation runs on until `max_new_tokens`,
