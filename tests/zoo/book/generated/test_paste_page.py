@@ -116,31 +116,32 @@ def in_traceback(exception, message, files=()):
     return TRACEBACK.format(frames=frames, exception=exception, message=message)
 
 
+TEXTS = (
+    *(in_traceback(row.exception, example, row.frames) for row in MESSAGES for example in row.examples),
+    *(in_traceback(exception, message) for _, exception, message in MORE),
+    *RECORDED.values(),
+    *PLAIN.values(),
+)
+ONLY_A_TERMINAL = (  # what a recogniser knows beside the table, or before the row that the page finds
+    "module 'numpy' has no attribute 'float'",
+    "Data cardinality is ambiguous:",
+    "Process finished with exit code 137",
+    "'Trainer' object has no attribute 'tuner'",
+)
+
+
+@pytest.fixture(scope="module")
+def both(answers):
+    """Return each text with the finding of `explain` and the answer of the page, where `explain` has one."""
+    triples = zip(TEXTS, map(explain, TEXTS), answers(TEXTS), strict=True)
+    return [
+        (text, report.findings[0], answer)
+        for text, report, answer in triples
+        if report.findings and not any(words in text for words in ONLY_A_TERMINAL)
+    ]
+
+
 class TestSaysWhatExplainSays:
-    TEXTS = (
-        *(in_traceback(row.exception, example, row.frames) for row in MESSAGES for example in row.examples),
-        *(in_traceback(exception, message) for _, exception, message in MORE),
-        *RECORDED.values(),
-        *PLAIN.values(),
-    )
-    ONLY_A_TERMINAL = (  # what a recogniser knows beside the table, or before the row that the page finds
-        "module 'numpy' has no attribute 'float'",
-        "Data cardinality is ambiguous:",
-        "Process finished with exit code 137",
-        "'Trainer' object has no attribute 'tuner'",
-    )
-
-    @pytest.fixture(scope="class")
-    def both(self, answers):
-        """Return each text with the finding of `explain` and the answer of the page, where `explain` has one."""
-        reports = map(explain, self.TEXTS)
-        triples = zip(self.TEXTS, reports, answers(self.TEXTS), strict=True)
-        return [
-            (text, report.findings[0], answer)
-            for text, report, answer in triples
-            if report.findings and not any(words in text for words in self.ONLY_A_TERMINAL)
-        ]
-
     def test_the_same_rule(self, both):
         assert len(both) > 2000
         assert [(text, one.rule) for text, one, answer in both if answer["found"] != one.rule] == []
