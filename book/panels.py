@@ -353,14 +353,17 @@ def note_curve(
     if get_ipython() is None:
         return
     entries = list(log_history)
-    drawn = {
-        words: [
-            (entry["step"], value if math.isfinite(value := float(entry[key])) else None)
-            for entry in entries
-            if key in entry
-        ]
+    drawn = [  # not a mapping: a notebook's file would sort its keys
+        (
+            words,
+            [
+                (entry["step"], value if math.isfinite(value := float(entry[key])) else None)
+                for entry in entries
+                if key in entry
+            ],
+        )
         for words, key in lines.items()
-    }
+    ]
     display({CURVE: {"lines": drawn, "chance": chance, "shape": shape}}, raw=True)
 
 

@@ -119,7 +119,7 @@ const bugZooPaste = (() => {
     }
     parts.push(element("h2", "What to do"));
     if (row.fixes.length) parts.push(element("ul", fixes(hit).map(fix => element("li", prose(fix)))));
-    else parts.push(...prose(row.fix));
+    else parts.push(...prose(`The fix depends on the values: \`diagnose explain traceback.txt\` names it. For example:\n\n${row.fix}`));
     const named = element("p", ["The rule is ", link(`rules/${row.rule}`, row.rule), "."], {className: "rule"});
     return [...parts, ...cages(exhibits[row.rule] ?? []), named];
   }

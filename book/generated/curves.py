@@ -13,7 +13,7 @@ from book.panels import CURVE
 
 WIDTH, HEIGHT = 280, 170  # pixels of the drawing
 LEFT, RIGHT, TOP, BOTTOM = 10, 270, 24, 160  # of the axes within it
-SWINGS = 1.3  # a value that ends at so many times its minimum has risen again
+RISEN = 1.1  # a value that begins and ends at so many times its minimum has risen again
 MOST_MARKS = 12  # of steps that are NaN
 
 
@@ -47,7 +47,7 @@ class Line:
             return f"{self.words} is NaN in all {last:,.0f} steps"
         values = [value for _, value in self.finite]
         course = f"{self.words} from {values[0]:.2f} to {values[-1]:.2f} in {self.finite[-1][0]:,.0f} steps"
-        if values[-1] > SWINGS * min(values):
+        if min(values[0], values[-1]) > RISEN * min(values):
             course += f", with a minimum of {min(values):.2f}"
         return f"{course}, then NaN" if self.lost else course
 
@@ -81,7 +81,7 @@ def curves_in(notebook: NotebookNode) -> Iterator[Curve]:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if (noted := output.get("data", {}).get(CURVE)) is not None:
-                yield Curve(tuple(_lines(noted["lines"].items())), noted["chance"], noted["shape"])
+                yield Curve(tuple(_lines(noted["lines"])), noted["chance"], noted["shape"])
 
 
 def _lines(noted: Iterable[tuple[str, Any]]) -> Iterator[Line]:

@@ -19,17 +19,18 @@ MOST_CANDIDATES = 5
 OPENING = """\
 # From symptom to cause
 
-Find what you see, then make the one check that decides what has caused it.
+Find what you see, then run the one check that tells the causes apart.
 
 """
 SHAPES = """
 Otherwise, plot the loss by step, and click the curve that looks like yours. All nine come from runs of this book.
+The dotted line is what a constant prediction would score.
 
 """
 CHECKS = """
-The checks are written for PyTorch. `model`, `loss_fn`, `optimizer`, `dataset` and `loader` stand for your own;
-`inputs, labels` is one batch of the loader. `diagnose run train.py` makes most of the checks for you, in PyTorch
-and in Keras.
+The checks are written for PyTorch. `model`, `loss_fn`, `optimizer`, `dataset`, `loader` and `evaluate` stand for
+your own; `inputs, labels` is one batch of the loader. `diagnose run train.py` makes most of the checks for you, in
+PyTorch and in Keras.
 """
 
 

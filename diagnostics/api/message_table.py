@@ -93,7 +93,7 @@ def _explanation(row: Message) -> tuple[str, tuple[str, ...]]:
         groups = _groups(row, other)
         if groups is None:
             continue
-        found, expected = _said(row, other), [filled(template, groups) for template in made]
+        found, expected = _said(row, other), [_filled(template, groups) for template in made]
         cause_holds &= found[:1] == expected[:1]
         fixes_hold &= found[1:] == expected[1:]
         unproven = {name: value for name, value in unproven.items() if groups[name] == value}
@@ -103,7 +103,7 @@ def _explanation(row: Message) -> tuple[str, tuple[str, ...]]:
     return made[0] if cause_holds and not unproven else "", tuple(made[1:]) if fixes_hold and not unproven else ()
 
 
-def filled(template: str, groups: Mapping[str, str]) -> str:
+def _filled(template: str, groups: Mapping[str, str]) -> str:
     """Put the values of groups in the place of their names, as the page does."""
     return re.sub(r"\{\{|\}\}|\{(\w+)\}", lambda found: groups[found[1]] if found[1] else found[0][0], template)
 

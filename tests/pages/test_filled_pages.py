@@ -47,7 +47,7 @@ def test_an_explained_traceback(visit, theme):
     opened = visit(color_scheme=theme, viewport=PHONE)
     page = opened.open("paste")
     page.fill("#pasted", TRACEBACK)
-    page.locator("#explained h2 a").wait_for()
+    page.locator("#explained p.rule a").wait_for()
     assert serious_faults(page, theme) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import itertools
 import json
 import re
@@ -15,6 +14,7 @@ from nbformat import NotebookNode, v4
 
 from book.builder.assembly import AssemblyError, assemble, chapter_jobs, jobs, report_in, write_rules
 from book.builder.outline import load, shown
+from book.panels import CURVE
 from bugs.keeper.catalogue import load_catalogue
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
@@ -29,7 +29,9 @@ REPORT = '<iframe srcdoc="labels-out-of-range"></iframe>'
 
 def notebook(shown: str = REPORT, title: str = "# A title\n\nIts first words.") -> NotebookNode:
     output = v4.new_output("display_data", data={"text/html": shown} if shown else {})
-    report = v4.new_code_cell("show(report)", metadata={"tags": ["report-page"]}, outputs=[output])
+    noted = {"lines": [["training loss", [[1, 2.0], [2, 1.0]]]], "chance": 1.1, "shape": ""}
+    curve = v4.new_output("display_data", data={CURVE: noted})
+    report = v4.new_code_cell("show(report)", metadata={"tags": ["report-page"]}, outputs=[output, curve])
     return v4.new_notebook(cells=[v4.new_markdown_cell(title), report])
 
 
@@ -117,10 +119,19 @@ class TestAssemble:
         entries = [entry for part in toc["parts"] for entry in part["chapters"]]
         entries += [section for entry in entries for section in entry.get("sections", [])]
         files = {toc["root"], *(entry["file"] for entry in entries if "file" in entry)}
-        globs = [entry["glob"] for entry in entries if "glob" in entry]
         assert files <= pages
-        assert {page for page in pages - files if not any(fnmatch.fnmatch(page, glob) for glob in globs)} == set()
-        assert {exhibit.page for exhibit in EXHIBITS} | {f"rules/{rule.name}" for rule in all_rules()} <= pages
+        assert pages - files == {f"rules/{rule.name}" for rule in all_rules()}
+        assert {exhibit.page for exhibit in EXHIBITS} <= files
+
+    def test_the_page_of_a_rule_is_linked_from_the_index_and_stays_out_of_the_sidebar(self, source: Path) -> None:
+        index = (source / "rules" / "index.md").read_text()
+        for rule in all_rules():
+            assert (source / "rules" / f"{rule.name}.md").read_text().startswith("---\norphan: true\n---\n")
+            assert f"[{rule.name}]({rule.name}.md)" in index
+
+    def test_the_list_of_rules_finds_its_script(self, source: Path) -> None:
+        (script,) = re.findall(r'src="([^"]+)"', (source / "rules" / "index.md").read_text())
+        assert (source / "_extra" / "rules" / script).resolve().is_file()
 
     def test_a_student_downloads_no_answers_and_no_outputs_and_a_teacher_both(self, source: Path) -> None:
         for folder in ("chapters", "exhibits"):
@@ -158,7 +169,7 @@ class TestAssemble:
         self, source: Path
     ) -> None:
         text = (source / "_extra" / "llms.txt").read_text()
-        assert text.startswith("# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. This is a ")
+        assert text.startswith("# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. Here you ")
         listed = re.findall(r"^- \[(.+?)\]\((.+?)\.html\): (\S.*)$", text, re.MULTILINE)
         assert len(listed) == text.count("\n- ")
         toc = yaml.safe_load((source / "_toc.yml").read_text())

@@ -24,9 +24,9 @@ class TestRulePage:
         page = pages.rule_page(rule, EXHIBITS)
         lines = page.splitlines()
         assert [line.removeprefix("## ") for line in lines if line.startswith("## ")] == list(SECTIONS)
-        assert lines[0] == f"# {rule.name}"
+        assert lines[:5] == ["---", "orphan: true", "---", "", f"# {rule.name}"]
         assert rule.summary() in page.replace("\n", " ")
-        assert f"- **Stage** [{rule.stage}](#stage-{rule.stage})" in lines
+        assert f"- **Stage** [{rule.stage}](#stage-{rule.stage}), one of [all rules](index.md)" in lines
         (cage,) = (line for line in lines if line.startswith("- **Exhibit** "))
         named = [exhibit for exhibit in EXHIBITS if rule.name in exhibit.rules]
         if named:
@@ -55,6 +55,14 @@ class TestRulesIndex:
                 place[line[3 : line.index("]")]] = stages[-1]
         assert place == {rule.name: rule.stage for rule in all_rules()}
         assert stages == [stage for stage in STAGES if stage in place.values()]
+
+    def test_folds_the_rules_of_a_stage(self) -> None:
+        stages = pages.rules_index(all_rules()).split("\n## ")[1:]
+        for stage in stages:
+            before, fold, rules = stage.partition(":::{dropdown} ")
+            assert fold
+            assert "- [" not in before
+            assert int(rules.split()[0]) == rules.partition("\n:::\n")[0].count("\n- [")
 
 
 class TestReadable:

@@ -1,4 +1,4 @@
-"""The page that takes a traceback names the rule that `diagnose explain` names."""
+"""The page that takes a traceback says what `diagnose explain` says."""
 
 import json
 import shutil
@@ -9,8 +9,12 @@ import pytest
 
 from book.generated.pages import messages_script
 from bugs.keeper.catalogue import load_catalogue
+from diagnostics.api.explain import explain
 from diagnostics.api.message_table import message_table
 from diagnostics.collectors.crash.messages.table import all_messages
+from tests.unit.crash.further_examples import MORE
+from tests.unit.tracebacks.recorded_forms import RECORDED
+from tests.unit.tracebacks.test_pasted_text import PLAIN
 
 ROOT = Path(__file__).resolve().parents[4]
 EXHIBITS = list(load_catalogue(ROOT).values())
@@ -56,11 +60,12 @@ def answers(tmp_path_factory):
     program = """
         globalThis.window = {};
         require(process.argv[1]);
-        const {answer} = require(process.argv[2]);
+        const {answer, fixes, sentence} = require(process.argv[2]);
         const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
         console.log(JSON.stringify(texts.map(text => {
             const {found, perhaps, exception, own} = answer(text, window.bugZoo.messages);
-            return {found: found?.row.rule ?? null, perhaps: perhaps?.row.rule ?? null, exception, own};
+            const said = found ? {sentence: sentence(found), fixes: fixes(found)} : {sentence: "", fixes: []};
+            return {found: found?.row.rule ?? null, perhaps: perhaps?.row.rule ?? null, exception, own, ...said};
         })));
     """
     script = ROOT / "book" / "_static" / "paste.js"
@@ -100,8 +105,67 @@ def test_a_failure_of_ones_own_is_none_of_ours_and_shows_the_readers_line(answer
             "perhaps": None,
             "exception": "KeyError",
             "own": {"file": "/home/ada/project/train.py", "line": "12"},
+            "sentence": "",
+            "fixes": [],
         }
     ]
+
+
+def in_traceback(exception, message, files=()):
+    frames = "".join(f'  File "{file}", line 90, in call\n    return run(x)\n' for file in files)
+    return TRACEBACK.format(frames=frames, exception=exception, message=message)
+
+
+TEXTS = (
+    *(in_traceback(row.exception, example, row.frames) for row in MESSAGES for example in row.examples),
+    *(in_traceback(exception, message) for _, exception, message in MORE),
+    *RECORDED.values(),
+    *PLAIN.values(),
+)
+ONLY_A_TERMINAL = (  # what a recogniser knows beside the table, or before the row that the page finds
+    "module 'numpy' has no attribute 'float'",
+    "Data cardinality is ambiguous:",
+    "Process finished with exit code 137",
+    "'Trainer' object has no attribute 'tuner'",
+)
+
+
+@pytest.fixture(scope="module")
+def both(answers):
+    """Return each text with the finding of `explain` and the answer of the page, where `explain` has one."""
+    triples = zip(TEXTS, map(explain, TEXTS), answers(TEXTS), strict=True)
+    return [
+        (text, report.findings[0], answer)
+        for text, report, answer in triples
+        if report.findings and not any(words in text for words in ONLY_A_TERMINAL)
+    ]
+
+
+class TestSaysWhatExplainSays:
+    def test_the_same_rule(self, both):
+        assert len(both) > 2000
+        assert [(text, one.rule) for text, one, answer in both if answer["found"] != one.rule] == []
+
+    def test_the_same_fixes_where_the_page_has_any(self, both):
+        with_fixes = [(text, one, answer) for text, one, answer in both if answer["fixes"]]
+        assert len(with_fixes) > 0.9 * len(both)
+        different = [
+            (text, answer["fixes"])
+            for text, one, answer in with_fixes
+            if answer["fixes"] != [one.fix, *one.alternatives]
+        ]
+        assert different == []
+
+    def test_the_same_sentence_where_the_page_has_one(self, both):
+        with_sentence = [(text, one, answer) for text, one, answer in both if answer["sentence"]]
+        assert len(with_sentence) > 0.9 * len(both)
+        assert [text for text, one, answer in with_sentence if answer["sentence"] != one.message] == []
+
+    def test_the_sentence_has_the_numbers_of_the_message(self, answers):
+        text = in_traceback("ValueError", "expected sequence of length 31 at dim 1 (got 17)")
+        (answer,) = answers([text])
+        assert answer["sentence"].startswith("One example has 31 values and another 17, ")
+        assert answer["fixes"][0] == "data_collator=DataCollatorWithPadding(tokenizer), which pads each batch"
 
 
 def test_nothing_is_named_in_prose_or_in_code(answers):
