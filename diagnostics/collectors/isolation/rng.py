@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import random
 import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,18 @@ LONGEST = 1_000  # elements of a list or dict that is looked into: a longer one 
 # The methods that data passes through; a generator among the module's globals is used in one of them.
 METHODS = ("__getitem__", "__getitems__", "__iter__", "__call__", "forward")
 
+LEAVES = (str, bytes, int, float, complex, np.ndarray, type, ModuleType)  # hold no settings
 KINDS = (random.Random, np.random.Generator, np.random.RandomState)
 
 
 def is_generator(value: Any) -> bool:
-    """Whether this is a generator of Python, NumPy or, where it is in use, PyTorch."""
-    return isinstance(value, KINDS) or _of_torch(value, "Generator")
+    """Return whether this is a generator of Python, NumPy or, where it is in use, PyTorch."""
+    return isinstance(value, (*KINDS, *_of_torch("Generator")))
 
 
-def _of_torch(value: Any, kind: str) -> bool:
+def _of_torch(kind: str) -> tuple[type, ...]:
     torch = sys.modules.get("torch")  # a Keras program has none, and must not wait for it
-    return torch is not None and isinstance(value, getattr(torch, kind))
+    return () if torch is None else (getattr(torch, kind),)
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,19 @@ class OwnGenerator:
 
 def generators_within(*roots: Any) -> list[OwnGenerator]:
     """List the generators that can be reached from `roots`: attributes, elements, closures, globals of methods."""
+    kinds = (*KINDS, *_of_torch("Generator"))
     return [
         OwnGenerator(value)
         for value in objects_within(*roots)
-        if is_generator(value) and not isinstance(value, random.SystemRandom)
+        if isinstance(value, kinds) and not isinstance(value, random.SystemRandom)
     ]
 
 
 def objects_within(*roots: Any) -> Iterator[Any]:
     """Yield each object within reach of `roots` once, at most `MOST_OBJECTS`, but no part of a generator."""
     waiting, seen = deque(roots), set[int]()
+    closed = (*KINDS, *_of_torch("Generator"), *LEAVES, *_of_torch("Tensor"))
+    is_closed: dict[type, bool] = {}  # by class: datasets hold thousands of objects of a few classes
     kept = []  # what is seen stays alive, or its id could come back as another object's
     while waiting and len(seen) < MOST_OBJECTS:
         value = waiting.popleft()
@@ -79,15 +82,16 @@ def objects_within(*roots: Any) -> Iterator[Any]:
         seen.add(id(value))
         kept.append(value)
         yield value
-        if not is_generator(value):
+        kind = type(value)
+        if kind not in is_closed:
+            is_closed[kind] = issubclass(kind, closed)
+        if not is_closed[kind]:
             waiting.extend(within(value))
 
 
 def within(value: Any) -> Iterator[Any]:
     """Yield what an object holds: attributes, elements, closures, and generators among its methods' globals."""
-    if isinstance(value, str | bytes | int | float | complex | np.ndarray) or _of_torch(value, "Tensor"):
-        return
-    if isinstance(value, type) or inspect.ismodule(value):
+    if isinstance(value, (*LEAVES, *_of_torch("Tensor"))):
         return
     if isinstance(value, dict | list | tuple | set | frozenset | deque):
         if len(value) <= LONGEST:

@@ -42,13 +42,13 @@ class AttentionMaskMissing(Rule):
 
     ## Thresholds
     At least 2 pad tokens at one edge of an example, and fewer at the same edge of another (our choice): a single
-    one may be an end-of-text token that is also the pad token, and a run of the same length in all examples may be
-    part of the data.
+    one may be an end-of-text token that is also the pad token, and if the run has the same length in all examples,
+    it may be part of the data.
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
-    are not reported for it; other decoders are not recognised by their names. A model that derives the mask from
-    the ids is reported unnecessarily.
+    are therefore not reported for it; other decoders are not recognised by name. A model that derives the mask
+    from the ids is reported unnecessarily.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

@@ -16,9 +16,9 @@ class BatchOfOne(MessageRule):
     """A batch norm layer in training mode got a batch with one value per channel.
 
     ## What it does
-    Recognises the error, and reads the shape of the input from it. Keras raises none: if a Keras model with batch
-    norm is trained on single rows, it gets two different rows in training mode, one at a time, and the predictions
-    are compared.
+    Recognises the error, and reads the shape of the input from it. Keras raises no error: if a Keras model with
+    batch norm is trained on single rows, the rule calls it on two different rows in training mode, one at a time,
+    and compares the predictions.
 
     ## Why it is bad
     Batch norm subtracts the mean of the batch and divides by its standard deviation. A single value is its own
@@ -37,7 +37,8 @@ class BatchOfOne(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after the layer has refused, or if both predictions are the same to the last bit.
+    None: the rule fires only after the layer has raised its error, or if both predictions are the same to the last
+    bit.
 
     ## Known problems
     The message does not show whether this was the last batch of an epoch or a single example.

@@ -36,8 +36,9 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    At least 4 rows, each with at least 4 tokens after the two; these thresholds are our choice. A note if the
-    model is not from transformers: its tokens may be letters, and each text may begin with the same letter twice.
+    At least 4 rows, each with at least 4 tokens after the two; these thresholds are our choice. The finding is a
+    note if the model is not from transformers: its tokens may be letters, and each text may begin with the same
+    letter twice.
 
     ## Known problems
     Only one batch is checked. Only the beginning is compared, because two end tokens may be padding.

@@ -19,8 +19,8 @@ class EosNeverLearned(Rule):
 
     ## What it does
     Checks a batch of a language model whose labels are its tokens, or the next ones. It looks for texts whose last
-    token, according to the attention mask, is the end-of-text token of the model's configuration. Reports if its
-    label is ignored in all of them.
+    token, according to the attention mask, is the end-of-text token of the model's configuration. The rule fires
+    if its label is ignored in all of them.
 
     ## Why it is bad
     The model never learns where a text ends. The loss is low, and every generation runs on until `max_new_tokens`,
@@ -44,7 +44,7 @@ class EosNeverLearned(Rule):
     ## Thresholds
     At least 2 texts of the batch end with the token and have at least 4 labels that count, and the token is not a
     label anywhere in the batch. Both thresholds are our choice: a text in which only a single word counts, such as
-    a verdict, does not need an end.
+    a verdict, does not need an end token.
 
     ## Known problems
     Only one batch is checked. Texts that never had an end token are not reported. Neither is a batch without an

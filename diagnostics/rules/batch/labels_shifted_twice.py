@@ -22,12 +22,12 @@ class LabelsShiftedTwice(Rule):
 
     ## What it does
     Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
-    own loss. Reports if each label is the token after its own position.
+    own loss. The rule fires if each label is the token after its own position.
 
     ## Why it is bad
     These models compare the prediction at a position with the label of the next one, so the labels should be a
     copy of `input_ids`. Labels that are already shifted by one train the model to predict the token after the
-    next. The loss falls, though less far, and the generated text skips every other word.
+    next. The loss falls, but not as far, and the generated text skips every other word.
 
     ## Example
     ```python
@@ -41,12 +41,12 @@ class LabelsShiftedTwice(Rule):
     ```
 
     ## Thresholds
-    At least 16 labels with at least 3 distinct values. All of them are the next token, and at most half are the
-    token at their own position: a text that repeats one token proves nothing.
+    At least 16 labels with at least 3 distinct values. All of them equal the next token, and at most half equal
+    the token at their own position: a text that repeats one token proves nothing.
 
     ## Known problems
     Models are recognised by their class names. A few decoders of transformers, such as Bart's, do not shift and
-    are not judged.
+    are not checked.
 
     ## Sources
     The documentation of `transformers.GPT2LMHeadModel` (`labels`: "Note that the labels are shifted inside the

@@ -18,13 +18,13 @@ class MaskedCausalInputs(Rule):
 
     ## What it does
     Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
-    own loss. Reports if only some of the tokens have a label, and the tokens at those positions differ from the
-    labels.
+    own loss. The rule fires if only some of the tokens have a label, and the tokens at those positions differ from
+    the labels.
 
     ## Why it is bad
-    A causal model predicts the next token from those before it. Here it is trained on few tokens of each text, and
-    reads mask tokens and random tokens in place of the others. The loss falls, though less far, and the model is
-    then used on texts without a single mask. `DataCollatorForLanguageModeling` masks by default.
+    A causal model predicts the next token from those before it. Here it is trained on only a few tokens of each
+    text, and reads mask tokens and random tokens in place of the others. The loss falls, but not as far, and the
+    model is then used on texts without a single mask. `DataCollatorForLanguageModeling` masks by default.
 
     ## Example
     ```python

@@ -45,7 +45,7 @@ class PaddingInLoss(Rule):
     ## Known problems
     A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,
     masks and sample weights do the same job; if it is unknown whether there are any, the rule is not checked.
-    Decoders of other libraries, whose labels are at different positions from the input, are not judged either.
+    Decoders of other libraries, whose labels are at different positions from the input, are not checked either.
 
     ## Sources
     PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,

@@ -68,7 +68,7 @@ class RaggedBatch(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after stacking has failed.
+    None: the rule fires only after stacking has failed.
 
     ## Known problems
     Examples that differ in more than text length, such as images of several sizes, raise the same error, but need

@@ -28,8 +28,9 @@ class RepeatedBatch(Rule):
     """Every step trains on the same rows.
 
     ## What it does
-    Counts the distinct training rows it reads, by their inputs. Reports if all are the same, or if the distinct
-    rows fit into one batch although many were read. In a watched run, it compares the batches of the steps.
+    Counts how many of the training rows it reads are distinct, by their inputs. The rule fires if all are the
+    same, or if the distinct rows fit into one batch although many were read. In a watched run, it compares the
+    batches of the steps.
 
     ## Why it is bad
     The dataset claims to have many rows and returns only one, or a generator yields its first batch forever. The
@@ -54,21 +55,21 @@ class RepeatedBatch(Rule):
     Any of these is enough:
 
     - At least 8 rows, all identical.
-    - At least 64 rows and 4 batches' worth were read, and no more of them are distinct than one batch holds: fewer
+    - At least 64 rows and 4 batches' worth were read, and at most one batch's worth of them are distinct: fewer
       than 5% of the rows, or exactly the batch size.
     - In a watched run, at least 20 steps, all on the same batch. This is a note, because a dataset may fit into
       one batch. It is a warning if the loader's dataset is known to have at least four times as many rows. For a
       custom dataset, this means that its length can be read, and that the batches have the loader's batch size.
     - In a watched run, at least 64 rows of the batches were checked, and at most an eighth of them are distinct,
-      although the rows read from the dataset have at least eight times as many distinct ones.
+      although at least eight times as many of the rows read from the dataset are distinct.
 
     The thresholds are our choice.
 
     ## Known problems
-    A table with few columns has few possible rows, and they repeat by nature. So the second threshold applies only
+    A table with few columns has few possible rows, so rows naturally repeat. So the second threshold applies only
     to rows of at least 16 numbers that are token ids, images or sequences, or that contain fractions. A toy
-    dataset that repeats a few sentences is reported; for arrays in Keras, only if exactly as many rows are
-    distinct as a batch holds. A batch that is repeated on purpose, to see whether the model can memorise it, is
+    dataset that repeats a few sentences is reported; for arrays in Keras, only if the number of distinct rows is
+    exactly the batch size. A batch that is repeated on purpose, to see whether the model can memorise it, is
     reported as well. Random augmentation hides repeated rows. In a watched run, two batches count as the same if
     about 1,000 numbers of each input agree, in the same order.
 

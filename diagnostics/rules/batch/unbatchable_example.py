@@ -34,7 +34,7 @@ class UnbatchableExample(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after the batch has failed.
+    None: the rule fires only after the batch has failed.
 
     ## Known problems
     The message does not identify the example.

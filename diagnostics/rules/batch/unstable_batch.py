@@ -26,14 +26,14 @@ class UnstableBatch(Rule):
     Copies the dataset and the collator. One copy reads the rows of a batch for the first time; the other has read
     them once before. All random number generators are in the same state, so random augmentation is the same both
     times. If the two batches still differ, reading has changed the data. If this is not possible, as in a loop
-    that is only observed, it compares the inputs of the sampled steps and checks whether they have become
+    that is only observed, it compares the inputs of the sampled steps and checks whether their spread has become
     permanently narrower.
 
     ## Why it is bad
     The dataset returns a list, an array or a dict that it stores, and other code edits it: the collator appends to
     it, or normalises it in place. The first epoch is correct. In the second epoch the edit is applied to the
-    edited row, in the third once more, and the training data moves further and further from the original. No error
-    is raised, and the first batch looks right.
+    edited row, in the third epoch again, and so on: the training data moves further and further from the original.
+    No error is raised, and the first batch looks right.
 
     ## Example
     ```python
@@ -54,17 +54,17 @@ class UnstableBatch(Rule):
 
     ## Thresholds
     Integers have to be equal; other numbers have to agree to five digits (our choice), which allows for rounding.
-    Inputs that the model's forward() does not take are not compared. If the second reading raises, it is an error.
-    If worker processes start each epoch with a fresh copy, the finding is only a note, because the edits are lost
-    with them.
+    Inputs that the model's forward() does not take are not compared. If the second read raises an exception, the
+    finding is an error. If worker processes start each epoch with a fresh copy, the finding is only a note,
+    because the edits are lost with them.
 
-    Inputs count as narrower if each channel's standard deviation fell to a twentieth or less, between at least 3
-    sampled batches and all that follow, of which there must be at least 3.
+    Inputs count as narrower if, at some point with at least 3 sampled batches before and after it, each channel's
+    standard deviation fell to a twentieth or less and stayed there.
 
     ## Known problems
-    Not judged: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
-    that cannot be reset, streams, and datasets over 256 MiB or two million objects, which are not copied. Data
-    that a dataset keeps outside itself, in a global variable, is not copied either. An edit that has the same
+    Not checked: data that counts or collects what was read (a curriculum, a buffer), random numbers from a source
+    that cannot be reset, streams, and datasets over 256 MiB or two million objects, which the rule does not copy.
+    Data that a dataset keeps outside itself, in a global variable, is not copied either. An edit that has the same
     result when it is repeated, such as padding to the length of the same batch, is missed. Training for one epoch
     reads each row once and is not affected. Noise that is annealed on purpose narrows the inputs as well.
 

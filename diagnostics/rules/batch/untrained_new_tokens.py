@@ -19,8 +19,8 @@ class UntrainedNewTokens(Rule):
     model, and looks for their tokens in a batch while the embedding requires no gradient.
 
     ## Why it is bad
-    The new rows stay as they were initialised: near the mean of the others, or random. The model reads a token
-    that carries no meaning, and all new tokens look alike. Adapters (LoRA) freeze the embedding by default.
+    The new rows keep their initial values: near the mean of the others, or random. To the model, the new tokens
+    carry no meaning, and all of them look alike. Adapters (LoRA) freeze the embedding by default.
 
     ## Example
     ```python

@@ -33,8 +33,8 @@ class ClassImbalance(Rule):
     class count for even more.
 
     ## Why it is bad
-    Cross entropy weights all rows equally, so the fastest way to lower it is to predict the common class. From the
-    first epoch, accuracy equals that class's share, which looks like a working model.
+    Cross entropy weights all rows equally, so the fastest way to lower the loss is to predict the common class.
+    From the first epoch, accuracy equals that class's share, which looks like a working model.
 
     ## Example
     ```python
@@ -51,7 +51,7 @@ class ClassImbalance(Rule):
     ## Thresholds
     A share of 0.9 (our choice): above it, a constant prediction reaches what is often reported as a good accuracy.
     At least 50 rows (our choice): a class with three quarters of the data makes up 90% of 50 random rows about
-    once in 100 times. For weights: every two classes must differ in weight as they do in label count, within 15%
+    once in 100 times. For weights: any two classes must differ in weight as they do in label count, within 15%
     plus chance, and the most common class must have at least twice the labels and twice the weight of the rarest.
 
     ## Known problems
@@ -59,7 +59,7 @@ class ClassImbalance(Rule):
     that a constant prediction cannot satisfy, and ignore this rule. The finding is only a note where something
     unseen may compensate: in Keras before `fit`, which receives the class weights (`diagnose run` sees them); with
     a custom loss; in PyTorch when the checked batch happens to hold only one class; with a `Trainer` that has its
-    own sampler; and with a single output, which is often trained to rank the rows and judged on the ranking. If
+    own sampler; and with a single output, which is often trained to rank the rows and evaluated on the ranking. If
     only the first rows are known, nothing is reported: they may be sorted.
 
     ## Sources

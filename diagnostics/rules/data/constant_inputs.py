@@ -37,8 +37,8 @@ class ConstantInputs(Rule):
     """An input, or a column of it, is the same for every example.
 
     ## What it does
-    Compares the examples of one batch, and reports when all inputs are identical across examples, when one
-    floating-point input is, or when a table has constant columns. In a watched run it also looks for blank rows:
+    Compares the examples of one batch, and fires if all inputs are identical across examples, if one
+    floating-point input is, or if a table has constant columns. In a watched run it also looks for blank rows:
     rows filled with a single value, such as 0, that have different targets.
 
     ## Why it is bad
@@ -69,11 +69,12 @@ class ConstantInputs(Rule):
     rows.
 
     ## Known problems
-    Only one batch is checked, so a column that seldom changes looks constant. Columns that are constant at 0, or
+    Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or
     at the smallest value of the table, are not reported, because rare categories and image borders look the same.
     Integers, and inputs named like masks, positions, lengths, weights and token types, are often constant, so they
-    are judged only together with all other inputs. If all inputs are integers, they are reported only when they
-    are images and every pixel of the batch has the same value. A batch that is repeated on purpose is reported.
+    count only if all other inputs are constant as well. If all inputs are integers, they are reported only when
+    they are images and every pixel of the batch has the same value. A batch that is repeated on purpose is
+    reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "become one with the data"; scikit-learn's

@@ -32,7 +32,7 @@ class EmptiedDataset(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only after a row was requested.
+    None: the rule fires only after a row has been requested.
 
     ## Known problems
     The error message does not show what emptied the dataset.

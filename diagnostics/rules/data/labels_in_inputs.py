@@ -40,8 +40,8 @@ class LabelsInInputs(Rule):
     ## What it does
     If a batch has no target although the loss needs one, checks whether one of its inputs is named `labels`,
     `label`, `label_ids`, `targets`, `target` or `y`. After a crash it gets the same information from the
-    traceback. In a watched run it compares input rows with their targets, and looks for an input number that
-    equals the target.
+    traceback. In a watched run it compares input rows with their targets, and looks for a number among the inputs
+    that equals the target.
 
     ## Why it is bad
     The loss compares the prediction with a target. Keras treats a batch that is a single dict as inputs only,
@@ -50,7 +50,7 @@ class LabelsInInputs(Rule):
     earlier versions.
 
     If the target stays among the features, or a window ends with the value to be predicted, the model copies it to
-    the output. The scores look perfect, even in the evaluation, and the model is useless wherever the answer is
+    the output. The scores look perfect, even in the evaluation, but the model is useless wherever the answer is
     unknown.
 
     ## Example
@@ -73,23 +73,23 @@ class LabelsInInputs(Rule):
     `loss="sparse_categorical_crossentropy"` selects a loss that reads probabilities: that is the next bug,
     `logits-as-probabilities`.
 
-    The TensorFlow classes of transformers 4 have another fix: keep the labels among the inputs and call `compile`
-    without a loss, and the model uses its own. This works for these classes only. A plain Keras or KerasHub model
-    has no loss of its own and fails with `No loss to compute`.
+    For the TensorFlow classes of transformers 4 there is another fix: keep the labels among the inputs and call
+    `compile` without a loss, so that the model uses its own. This works only for these classes. A plain Keras or
+    KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
     None for a batch without a target. Otherwise, one number in the row must equal the target of a regression with
     at least 20 different values, or must have exactly one value per class, in at least 100 rows without exception.
-    It must be the only such number, and at least two others must vary: rows that contain nothing but a code of
+    It must be the only such number, and at least two others must vary: rows that contain nothing but a code for
     their class are synthetic data.
 
     In sequences of measurements, the number must be in the last step, where a window may end too late. An earlier
     step is usually meant to be remembered, as in memory tests of recurrent networks, so it counts only if at least
     10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
 
-    A token model whose targets are one of its inputs must reproduce nine of ten random tokens after training. If
-    it has no encoder, it must not look ahead, as an autoencoder does, unless it is a `ForMaskedLM` of
-    transformers.
+    A token model whose targets are one of its inputs must reproduce nine of ten random tokens after training.
+    Unless it is a `ForMaskedLM` of transformers, a model without an encoder must not look ahead, as an autoencoder
+    does.
 
     ## Known problems
     Targets under a name that is not in the list are not recognised. A model that computes its own loss

@@ -30,9 +30,9 @@ class LabelsUnrelated(Rule):
 
     ## What it does
     Tracks some training rows through the run by their content, and compares each row's target with the one it had
-    when it first appeared. Rows that repeat by nature, such as those made of a few categories, are left out. If
-    the targets change about as often as a random reassignment would change them, and belong to other rows, inputs
-    and targets are paired wrongly.
+    when it first appeared. Rows that naturally repeat, such as those made of a few categories, are left out. If
+    the targets change about as often as a random reassignment would change them, and belong to other rows, the
+    inputs are paired with the wrong targets.
 
     `diagnose run` also reads the script. It looks for inputs and targets that are shuffled one after the other,
     each in place, with one generator that is not reseeded in between, and for inputs that are filtered by content
@@ -66,23 +66,22 @@ class LabelsUnrelated(Rule):
     These numbers are our choice. At least 32 rows must recur, hardly any of them twice within an epoch. The share
     of unchanged targets is at most two standard deviations above what a random reassignment would leave, and the
     mean squared change is at least 80% of what it would cause: noisy labels, or labels by several annotators, stay
-    below that. A quarter of the changed targets must be known from other rows. Within a batch, the targets of
-    neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot training, each episode
-    has its own targets, and they do belong to its rows. In PyTorch, the loss must also be at least 95% of a
-    constant prediction's.
+    below that. A quarter of the changed targets must be targets that other rows had. Within a batch, the targets
+    of neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot training, each
+    episode has its own targets, and they do belong to its rows. In PyTorch, the loss must also be at least 95% of
+    a constant prediction's.
 
     Tags: in a batch of 8 rows or more, at least 10% of the start tokens have a different tag from the majority,
     while all tokens in the last quarter of every row share one tag or are ignored.
 
-    First batch: 8 rows or more, all of them different; the loss gets the same targets as the examples have, and at
-    least two of these are at rows whose own target differs.
+    First batch: 8 rows or more, all of them different; the loss gets the targets that the examples have, but at
+    least two of them are at rows whose own target differs.
 
     ## Known problems
-    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are taken for rows that
-    repeat by nature; measurements, where every row has its own values, are not. A Keras model with a custom
-    train_step is not judged: it may need two unpaired datasets, as CycleGAN does. Lists that were put into
-    different orders once, before training and not by two shuffles in the script, look like noisy labels: see
-    not-learning.
+    Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
+    naturally repeat; measurements, where every row has its own values, are not. A Keras model with a custom
+    train_step is not checked: it may need two unpaired datasets, as CycleGAN does. If two lists got out of order
+    once before training, and not through two shuffles in the script, their labels look noisy: see not-learning.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose parts were shuffled

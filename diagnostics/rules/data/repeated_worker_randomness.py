@@ -13,9 +13,9 @@ class RepeatedWorkerRandomness(Rule):
 
     ## What it does
     Looks for NumPy, Python or PyTorch random generators that the dataset, a transform or the collator draws from,
-    and that a loader copies into each of its worker processes. Also looks for a `worker_init_fn` that seeds all
-    workers alike, and for a `__getitem__` that seeds a global generator with the same number for every row. It
-    only reads the code; nothing is drawn.
+    and that a loader copies into each of its worker processes. Also looks for a `worker_init_fn` that gives all
+    workers the same seed, and for a `__getitem__` that seeds a global generator with the same number for every
+    row. It only reads the code; nothing is drawn.
 
     ## Why it is bad
     Each worker gets a copy of the dataset, including the generator in its current state. All workers therefore
@@ -44,14 +44,14 @@ class RepeatedWorkerRandomness(Rule):
     ```
 
     ## Thresholds
-    None. With a single worker the finding is a note, and only if the worker is not persistent: then the epochs
-    repeat each other. A `__getitem__` counts if it unconditionally seeds with a constant, a module constant, or an
-    attribute that only `__init__` sets, and then calls a function that draws noise. It does not count if it
-    permutes or projects with the numbers it draws, or belongs to a class that is named for evaluation.
+    None. With a single worker the finding is a note, and only if the worker is not persistent: then every epoch
+    repeats the same draws. A `__getitem__` counts if it unconditionally seeds with a constant, a module constant,
+    or an attribute that only `__init__` sets, and then calls a function that draws noise. It does not count if it
+    uses the numbers it draws for a permutation or a projection, or if its class is named for evaluation.
 
     ## Known problems
     A generator counts as copied unless its class or `worker_init_fn` visibly reseeds it: with `get_worker_info`, a
-    new assignment, or a call of `seed`. Generators in compiled code are not found.
+    new assignment, or a call to `seed`. Generators in compiled code are not found.
 
     ## Sources
     The documentation of `torch.utils.data`, "Randomness in multi-process data loading"; Tanel Pärnamaa, "Using

@@ -60,9 +60,9 @@ class SingleClassLabels(MessageRule):
     ## Known problems
     With a single sigmoid output, a finding about the first rows is only a note: adversarial training fits a model
     to one label at a time. In a watched run, labels that are all 1 are also a note: a model trained on pairs may
-    learn to rank the first one higher, and then there is no other label. A class rarer than about one row in a
+    learn to rank the first one higher, and then no other label exists. A class rarer than about one row in a
     hundred is easily missed in a few hundred rows, so the finding is only a warning unless every row was read.
-    Where a sampler balances the classes, only a whole dataset is judged. Events as rare as one in 500 rows look
+    Where a sampler balances the classes, only a whole dataset is checked. Events as rare as one in 500 rows look
     like targets that were cast to integers if they are trained with a squared error.
 
     ## Sources

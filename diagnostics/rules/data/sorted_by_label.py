@@ -26,15 +26,15 @@ class SortedByLabel(Rule):
     """The rows are sorted by label and not shuffled, so each batch contains a single class.
 
     ## What it does
-    Reads the labels of the first batches in training order. Reports if several of them contain a single class
-    although the data has more, and nothing is known to shuffle the rows. In a watched run it checks the labels of
-    the training batches.
+    Reads the labels of the first batches in training order. The rule fires if several of them contain a single
+    class although the data has more, and nothing is known to shuffle the rows. In a watched run it checks the
+    labels of the training batches.
 
     ## Why it is bad
     A step sees only its own batch. If the batch contains one class, the gradient pushes the model to predict that
-    class for every input, and the next class reverses it. The loss looks very good and jumps at each class
-    boundary; batch norm normalises each class by its own statistics. The final model is biased towards the last
-    class.
+    class for every input, and the next class reverses it. The loss looks very good but jumps at each class
+    boundary, and batch norm normalises each class by its own statistics. The final model is biased towards the
+    last class.
 
     ## Example
     ```python

@@ -34,16 +34,17 @@ class UnscaledInputs(Rule):
     """Inputs or regression targets are not scaled, and training suffers from it.
 
     ## What it does
-    Requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers that look
-    like pixels), or of the targets of a regression. The second is harm: an initial loss far above chance, a copy
-    of the model that learned nothing when trained on this batch with your optimizer and learning rate, or a run
-    that ended no better than a constant prediction. In Keras, it also reports a first layer that scales inputs
-    that are already scaled.
+    The rule requires two pieces of evidence. The first is the scale of the floating-point inputs (or of integers
+    that look like pixels), or of the targets of a regression. The second is harm: an initial loss far above
+    chance, a copy of the model that learned nothing when trained on this batch with your optimizer and learning
+    rate, or a run that ended no better than a constant prediction. In Keras, it also reports a first layer that
+    scales inputs that are already scaled.
 
     ## Why it is bad
-    Initial weights and usual learning rates are chosen for values of about unit size. Inputs of 255 give outputs
-    of that size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of 300,000 are
-    out of reach for weights that change by a thousandth per step, or give gradients that make the weights diverge.
+    Initial weights and usual learning rates are chosen for values of about unit size. Inputs around 255 give
+    outputs of similar size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of
+    300,000 are out of reach for weights that change by a thousandth per step, or give gradients that make the
+    weights diverge.
 
     ## Example
     ```python
@@ -59,8 +60,8 @@ class UnscaledInputs(Rule):
 
     ## Thresholds
     All numbers are our choice. Scale: a root mean square of at least 30, for an input or for one column of a table
-    (at most 1000 columns). Standardised values have 1, the raw pixels of MNIST 78. Targets must also be at least
-    10 times the largest initial output.
+    (at most 1000 columns). Standardised values have a root mean square of 1, MNIST's raw pixels 78. Targets must
+    also be at least 10 times the largest initial output.
 
     Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the batch is
     already between -1 and 1. A first layer that standardises was adapted to different numbers if, for at least 80%
@@ -74,7 +75,8 @@ class UnscaledInputs(Rule):
 
     Harm, for inputs: the initial loss exceeds the threshold of `initial-loss-off`. Or the median loss in the
     second half of the trial run is more than a tenth above that of the best constant prediction, and would not
-    reach it in as many steps again, although the weights changed by at least a thousandth of their size per step.
+    reach it in another run of the same length, although the weights changed by at least a thousandth of their size
+    per step.
 
     Harm, for targets: in the trial run, the distance to the best constant prediction (the root of a squared error)
     shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at
@@ -82,11 +84,11 @@ class UnscaledInputs(Rule):
     half of them over 1400.
 
     ## Known problems
-    A model whose first layer scales its inputs works with raw numbers. It is not judged if that layer is a Keras
+    A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
     layer made for this purpose, such as `Normalization`. With another one, such as batch normalisation, it is
     reported only if training fails for a different reason, such as a learning rate that is too high, and then the
-    reported cause may be wrong. Runs with warm-up are not judged by the trial, which has no warm-up. Inputs with
-    NaN or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are ignored.
+    reported cause may be wrong. The trial is not used for runs with warm-up, because it has none. Inputs with NaN
+    or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are ignored.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working

@@ -59,8 +59,8 @@ class UntokenizedDataset(MessageRule):
 
     ## Known problems
     The column names are those of Hugging Face models. A custom model that takes its tokens under another name is
-    not judged, nor is a batch with other id columns, as in losses on pairs. A collator that gets the tokens
-    elsewhere, for example by row number, while the text columns are dropped, would be reported wrongly.
+    not checked, nor is a batch with other id columns, as in losses on pairs. A collator that gets the tokens
+    elsewhere, for example by row number, while the text columns are dropped, would be reported by mistake.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline"; the documentation of

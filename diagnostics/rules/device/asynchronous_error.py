@@ -49,8 +49,8 @@ class AsynchronousError(MessageRule):
     ## Why it is bad
     A GPU operation is queued, and the call returns before it has run. Python continues, and gets the error only at
     the next synchronisation: at `loss.item()`, at a copy to the CPU, or in `backward()`. The traceback names that
-    line, which is the wrong place to search. Everything queued after a failed kernel fails as well, and the
-    process can no longer use the device.
+    line, which is the wrong place to look. Everything queued after a failed kernel fails as well, and the process
+    can no longer use the device.
 
     ## Example
     ```python
@@ -68,13 +68,13 @@ class AsynchronousError(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after a device has failed.
+    None: the rule fires only after a device has failed.
 
     ## Known problems
-    Calls that launch work on the device are recognised in the source by their names: one of your functions that
-    computes only on the host is listed as well. Work that was launched before the step, without a synchronisation
-    since, is not listed. The text of a traceback does not show the environment, so it is unknown whether launches
-    were blocking.
+    Calls that launch work on the device are recognised in the source by their names: a function of yours that
+    computes only on the host may be listed as well. Work that was launched before the step, without a
+    synchronisation since, is not listed. The text of a traceback does not show the environment, so it is unknown
+    whether launches were blocking.
 
     ## Sources
     PyTorch's notes on "CUDA semantics" ("Asynchronous execution"); NVIDIA, "CUDA C++ Programming Guide"

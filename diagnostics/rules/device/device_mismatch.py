@@ -25,7 +25,7 @@ class DeviceMismatch(MessageRule):
     ## Why it is bad
     An operation runs on one device and reads only that device's memory. A tensor on another device has to be
     copied first. PyTorch does not do this implicitly, because a hidden copy in every step would be slow. The error
-    names the devices, but seldom the tensor that was not moved.
+    names the devices, but rarely the tensor that was not moved.
 
     ## Example
     ```python
@@ -43,7 +43,7 @@ class DeviceMismatch(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after an operation has failed.
+    None: the rule fires only after an operation has failed.
 
     ## Known problems
     The tensors are those of the failing function, under the names they have there, which may differ from yours. A

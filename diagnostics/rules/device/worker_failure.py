@@ -89,7 +89,7 @@ class WorkerFailure(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after a process has failed.
+    None: the rule fires only after a process has failed.
 
     ## Known problems
     The loader's message does not show why a worker died without an exception.

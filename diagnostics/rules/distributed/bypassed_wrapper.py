@@ -20,10 +20,10 @@ class BypassedWrapper(Rule):
     trainable parameters with those it had when it was wrapped.
 
     ## Why it is bad
-    DistributedDataParallel sets up the averaging of gradients in its own `forward`. A call of `model.module`, or
-    of the variable that still holds the bare model, trains each replica only on the rows of its own rank. A
+    DistributedDataParallel prepares the averaging of gradients in its own `forward`. A call to `model.module`, or
+    to the variable that still holds the bare model, trains each replica only on the rows of its own rank. A
     parameter added after wrapping is not averaged either. The loss falls on every rank, and the replicas drift
-    apart: what rank 0 saves has seen only its part of the data.
+    apart: the model that rank 0 saves has seen only that rank's part of the data.
 
     ## Example
     ```python
@@ -42,9 +42,9 @@ class BypassedWrapper(Rule):
     optimizer steps.
 
     ## Known problems
-    Calls of other methods of the module (`model.module.loss(batch)`) are missed. A script that makes its own
-    collective in every step is not reported, because it may average the gradients there, even if it only gathers
-    its losses.
+    Calls to other methods of the module (`model.module.loss(batch)`) are missed. A script that calls a collective
+    itself in every step is not reported, because it may average the gradients there, even if it only gathers its
+    losses.
 
     ## Sources
     The documentation of `torch.nn.parallel.DistributedDataParallel`; "Distributed Data Parallel" in PyTorch's

@@ -17,8 +17,8 @@ class CollectiveTimeout(MessageRule):
 
     ## What it does
     Recognises the timeout messages of NCCL's watchdog, gloo and the rendezvous, and reports which rank gave up, in
-    which call, and after how long. If a log contains the messages of several ranks, it compares their calls: look
-    first at the rank that is behind or made a different call.
+    which call, and after how long. If a log contains the messages of several ranks, it compares their calls: the
+    rank that is behind or made a different call is the place to look first.
 
     ## Why it is bad
     A collective completes only when all ranks have called it. The rank that reports the timeout is the one that

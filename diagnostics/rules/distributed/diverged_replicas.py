@@ -62,8 +62,8 @@ class DivergedReplicas(Rule):
 
     ## Why it is bad
     DistributedDataParallel starts all replicas from the same weights and averages their gradients so that they
-    stay identical. If they differ, the gradients of each rank belong to another model, and their average belongs
-    to none. What rank 0 saves and evaluates is only one of several models.
+    stay identical. If they differ, each rank's gradients belong to a different model, and their average belongs to
+    none of them. The model that rank 0 saves and evaluates is only one of several.
 
     ## Example
     ```python
@@ -88,9 +88,9 @@ class DivergedReplicas(Rule):
     ## Known problems
     Only ranks of one host are compared. Models in FSDP are not compared, because each rank holds a different
     shard. Replicas are not compared either if they may differ on purpose: with a communication hook, as for local
-    SGD, or within `model.join()`, where one rank may be an epoch ahead. Replicas that a script averages only now
-    and then, in a function compiled with torch.compile or through files, look as if nothing averaged them. Batch
-    norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
+    SGD, or within `model.join()`, where one rank may be an epoch ahead. Replicas that a script averages only
+    occasionally, in a function compiled with torch.compile or through files, look as if nothing averaged them.
+    Batch norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

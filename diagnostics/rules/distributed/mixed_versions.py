@@ -22,7 +22,7 @@ class MixedVersions(MessageRule):
     `diagnose network` compares the versions that each rank has loaded. In text, it recognises NCCL's message.
 
     ## Why it is bad
-    The ranks communicate in their library's protocol, which changes from version to version. A job with two
+    The ranks communicate through their library's protocol, which changes from version to version. A job with two
     versions hangs or ends with a message about something else, sometimes only in the first large collective. Even
     if it runs, kernels and default settings differ, and so do the replicas.
 

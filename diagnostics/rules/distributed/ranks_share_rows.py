@@ -22,8 +22,8 @@ class RanksShareRows(Rule):
 
     ## Why it is bad
     Ranks with the same rows compute the same gradients, and averaging equal gradients changes nothing: all ranks
-    but one work for nothing. An epoch takes as long as on one rank, the effective batch is that of one rank, and a
-    learning rate that was scaled by the number of ranks is too high.
+    but one work in vain. An epoch takes as long as it does on one rank, the effective batch is that of one rank,
+    and a learning rate that was scaled by the number of ranks is too high.
 
     ## Example
     ```python

@@ -20,8 +20,8 @@ class RepeatedShuffle(Rule):
 
     ## Why it is bad
     Every epoch has the same batches in the same order, and each rank sees the same share of the rows throughout
-    training. The gradient noise that shuffling should vary repeats in every epoch, and no rank ever sees the rows
-    of another. The loss still falls, so nothing looks wrong.
+    training. The gradient noise that shuffling should vary repeats in every epoch, and no rank ever sees another
+    rank's rows. The loss still falls, so nothing looks wrong.
 
     ## Example
     ```python

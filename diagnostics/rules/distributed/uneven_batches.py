@@ -20,16 +20,16 @@ LOST = re.compile(
 
 
 class UnevenBatches(Rule):
-    """The ranks have different numbers of batches, so one waits for ranks that are already done.
+    """The ranks have different numbers of batches, so one waits for ranks that have already finished.
 
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
-    a DataLoader during training. The counts are compared if no rank makes progress any more, or if one rank ended
-    by itself while another failed because the connection to it was gone.
+    a DataLoader during training. The counts are compared if no rank is making progress, or if one rank ended by
+    itself while another failed because the connection to it was gone.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
-    must take part. A rank with one batch more waits until the time limit ends the job. In every epoch but the
+    must take part. A rank with one extra batch waits until the time limit ends the job. In every epoch but the
     last, its extra step is matched with the first step of the others' next epoch, so the problem goes unnoticed.
 
     ## Example

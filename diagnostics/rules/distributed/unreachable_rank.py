@@ -18,7 +18,7 @@ class UnreachableRank(MessageRule):
     Recognises the messages of NCCL, gloo and the rendezvous about connections that were refused, closed or never
     made, about two ranks on one GPU, and about a GPU that does not exist. `diagnose network` tests the
     connections: each rank allocates memory on its device, joins the rendezvous, connects to every other rank over
-    plain TCP, and then takes part in a barrier, an all-reduce and an exchange with each other rank, with a time
+    plain TCP, and then takes part in a barrier, an all-reduce and an exchange with every other rank, with a time
     limit for each step.
 
     ## Why it is bad
@@ -44,8 +44,9 @@ class UnreachableRank(MessageRule):
     PyTorch.
 
     ## Known problems
-    The output of one rank shows that a connection failed, but seldom why the other side closed it. `diagnose
-    network` connects over TCP and IPv4. A fault that shows only with large messages or after hours is missed.
+    The output of one rank shows that a connection failed, but rarely why the other side closed it.
+    `diagnose network` connects over TCP and IPv4. A fault that shows only with large messages or after hours is
+    missed.
 
     ## Sources
     The documentation of `torch.distributed`, of torchrun, and NCCL's "Environment Variables" and

@@ -37,7 +37,7 @@ class UnusedInDdp(Rule):
     ```
 
     ## Thresholds
-    None: it is found only after DistributedDataParallel has refused.
+    None: the rule fires only after DistributedDataParallel has raised its error.
 
     ## Known problems
     Without `TORCH_DISTRIBUTED_DEBUG=DETAIL`, the message gives the indices of the parameters, not their names.

@@ -22,8 +22,8 @@ class AccuracyInRegression(Rule):
     ## Why it is bad
     Accuracy counts the rows whose prediction equals the target. For a single output, Keras first rounds the
     prediction to 0 or 1, so only targets that are exactly 0 or 1 can ever count. The number stays near 0 for even
-    the best model and does not change from epoch to epoch. Early stopping on it, or keeping the best epoch by it,
-    picks an arbitrary epoch.
+    the best model and does not change from epoch to epoch. Early stopping that monitors it, or a checkpoint of the
+    best epoch, picks an arbitrary epoch.
 
     ## Example
     ```python
@@ -40,7 +40,7 @@ class AccuracyInRegression(Rule):
     differ: fewer may be smoothed classes (our choice).
 
     ## Known problems
-    Targets that are whole numbers, such as years and counts, are not judged: they may be classes. Neither are
+    Targets that are whole numbers, such as years and counts, are not checked: they may be classes. Neither are
     several outputs, such as those of an autoencoder.
 
     ## Sources

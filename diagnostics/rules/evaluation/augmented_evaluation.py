@@ -20,9 +20,9 @@ class AugmentedEvaluation(Rule):
     labels are the same each time, the inputs should be the same as well.
 
     ## Why it is bad
-    Crops, flips and noise are meant to make training harder. In an evaluation, they make the metric worse than the
-    model is, and random from epoch to epoch and from run to run; the best epoch is then chosen by chance.
-    Splitting one dataset with `random_split` or `Subset` gives both parts the same transform.
+    Crops, flips and noise are meant to make training harder. In an evaluation, they make the model look worse than
+    it is, and the metric varies at random between epochs and between runs; the best epoch is then chosen by
+    chance. Splitting one dataset with `random_split` or `Subset` gives both parts the same transform.
 
     ## Example
     ```python
@@ -43,8 +43,9 @@ class AugmentedEvaluation(Rule):
       rows.
     - The change from the second to the third evaluation undoes the first one (a cosine of at most -0.2, where new
       draws have -0.5), so nothing grows or shrinks in place.
-    - The sorted numbers of a row, minus the mean of its class, correlate by at least 0.6 with those it had before,
-      or are the same in 10% of the rows. Rows that are generated anew for each call have nothing to keep.
+    - The sorted numbers of a row, minus the mean of its class, have a correlation of at least 0.6 with those it
+      had before, or are the same in 10% of the rows. Rows that are generated from scratch for each call keep
+      nothing.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
     because the draws may be intended, such as points sampled from a cloud. The thresholds are our choice.

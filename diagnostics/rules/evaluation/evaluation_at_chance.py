@@ -79,7 +79,7 @@ class EvaluationAtChance(Rule):
     A model that merely overfits is still better than chance. At chance, the evaluation measures something other
     than what was trained: labels in a different order from their rows, classes numbered differently, or inputs
     prepared differently. Or the rows were sorted by class when they were split, so the evaluation holds classes
-    that training never saw. Or there was nothing to learn except the examples themselves.
+    that training never saw. Or there was nothing to learn beyond the examples themselves.
 
     ## Example
     ```python
@@ -98,12 +98,12 @@ class EvaluationAtChance(Rule):
     or in its second half if the last quarter has too few examples, the agreement is at least 0.5. In every
     evaluation after training began, it stays below 0.2 by two standard errors. No class has more than 80% of the
     evaluation's labels, and its passes differ by no more than chance; otherwise they belong to several
-    evaluations, perhaps some under attack.
+    evaluations, some of them perhaps on adversarial examples.
 
     The finding is a warning if
 
-    - another numbering of three or more classes makes at least 60% of the predictions right, while at most 70% as
-      many are right as they are (this also applies above chance),
+    - another numbering of three or more classes makes at least 60% of the predictions right, while without it at
+      most 70% as many are right (this also applies above chance),
     - at least half of its labels are of classes that no inspected training example has, although chance would hide
       at most a tenth, or
     - the inputs look alike, and a fit to half of the training rows leaves at most 70% of the constant prediction's
@@ -121,9 +121,9 @@ class EvaluationAtChance(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, get a
-    note. The labels of an evaluation are known only if the script computes a cross entropy there, passes them to
-    the model, or draws them together with the inputs from a PyTorch `DataLoader`, as in training.
+    Random labels that are memorised on purpose, and evaluations on another task or on adversarial examples, are
+    reported as a note. The labels of an evaluation are known only if the script computes a cross entropy there,
+    passes them to the model, or draws them together with the inputs from a PyTorch `DataLoader`, as in training.
 
     ## Sources
     Zhang et al., "Understanding deep learning requires rethinking generalization" (2017), on labels that can only

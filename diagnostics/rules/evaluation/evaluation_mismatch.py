@@ -72,16 +72,16 @@ class EvaluationMismatch(Rule):
     ## What it does
     Compares the inputs of evaluation with those of training, channel by channel: means and scales, whether one
     side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks whether
-    the evaluation has the channels of training in another order, such as images read as BGR on one side, or a
-    table whose columns were sorted. For a regression, it also compares the targets as the loss gets them. Under
+    the evaluation has the channels of training in a different order, such as images read as BGR on one side, or a
+    table whose columns were sorted. For a regression, it also compares the targets that the loss gets. Under
     `diagnose run`, it also reads the script for a scaler or an encoder of scikit-learn that is fitted on both
     sides.
 
     ## Why it is bad
     The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
-    0 to 255 have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the model
-    seems to overfit. If only the training targets were standardised, the evaluation loss is in a different unit,
-    and is useless for choosing an epoch or for early stopping.
+    0 to 255 seem to have 255 times the contrast. The training loss falls, the evaluation stays at chance, and the
+    model seems to overfit. If only the training targets were standardised, the evaluation loss is in a different
+    unit, and is useless for choosing an epoch or for early stopping.
 
     ## Example
     ```python
@@ -112,18 +112,18 @@ class EvaluationMismatch(Rule):
     batches must differ from training and agree with each other. If some are like those of training (because
     training rows are evaluated as well), only ranges, levels and a factor of 20 count.
 
-    Channels are in another order if two of them are 10 standard errors from the channels in their own place, and
-    all agree in the other order, within 4 standard errors in mean and mean deviation. The scales of targets must
-    differ by a factor of 5, or of 3 if only one side is standardised, with inputs that look alike. If the inputs
-    are unknown or the rows are a series, the factor is 20.
+    Channels are in a different order if two of them are 10 standard errors from the channels in their own place,
+    and all agree in the other order, within 4 standard errors in mean and mean deviation. The scales of targets
+    must differ by a factor of 5, or of 3 if only one side is standardised, with inputs that look alike. If the
+    inputs are unknown or the rows are a series, the factor is 20.
 
     The thresholds are our choice.
 
     ## Known problems
-    Rows from another domain look the same if they differ as much. Series drift: if rows resemble the row before,
-    only ranges, levels and a factor of 20 count. Small differences, such as other normalisation constants, go
-    unnoticed. So do swapped channels with the same distribution, passes before the first step, and passes with
-    gradients.
+    Rows from another domain look the same if they differ as much. Time series drift: if each row resembles the
+    previous one, only ranges, levels and a factor of 20 count. Small differences, such as slightly different
+    normalisation constants, go unnoticed. So do swapped channels with the same distribution, passes before the
+    first step, and passes with gradients.
 
     ## Sources
     The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;

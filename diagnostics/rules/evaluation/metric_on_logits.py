@@ -65,7 +65,7 @@ class MetricOnLogits(MessageRule):
     None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits.
 
     ## Known problems
-    A metric that fails on class labels as well is not judged. Metrics for which lower is better are not compared.
+    A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
     If `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check calls that
     function first. The source is read only if exactly one model is trained and one is used for predictions, under
     a name such as `model` or `net`. An argmax inside a separate function is missed, because its arguments are not

@@ -32,9 +32,9 @@ class MisreadAnswers(Rule):
     classes the wrong way round.
 
     ## Why it is bad
-    The model may be good, but its error is as large as the difference between two units: the predictions were
-    inverted with the scaler of the inputs, or not at all, or their logarithm was not undone. With two columns of
-    scores, the first one is that of class 0. It ranks the rows backwards, so a model with an area under the ROC
+    The model may be good, but the error merely reflects the difference between two units: the predictions were
+    inverted with the inputs' scaler, or not inverted at all, or their logarithm was not undone. With two columns
+    of scores, the first one belongs to class 0. It ranks the rows backwards, so a model with an area under the ROC
     curve of 0.95 gets 0.05.
 
     ## Example
@@ -63,11 +63,11 @@ class MisreadAnswers(Rule):
     ## Known problems
     Metrics computed by hand or by another library are missed, and so are predictions in a table or a list. Scores
     that were copied, for example by a subtraction, can no longer be traced to their column. An attack that flips
-    every prediction gets the note.
+    every prediction is reported as a note.
 
     ## Sources
     scikit-learn's documentation of `roc_auc_score` ("the probability of the class with the greater label") and of
-    `TransformedTargetRegressor`; public questions on enormous errors after `inverse_transform`.
+    `TransformedTargetRegressor`; public questions about enormous errors after `inverse_transform`.
     """
 
     severity = "warning"

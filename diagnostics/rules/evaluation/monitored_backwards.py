@@ -28,13 +28,13 @@ class MonitoredBackwards(Rule):
     at the end or stops early: `metric_for_best_model` and `greater_is_better`, which is True by default for all
     names that do not end in `loss`. Under `diagnose run`, it also reads the script for a comparison with the best
     result so far, such as `if val_loss > best_loss: best_loss = val_loss`, and for Lightning's `ModelCheckpoint`
-    and `EarlyStopping`, whose `mode` is "min" by default. If an `EarlyStopping` of Keras has ended the training,
-    it also checks whether every epoch it waited through was better than the one before, but by less than its
+    and `EarlyStopping`, whose `mode` is "min" by default. If an `EarlyStopping` of Keras has ended training, it
+    also checks whether every epoch it waited through was better than the previous one, but by less than its
     `min_delta`.
 
     ## Why it is bad
-    Every epoch that gets better counts as one without progress. `EarlyStopping` ends the training while the model
-    still improves, and restores the weights of the worst epoch as the best; `ModelCheckpoint` saves that epoch;
+    Every epoch that improves counts as one without progress. `EarlyStopping` ends training while the model is
+    still improving, and restores the weights of the worst epoch as the best; `ModelCheckpoint` saves that epoch;
     `ReduceLROnPlateau` cuts the learning rate because the loss falls.
 
     ## Example
@@ -49,13 +49,14 @@ class MonitoredBackwards(Rule):
 
     ## Thresholds
     A `min_delta` is too large if it is at least a tenth of the first value, no epoch ever counted as progress, and
-    each was better than the one before by at least 1% (our choice). For the direction, only well-known names are
-    judged: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall and
-    the like. In a comparison in the source, the name of the best result so far must contain `best`, or `min` for a
-    loss and `max` for an accuracy. An argument that a caller fills with another kind of number is not judged.
+    each was better than the previous one by at least 1% (our choice). For the direction, only well-known names are
+    checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall
+    and the like. For a comparison in the source, the name of the best result so far must contain `best`, or `min`
+    for a loss and `max` for an accuracy. An argument that a caller fills with another kind of number is not
+    checked.
 
     ## Known problems
-    A custom metric is not judged, whatever its direction. A script that looks for the worst epoch on purpose is
+    A custom metric is not checked, whatever its direction. A script that looks for the worst epoch on purpose is
     reported.
 
     ## Sources

@@ -24,8 +24,8 @@ class Overfitting(Rule):
 
     ## What it does
     In a watched run, compares the evaluation losses passed to `watch.evaluated(loss)` with the training losses
-    between them. Reports if the evaluation loss has clearly risen since its minimum, over several evaluations,
-    while the training loss kept falling.
+    between them. The rule fires if the evaluation loss has clearly risen since its minimum, over several
+    evaluations, while the training loss kept falling.
 
     ## Why it is bad
     Past the minimum, the model memorises its training examples and gets worse on all others. The weights at the
@@ -52,14 +52,14 @@ class Overfitting(Rule):
     ## Thresholds
     At least 6 evaluations, 4 of them after the best one. The last loss is above the best by 40% of the decrease
     before it, by 40% of the best loss itself, and by 5 standard deviations of the noise, estimated from second
-    differences; each of the last four is above it by half as much. Four in five of all pairs since the best are in
-    rising order (Kendall's tau of 0.6). Meanwhile the training loss fell by 20%, as steadily. The thresholds are
-    our choice.
+    differences; each of the last four is above it by half as much. Of all pairs of evaluations since the best one,
+    four in five are in rising order (a Kendall's tau of 0.6). Meanwhile the training loss fell by 20%, just as
+    steadily. The thresholds are our choice.
 
     ## Known problems
     A loop that saves the best weights, or is about to stop early, is correct but still reported. Accuracy can rise
     while the loss rises, because a model becomes more confident in its mistakes. The loop must pass its evaluation
-    losses.
+    losses to `watch.evaluated`.
 
     ## Sources
     Prechelt, "Early Stopping - But When?" (1998); Guo et al., "On Calibration of Modern Neural Networks" (2017),

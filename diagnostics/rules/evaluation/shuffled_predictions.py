@@ -8,7 +8,7 @@ from diagnostics.facts import data
 
 
 class ShuffledPredictions(Rule):
-    """Predictions of a shuffled dataset are compared with labels in another order.
+    """Predictions of a shuffled dataset are compared with labels in a different order.
 
     ## What it does
     Under `diagnose run`, records the `tf.data` pipelines with targets that are passed to `predict` and draw a new
@@ -41,8 +41,8 @@ class ShuffledPredictions(Rule):
     None.
 
     ## Known problems
-    Names are followed within one function: predictions that are stored in an attribute, or compared in another
-    function than the one that made them, are missed. So are notebook cells, and passes with `as_numpy_iterator()`.
+    Names are followed within one function: predictions that are stored in an attribute, or compared in a different
+    function from the one that made them, are missed. So are notebook cells, and passes with `as_numpy_iterator()`.
 
     ## Sources
     TensorFlow's documentation of `tf.data.Dataset.shuffle` (`reshuffle_each_iteration` is True by default); public

@@ -21,7 +21,7 @@ class StatisticsNotCopied(Rule):
     ## Why it is bad
     `parameters()` yields batch norm's weights, but not its running mean and variance, which are buffers. In
     evaluation, the average normalises with 0 and 1, as if nothing had been measured. Its scores say nothing about
-    its weights, and averaging seems to do harm.
+    its weights, so averaging seems to do harm.
 
     ## Example
     ```python
@@ -41,8 +41,8 @@ class StatisticsNotCopied(Rule):
 
     ## Thresholds
     The trained model's statistics have seen at least 20 batches. The weights of the other instance differ from the
-    initial weights of every training run, and are closer to the trained weights than those are. Each number of the
-    statistics is exactly 0 (mean) or 1 (variance).
+    initial weights of every training run, and are closer to the trained weights than the initial weights are. Each
+    number of the statistics is exactly 0 (mean) or 1 (variance).
 
     ## Known problems
     An average that begins after the first steps, or is copied from a pretrained model, has old statistics. They

@@ -12,11 +12,11 @@ SNAPSHOTS = 2  # a script that takes the weights again at another step expects c
 
 
 class WeightsKeptByReference(Rule):
-    """The weights that a script keeps for later are the live ones, which keep training.
+    """The weights that a script keeps for later are the live ones, which continue to be trained.
 
     ## What it does
     In a watched run, records each `state_dict()` of the model. At each `load_state_dict()`, it checks whether the
-    loaded weights still share memory with the model, and how many steps were made in between. It also reports a
+    loaded weights still share memory with the model, and how many steps were taken in between. It also reports a
     module that is loaded with its own weights while another instance of the same layers is trained. In the source,
     it looks for a loop that trains a model and keeps the best one under a second name, `best_model = model`, or
     keeps its weights in a list or dict without copying them.
@@ -24,7 +24,7 @@ class WeightsKeptByReference(Rule):
     ## Why it is bad
     `state_dict()` copies nothing: its tensors are the weights themselves. After the next step, the "best" weights
     are the latest ones. Loading them at the end restores nothing. The model that you evaluate, save or share is
-    that of the last step, often an overfitted one. No error is raised.
+    the one from the last step, which is often overfitted. No error is raised.
 
     ## Example
     ```python
@@ -50,8 +50,8 @@ class WeightsKeptByReference(Rule):
     condition in a loop that trains without creating a new model or ending there, and is read afterwards.
 
     ## Known problems
-    The source is read only under `diagnose run`, and by name: a model `m` kept as `winner` is not recognised. A
-    script that loads weights anywhere is not judged by its source, because the second name may serve another
+    The source is read only under `diagnose run`, and by name: a model `m` kept as `winner` is not recognised. The
+    source of a script that loads weights anywhere is not checked, because the second name may serve another
     purpose.
 
     ## Sources

@@ -21,9 +21,9 @@ class ClippedByLocalNorm(Rule):
     the ranks have ended.
 
     ## Why it is bad
-    Each rank holds a shard of every gradient, and the function does not see the other shards. The norm is too
-    small, and each rank scales its shard by a different factor: the step no longer points along the gradient, and
-    the error depends on the number of ranks.
+    Each rank holds a shard of every gradient, and the function does not see the shards of the other ranks. The
+    norm is too small, and each rank scales its shard by a different factor: the step no longer points along the
+    gradient, and the error depends on the number of ranks.
 
     ## Example
     ```python

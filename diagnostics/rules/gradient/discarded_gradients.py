@@ -16,16 +16,16 @@ class DiscardedGradients(Rule):
     """Gradients of whole batches are cleared before any step has used them.
 
     ## What it does
-    In a watched run, counts the calls of `zero_grad()` that come after a backward pass and before a step, if the
-    next pass is on other examples. In TensorFlow, it counts the tapes that have recorded a pass but compute no
+    In a watched run, counts the calls to `zero_grad()` that come after a backward pass and before a step, if the
+    next pass is on different examples. In TensorFlow, it counts the tapes that have recorded a pass but compute no
     gradient before the next step.
 
     ## Why it is bad
-    Gradient accumulation adds up the gradients of several batches and then makes one step. If each batch clears
+    Gradient accumulation adds up the gradients of several batches and then takes one step. If each batch clears
     them first, the step uses only the last batch: the others are computed for nothing, and the effective batch is
     as small as before. If the loss is divided by the number of batches, the step is too small by that factor.
 
-    If the step is indented wrongly and follows the loop over the batches, the model learns only from the last
+    If the step is wrongly indented and comes after the loop over the batches, the model learns only from the last
     batch of each epoch.
 
     ## Example
@@ -47,11 +47,11 @@ class DiscardedGradients(Rule):
     ```
 
     ## Thresholds
-    At least 8 steps, and at least nine discarded passes for every ten steps: some training loops skip a batch now
-    and then. For tapes, at least 3 steps, each preceded by two or more unused tapes.
+    At least 8 steps, and at least nine discarded passes for every ten steps: some training loops occasionally skip
+    a batch. For tapes, at least 3 steps, each preceded by two or more unused tapes.
 
     ## Known problems
-    A loop with several optimizers is not judged, because the passes of one may leave gradients for another.
+    A loop with several optimizers is not checked, because the passes of one may leave gradients for another.
     Neither is a script that reads `.grad` itself, because it may have kept what was cleared. Passes on the same
     examples, such as those of an adversarial attack or a sharpness-aware optimizer, do not count.
 

@@ -24,12 +24,12 @@ class ExplodingGradients(Rule):
 
     ## What it does
     In a watched run, compares the gradient norm at the end of the run, or just before it became NaN or infinite,
-    with that of the first steps. It also detects single steps whose gradient is a thousand times that of the steps
-    before, and whose update raised the loss.
+    with that of the first steps. It also detects single steps whose gradient is a thousand times that of the
+    previous steps, and whose update raised the loss.
 
     ## Why it is bad
     Such an update leaves the region in which the gradient is a good approximation. The loss jumps, the next
-    gradient is larger still, and in the end it is NaN. In recurrent networks, the gradient is a product over all
+    gradient is larger still, and eventually it is NaN. In recurrent networks, the gradient is a product over all
     time steps and explodes easily.
 
     ## Example
@@ -52,7 +52,7 @@ class ExplodingGradients(Rule):
 
     - The median of the last 5 norms (their maximum, if the next one is not finite) is 1,000 times the largest of
       the first 10 (of the first half, if there are fewer than 20), and the loss, if known, has not fallen.
-    - One norm is 1,000 times the largest of the 20 steps before it. Over the 20 steps after it, the loss has lost
+    - One norm is 1,000 times the largest of the 20 steps before it. Over the 20 steps after it, the loss gives up
       at least half of its improvement, and is above the loss of the step itself, which is computed before the
       update; otherwise the data has changed.
 

@@ -18,7 +18,7 @@ class GradientsNotZeroed(Rule):
 
     ## What it does
     In a watched run, checks at the start of each backward pass that follows an optimizer step whether the
-    gradients of the optimizer's parameters are None or all zero. Reports if they hardly ever are.
+    gradients of the optimizer's parameters are None or all zero. The rule fires if they hardly ever are.
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients

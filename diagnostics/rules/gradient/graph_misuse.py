@@ -80,7 +80,7 @@ class GraphMisuse(MessageRule):
     ```
 
     ## Thresholds
-    None: it is found only after autograd has refused.
+    None: the rule fires only after autograd has raised its error.
 
     ## Known problems
     The message names the operation whose output was overwritten, not the line that did it;

@@ -38,11 +38,11 @@ class NonFiniteGradients(MessageRule):
     None. A gradient also counts as infinite if the square of its norm exceeds the largest float32 number.
 
     ## Known problems
-    Gradients are read at the optimizer step, after any clipping, which spreads one NaN to all of them. A loss
-    scaler normally skips some steps because of an overflow; skipped steps are reported only after 33 in a row,
-    because by then the scale has been halved so often that it cannot be the cause. Skipped steps go unnoticed if
-    gradients are set to zero instead of None. The step is run again with a gradient of ones at the model's output,
-    not with that of the loss.
+    Gradients are read at the optimizer step, after any clipping, and clipping spreads one NaN to all of them. A
+    loss scaler normally skips some steps because of an overflow; skipped steps are reported only after 33 in a
+    row, because by then the scale has been halved so often that it cannot be the cause. Skipped steps go unnoticed
+    if gradients are set to zero instead of None. The step is run again with a gradient of ones at the model's
+    output, not with the gradient of the loss.
 
     ## Sources
     PyTorch's notes "Autograd mechanics" (gradients for non-differentiable functions);

@@ -18,8 +18,8 @@ class UndetachedTarget(Rule):
     ## Why it is bad
     Q-learning moves the prediction towards its target and treats the target as a constant. With a gradient through
     both, half of each step moves the target towards the prediction instead: values of later states are pulled
-    towards those of earlier ones, and rewards spread slowly and wrongly. Often the target network is the trained
-    network itself by mistake instead of a copy, so the target also moves with every step.
+    towards those of earlier ones, and rewards spread slowly and wrongly. Often the target network is, by mistake,
+    the trained network itself instead of a copy, so the target also moves with every step.
 
     ## Example
     ```python
@@ -35,8 +35,8 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    The prediction is selected from several. The target is a number times the highest or a selected prediction of
-    each row, plus another number. At least one parameter is in the graph of both.
+    The prediction is selected from several. The target is the highest or a selected prediction of each row, times
+    one number and plus another. At least one parameter is in the graph of both.
 
     ## Known problems
     Residual gradient methods differentiate the target on purpose. A separate target network that is not detached

@@ -48,12 +48,12 @@ class UnreachedParameters(Rule):
     separately.
 
     In Keras, under `diagnose run`, lists the layers that were called on outputs of a functional model but whose
-    own outputs are part of no model.
+    own outputs are not part of any model.
 
     ## Why it is bad
-    These parameters keep their initial values while the rest learns around them. Often a `.detach()`, a layer
-    missing from `forward()`, or an unused result cuts off a whole part of the model, and the loss still falls.
-    Under `DistributedDataParallel`, such parameters raise an error.
+    These parameters keep their initial values while the rest of the model learns around them. Often a `.detach()`,
+    a layer missing from `forward()`, or an unused result cuts off a whole part of the model, yet the loss still
+    falls. Under `DistributedDataParallel`, they cause an error.
 
     ## Example
     ```python
@@ -76,14 +76,14 @@ class UnreachedParameters(Rule):
     layers.
 
     It is also a note if all of the parameters belong to the `pooler` of a model within the model, whatever its
-    size. Layers that are part of no model get a note if their outputs have the shape of a model output, because
-    they may have been replaced on purpose.
+    size. Layers that are not part of any model are reported as a note if their outputs have the shape of a model
+    output, because they may have been replaced on purpose.
 
     ## Known problems
     Before training, only one batch is used. Parts that only some batches use (experts, task heads, a mask
     embedding) are reported if this batch did not use them. In a very small model, an unused layer of a few scalars
     can exceed the limit; freeze it with `requires_grad_(False)` to declare that this is intended. Layers frozen
-    after the call of `watch` are reported.
+    after the call to `watch` are reported.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "use backprop to chart dependencies";

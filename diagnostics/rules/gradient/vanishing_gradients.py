@@ -28,7 +28,7 @@ class VanishingGradients(Rule):
     """The gradient vanishes through layers or time, so early layers or positions learn nothing.
 
     ## What it does
-    In a watched run, detects two kinds.
+    In a watched run, detects two kinds of vanishing gradient.
 
     Through layers: in the later half of the run, the gradient of the first third of the layers is less than
     1/100,000 of that of the last third, it shrinks steadily from back to front, and the first layers hardly
@@ -40,8 +40,9 @@ class VanishingGradients(Rule):
     negligible compared with the last, and that the loss has not fallen.
 
     ## Why it is bad
-    Layers without a gradient stay as initialised. A deep network then trains its last layers on random features; a
-    recurrent one uses only the end of each sequence. The loss stays at the chance level, without an error.
+    Layers without a gradient keep their initial weights. A deep network then trains its last layers on random
+    features; a recurrent one uses only the end of each sequence. The loss stays at the chance level, without an
+    error.
 
     ## Example
     ```python

@@ -22,13 +22,13 @@ class CrowdedGpu(MessageRule):
     """Other processes take up the GPU's memory.
 
     ## What it does
-    After the GPU ran out of memory, reads from PyTorch's message or from the driver how much other processes hold.
-    If that is most of the GPU, and the request would have fitted without them, they are the cause, not the batch.
-    `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
+    After the GPU ran out of memory, reads from PyTorch's message or from the driver how much memory other
+    processes hold. If that is most of the GPU, and the request would have fitted without them, they are the cause,
+    not the batch. `diagnose gpu` reports a GPU that is nearly full and has several processes on it.
 
     ## Why it is bad
-    All processes on a GPU share its memory, and none can free the memory of another. The error hits the program
-    that comes last, even if its batch is small. An open notebook in another tab, a run suspended with Ctrl-Z, or
+    All processes on a GPU share its memory, and none can free the memory of another. The program that starts last
+    gets the error, even if its batch is small. An open notebook in another tab, a run suspended with Ctrl-Z, or
     loader workers that outlived their parent hold memory without using it.
 
     ## Example
@@ -49,7 +49,7 @@ class CrowdedGpu(MessageRule):
 
     ## Known problems
     For a process in another container or of another user, only its number may be known. Several processes that
-    share a GPU on purpose are reported by `diagnose gpu` as well. Memory of the driver or the desktop is
+    share a GPU on purpose are reported by `diagnose gpu` as well. Memory used by the driver or the desktop is
     attributed to other processes if the message does not give this process's own share.
 
     ## Sources

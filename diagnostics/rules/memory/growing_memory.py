@@ -32,9 +32,9 @@ class GrowingMemory(Rule):
 
     ## Why it is bad
     A loss or an output references its graph, and the graph holds every activation that the backward pass needs.
-    Usually both are freed with the batch. In a list or a running total, they are kept: memory use grows by the
-    activations of one batch per batch, and the run fails after some hundred steps, at a batch that is no larger
-    than the others.
+    Usually both are freed with the batch. In a list or a running total, they are kept: with every batch, memory
+    use grows by the activations of one batch, and the run fails after a few hundred steps, at a batch that is no
+    larger than the others.
 
     ## Example
     ```python
@@ -53,13 +53,14 @@ class GrowingMemory(Rule):
 
     ## Thresholds
     After memory ran out: ten graphs that share no node except the parameters, because a step with several losses
-    has fewer, and the outputs of a recurrent layer share one graph. In Keras, two models with an optimizer,
-    besides the one in training. An error if they hold at least as much as the failed allocation.
+    has fewer than that, and the outputs of a recurrent layer share one graph. In Keras, two models with an
+    optimizer, besides the one in training. The finding is an error if they hold at least as much as the failed
+    allocation.
 
     In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
     Without such graphs, accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
     with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The memory
-    of a process grows for many reasons, such as cached data, so it gets only a note.
+    of a process grows for many reasons, such as cached data, so the finding is only a note.
 
     The thresholds are our choice.
 
@@ -68,8 +69,8 @@ class GrowingMemory(Rule):
     library. All batches are assumed to be as large as the smaller of the first and the last. Losses collected on
     purpose, to be summed before one `backward()`, are reported: they do hold this memory, and calling `backward()`
     on each gives the same gradient without it. In a watched run, a graph is alive if any tensor computed in it is,
-    whatever references it. After `backward()` it holds only its nodes, a few hundred bytes each, so a list of
-    losses may take long to matter.
+    whatever references it. After `backward()` it holds only its nodes, a few hundred bytes each, so it may take a
+    long time before a list of losses matters.
 
     ## Sources
     PyTorch's "Frequently Asked Questions" ("My model reports 'cuda runtime error(2): out of memory'": "Don't

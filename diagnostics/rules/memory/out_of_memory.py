@@ -82,9 +82,9 @@ class OutOfMemory(MessageRule):
     largest batch that fits, with each trial in its own process.
 
     ## Why it is bad
-    The run ends. The memory of the model is fixed. The memory of a batch, which is the activations needed for the
-    backward pass, grows in proportion to its rows, and in proportion to the length of its rows or faster. So you
-    can reduce the batch, unless the model alone is too large.
+    The run ends. The memory of the model is fixed. The memory of a batch, that is, of the activations needed for
+    the backward pass, grows in proportion to the number of rows, and at least in proportion to their length. So
+    you can reduce the batch, unless the model alone is too large.
 
     ## Example
     ```python
@@ -112,7 +112,7 @@ class OutOfMemory(MessageRule):
 
     ## Known problems
     The sum does not include a second copy of the weights in half-precision training, or the workspaces of cuDNN
-    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 is not always sent because of memory;
+    and cuBLAS. For a model on several GPUs, it covers all of them. Signal 9 does not always mean a lack of memory;
     the system's log shows the reason.
 
     ## Sources

@@ -55,7 +55,7 @@ class TensorflowHoldsGpu(Rule):
     From outside, reserved and used memory look the same: only the process itself knows how much it uses
     (`tf.config.experimental.get_memory_info("GPU:0")`). So the finding is a note if the process is alone on the
     GPU, and a warning if there are others. A program that imports both TensorFlow and PyTorch counts as a
-    TensorFlow process. Which libraries another user's process has loaded is unknown.
+    TensorFlow process. It is unknown which libraries another user's process has loaded.
 
     ## Sources
     TensorFlow's guide "Use a GPU" ("Limiting GPU memory growth").

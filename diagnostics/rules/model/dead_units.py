@@ -49,9 +49,9 @@ class DeadUnits(Rule):
 
     ## Why it is bad
     Where a ReLU outputs zero, its gradient is zero as well. A unit that is zero for every example gets no
-    gradient, so training does not revive it. A layer of such units passes no information on, and the layers before
+    gradient, so training does not revive it. A layer of such units passes on no information, and the layers before
     it get no gradient through it. Typical causes are strongly negative initial biases, a single update at a
-    learning rate that is far too high, or a missing normalisation before the layer.
+    learning rate that is far too high, or missing normalisation before the layer.
 
     ## Example
     ```python
@@ -92,11 +92,11 @@ class DeadUnits(Rule):
 
     In a watched run, the finding is only a note if the loss falls, or if the units died during the run and a
     simple fit learns nothing from the targets. A layer of any size counts if all of its units were zero in at
-    least the last 3 sampled batches, with at least 64 examples in total: such a layer passes nothing on. A class
+    least the last 3 sampled batches, with at least 64 examples in total: such a layer passes on nothing. A class
     behind a ReLU must have at least 20 examples in the second half of the run and be predicted for none of them.
 
     ## Known problems
-    A trained transformer with ReLU is sparse by nature, and a batch of a few short texts leaves most of its units
+    A trained transformer with ReLU is naturally sparse, and a batch of a few short texts leaves most of its units
     unused; for transformers models, this is only a note. A sparse autoencoder is sparse on purpose. Before
     training, functions without a module, such as `torch.nn.functional.relu`, are not covered.
 

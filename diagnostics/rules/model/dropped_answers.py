@@ -11,16 +11,16 @@ MOST = 0.99  # above this, something before the last layer erases everything, no
 
 
 class DroppedAnswers(Rule):
-    """A dropout after the last layer erases part of the predictions during training.
+    """Dropout after the last layer erases part of the predictions during training.
 
     ## What it does
     Runs a copy of the model once in evaluation mode and twice in training mode, and counts the predictions that
     are exactly 0 in training mode only.
 
     ## Why it is bad
-    The loss compares the targets with predictions of which some were set to 0 at random and the others scaled up.
-    No weights can make an erased prediction correct: the training loss stays high, the gradient is noisy, and the
-    probabilities of the trained model are off. Dropout belongs between hidden layers.
+    The loss compares the targets with predictions, some of which were set to 0 at random while the others were
+    scaled up. No weights can make an erased prediction correct: the training loss stays high, the gradient is
+    noisy, and the probabilities of the trained model are off. Dropout belongs between hidden layers.
 
     ## Example
     ```python
@@ -34,11 +34,11 @@ class DroppedAnswers(Rule):
 
     ## Thresholds
     In both training-mode runs, between 2% and 99% of the predictions are 0 (our choice), and in evaluation mode
-    none are. If all were 0, a layer before the last one might be dropped as a whole. The target of the loss must
-    be known, because features that one model passes to another may be dropped.
+    none are. If all of them were 0, it could be that an earlier layer was dropped entirely. The target of the loss
+    must be known, because features that one model passes to another may be dropped.
 
     ## Known problems
-    Predictions that are dropped on purpose are reported. A dropout that does not write zeros is not.
+    Predictions that are dropped on purpose are reported. Dropout that does not write zeros is missed.
 
     ## Sources
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting" (2014), which drops

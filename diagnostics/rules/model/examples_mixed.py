@@ -38,13 +38,13 @@ class ExamplesMixed(Rule):
     Runs a copy of the model in evaluation mode on a few examples of one batch, replaces all of them but one, and
     compares the prediction for that one. If it changes, the rule looks for the operation that works along the
     batch axis: a softmax over it, a `view` that moves numbers from one example to another, an LSTM or an attention
-    layer that treats the batch as time. Then it runs the same examples in reverse order. If predictions depend on
-    nothing but the position in the batch, positions are counted along the batch axis.
+    layer that treats the batch as time. Then it runs the same examples in reverse order. If predictions depend
+    only on the position in the batch, position indices are counted along the batch axis.
 
     ## Why it is bad
-    In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch lets examples
-    compete for the same class; an LSTM without `batch_first` reads the batch as one sequence. The loss may still
-    fall, but at inference, where batches differ, the same example gets a different prediction.
+    In a shuffled batch, an example has nothing to do with its neighbours. A softmax over the batch makes the
+    examples compete for each class; an LSTM without `batch_first` reads the batch as one sequence. The loss may
+    still fall, but at inference, where batches differ, the same example gets a different prediction.
 
     ## Example
     ```python
@@ -59,14 +59,14 @@ class ExamplesMixed(Rule):
 
     ## Thresholds
     The prediction must change by more than 1/10000 of the size of the predictions, a hundred times the rounding
-    error of float32. The finding is an error if runs with two batch sizes prove the operation and it cannot be
-    intended. It is a warning for attention, and for a softmax inside the model, if the rows are known to be
-    shuffled; otherwise it is a note.
+    error of float32. The finding is an error if runs with two batch sizes prove which operation it is and that
+    operation cannot be intended. It is a warning for attention, and for a softmax inside the model, if the rows
+    are known to be shuffled; otherwise it is a note.
 
     ## Known problems
     Models that compare examples on purpose (attention between rows, minibatch statistics in a discriminator,
-    experts with a capacity) also change their predictions, hence the note. Models whose rows are nodes of a graph,
-    or whose first axis may count positions, are not judged.
+    experts with a capacity) also change their predictions, which is why they are reported as a note. Models whose
+    rows are nodes of a graph, or whose first axis may count positions, are not checked.
 
     ## Sources
     The documentation of `torch.nn.LSTM` (`batch_first`) and of `torch.nn.Softmax` (`dim`); Andrej Karpathy, "A

@@ -57,13 +57,13 @@ class FutureLeak(Rule):
     model changes by rounding errors at most. Four positions are tried, and the largest change counts.
 
     ## Known problems
-    Judged only if cross entropy is the whole loss and the targets are the next tokens of exactly one input. A
-    model is not judged if it has a layer that summarises the text or starts a recurrent layer from a given state:
-    an autoencoder may read the whole text.
+    The rule is checked only if cross entropy is the whole loss and the targets are the next tokens of exactly one
+    input. A model is not checked if it has a layer that summarises the text or starts a recurrent layer from a
+    given state: an autoencoder may read the whole text.
 
     ## Sources
-    Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking what follows; public questions by
-    people whose loss fell to 0 and whose samples were noise.
+    Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking what follows; public questions
+    from people whose loss fell to 0 and whose samples were noise.
     """
 
     severity = "error"

@@ -27,13 +27,13 @@ CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than ro
 
 
 class IgnoresInput(Rule):
-    """The model predicts the same for every input.
+    """The model makes the same prediction for every input.
 
     ## What it does
     Trains a copy of the model on one batch and compares its predictions for the examples of that batch, before and
-    after. The examples and their labels differ, so after training, at the latest, the predictions should differ as
-    well. For an autoencoder, meaning any model whose target is its input, it compares the predictions of the
-    trained model. A softmax over a single unit is found without training: each prediction is 1.
+    after. The examples and their labels differ, so the predictions should differ too, at least after training. For
+    an autoencoder, meaning any model whose target is its input, it compares the predictions of the trained model.
+    A softmax over a single unit is found without training: each prediction is 1.
 
     ## Why it is bad
     The input does not reach the output, so training can only find the best constant prediction. The loss still
@@ -61,11 +61,11 @@ class IgnoresInput(Rule):
 
     After 200 steps, an autoencoder is reported if its predictions vary from example to example less than a fifth
     as much as the inputs, are close to the mean input, and the loss fell by less than 2% from the third quarter of
-    the run to the last. The mean input must not be close to 0, as that of residuals may be. These shares are our
+    the run to the last. The mean input must not be close to 0, as it may be for residuals. These shares are our
     choice.
 
     ## Known problems
-    Batches where a constant prediction is correct, because all inputs or all labels are equal, are not judged.
+    Batches where a constant prediction is correct, because all inputs or all labels are equal, are not checked.
     Nothing is reported if the copy's loss ever fell below that of any constant prediction: then the copy did
     distinguish the examples, and only a learning rate that was too high made the predictions equal again. A
     baseline that ignores its input on purpose is reported. Predictions that differ by less than a millionth of

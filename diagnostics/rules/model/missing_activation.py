@@ -20,13 +20,14 @@ class MissingActivation(Rule):
     """Layers follow each other with no activation function between them, so the model is linear.
 
     ## What it does
-    Runs a copy of the model on points of a line through two examples, between them and far beyond: the predictions
-    of a linear model change in proportion. A sigmoid or a softmax at the end is inverted first. Then it halves the
-    weights of each layer; a layer belongs to the linear stack if that halves the distance between predictions.
+    Runs a copy of the model at points along a line through two examples, between them and far beyond: the
+    predictions of a linear model change in proportion. A sigmoid or a softmax at the end is inverted first. Then
+    it halves the weights of each layer; a layer belongs to the linear stack if that halves the distance between
+    predictions.
 
     ## Why it is bad
     A linear function of a linear function is linear. Stacked layers without an activation can do no more than one
-    layer: no XOR, no ring, no wave, and the loss ends at that of a linear regression.
+    layer: no XOR, no ring, no wave, and the loss goes no lower than that of a linear regression.
 
     ## Example
     ```python
@@ -43,16 +44,16 @@ class MissingActivation(Rule):
     ```
 
     ## Thresholds
-    At five points of the line, predictions deviate by less than 1/1000 of the distance between the two examples.
-    There are at least two layers, none of them narrower than both ends, because a bottleneck is a deliberate
-    factorisation. The finding is a warning if a radial fit to some training rows proves that there is more to
-    learn: it predicts other rows, and under a squared error, the run ends at twice the fit's error or more.
-    Otherwise it is a note. The numbers are our choice.
+    At five points along the line, predictions deviate by less than 1/1000 of the distance between the two
+    examples. There are at least two layers, none of them narrower than both the input and the output, because a
+    bottleneck is a deliberate factorisation. The finding is a warning if a radial fit to some training rows proves
+    that there is more to learn: it predicts other rows, and under a squared error, the run ends at twice the fit's
+    error or more. Otherwise it is a note. The numbers are our choice.
 
     ## Known problems
-    Networks that are deep and linear on purpose, as in studies of their training, get the note. Only models with a
-    single numeric input are judged. A single missing activation among others is not found, since that model is not
-    linear.
+    Networks that are intentionally deep and linear, as in studies of their training, are reported as a note. Only
+    models with a single numeric input are checked. A single missing activation among others is not found, since
+    that model is not linear.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), 6.1: learning XOR.

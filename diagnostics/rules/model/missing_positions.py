@@ -31,13 +31,13 @@ class MissingPositions(Rule):
 
     ## What it does
     After the run, permutes the tokens of some rows, together with the masks that belong to them, and compares the
-    predictions of a copy of the model. Reports if every prediction stays the same, or moves along with its token,
-    in a model whose attention covers all positions.
+    predictions of a copy of the model. The rule fires if every prediction stays the same, or moves along with its
+    token, in a model whose attention covers all positions.
 
     ## Why it is bad
     Attention operates on a set: nothing in it distinguishes the first token from the last. Without position
     embeddings, "dog bites man" and "man bites dog" are the same to the model, and anything that depends on the
-    order cannot be learned. The loss falls as far as the words alone allow, so the model merely looks weak.
+    order cannot be learned. The loss falls only as far as the words alone allow, so the model merely looks weak.
 
     ## Example
     ```python
@@ -52,18 +52,18 @@ class MissingPositions(Rule):
 
     ## Thresholds
     No prediction may change by more than 1/10000 of the spread of the predictions. In at least half of the rows of
-    the batch, some token must occur twice and the row must not be sorted: items of a basket and columns of a table
+    the batch, some token must occur twice and the row must not be sorted: items in a basket and columns of a table
     do not repeat. The loss must end above half of a constant prediction's loss; below that, the words were enough.
 
     The finding is a note if a constant prediction's loss is not known, or if the last third of the losses is still
     more than 10% below the second: the words may yet be enough. It is also a note unless the order is shown to
-    matter. If each token has a target, equal tokens of a row must have different targets at least half as often as
-    any two tokens. Otherwise, a fit to the token positions must predict other rows with at most 80% of the error
-    of a fit to the token counts, by three standard errors. The numbers are our choice.
+    matter. If each token has a target, equal tokens in a row must have different targets at least half as often as
+    any two tokens do. Otherwise, a fit to the token positions must predict other rows with at most 80% of the
+    error of a fit to the token counts, by three standard errors. The numbers are our choice.
 
     ## Known problems
     A causal mask gives a model the order of a text, so decoders without position embeddings are not reported. Rows
-    of floats are not judged: they may be points of a cloud, which have no order.
+    of floats are not checked: they may be points in a cloud, which have no order.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.5, on positional encoding; Haviv et al.,

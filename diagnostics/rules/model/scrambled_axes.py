@@ -43,8 +43,8 @@ class ScrambledAxes(Rule):
     image axis, or if a is a multiple of b, where neighbours may be grouped on purpose. Channels-first images are
     square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both sides have a correlation
     of at least 0.3. Scrambled colour images: at least 8, with at least 16 pixels a side. In the other axis order,
-    the mean squared difference between neighbours is at most 60% of the present one, and at most half of that
-    between any two pixels. Such images get a warning. The limits are our choice.
+    the mean squared difference between neighbours is at most 60% of the current one, and at most half of that
+    between any two pixels. For such images, the finding is a warning. The limits are our choice.
 
     ## Known problems
     Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss; only

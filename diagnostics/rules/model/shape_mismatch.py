@@ -35,9 +35,9 @@ class ShapeMismatch(MessageRule):
     transposed, no channel axis), it says so.
 
     ## Why it is bad
-    A layer has weights for one input size. The error message of the operation gives two sizes, but seldom the
-    layer, or which of the two belongs to the weights. The line that made the wrong shape may be several layers
-    earlier, if the layers in between accept any shape.
+    A layer has weights for one input size. The operation's error message gives two sizes, but rarely the layer, or
+    which of the two belongs to the weights. The line that produced the wrong shape may be several layers earlier,
+    if the layers in between accept any shape.
 
     ## Example
     ```python
@@ -62,8 +62,8 @@ class ShapeMismatch(MessageRule):
     ## Known problems
     The sizes do not prove the intention: equal flattened sizes, or a different axis with the right size, can be a
     coincidence. A pasted traceback has no stack frames: it shows the input of a Linear only as a matrix of rows,
-    and not where the layer is in the model. Shapes that a loss cannot compare are reported by `broadcast-loss`,
-    examples that cannot be stacked by `ragged-batch`.
+    and it does not show where the layer is in the model. Shapes that a loss cannot compare are reported by
+    `broadcast-loss`, examples that cannot be stacked by `ragged-batch`.
 
     ## Sources
     PyTorch's documentation of `torch.nn` and of broadcasting semantics, Keras' of `keras.InputSpec`: the shapes

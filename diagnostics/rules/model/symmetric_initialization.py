@@ -24,9 +24,9 @@ class SymmetricInitialization(Rule):
     weights but left their units equal.
 
     ## Why it is bad
-    Units with the same weights compute the same value, get the same gradient and make the same update. They stay
-    copies of each other, and a layer of 512 of them has the capacity of one. Weights that are all 0 are worse: no
-    gradient passes such a layer, so the layers before it do not learn at all.
+    Units with the same weights compute the same value, get the same gradient and receive the same update. They
+    stay copies of each other, and a layer of 512 of them has the capacity of one. Weights that are all 0 are
+    worse: no gradient passes through such a layer, so the layers before it do not learn at all.
 
     ## Example
     ```python
@@ -49,11 +49,11 @@ class SymmetricInitialization(Rule):
     ## Known problems
     Zeros are often initialised on purpose and are then not reported: a last layer that starts at 0, the matrix B
     of LoRA, the last scale of a residual branch. Their inputs or gradients differ from unit to unit, so the units
-    differ after the first steps. Zeros that are added to the output of a frozen weight with as many units, as in
-    an adapter, are not reported even if they do not change: the frozen weight breaks the symmetry. A weight
-    without a gradient is reported by `unreached-parameters`. A layer with one unit is never symmetric. A
-    zero-initialised last layer whose outputs all have the same target throughout the batch would be reported
-    wrongly.
+    differ after the first steps. Zeros that are added to the output of a frozen weight with the same number of
+    units, as in an adapter, are not reported even if they do not change: the frozen weight breaks the symmetry. A
+    weight without a gradient is reported by `unreached-parameters`. A layer with one unit is never symmetric. A
+    zero-initialised last layer whose outputs all have the same target throughout the batch would be reported by
+    mistake.
 
     ## Sources
     Goodfellow, Bengio and Courville, "Deep Learning" (2016), section 8.4, "Parameter Initialization Strategies"

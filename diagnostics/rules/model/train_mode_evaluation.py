@@ -22,10 +22,10 @@ class TrainModeEvaluation(Rule):
     """Evaluation runs with dropout or batch norm in training mode, or from random states.
 
     ## What it does
-    In a watched run, checks the mode of the forward passes without gradients between training steps, which is how
-    an evaluation looks. After the run, calls a copy of the model in evaluation mode twice with the same inputs:
-    functions such as `F.dropout` do not see the mode of the model, and are on unless the call turns them off. It
-    also checks whether the forward pass gives a recurrent layer a random initial state.
+    In a watched run, checks the mode of the forward passes without gradients between training steps, which is what
+    an evaluation looks like. After the run, calls a copy of the model in evaluation mode twice with the same
+    inputs: functions such as `F.dropout` do not see the mode of the model, and stay on unless the call turns them
+    off. It also checks whether the forward pass gives a recurrent layer a random initial state.
 
     ## Why it is bad
     In training mode dropout drops units, so the metrics are pessimistic and differ from run to run. Batch norm
@@ -52,7 +52,7 @@ class TrainModeEvaluation(Rule):
     ## Thresholds
     All limits are our choice. At least 20 steps, with forward passes without gradients after at least 2 of them
     and at most one in five; 90% of these passes are in training mode. Passes made after the last step are also
-    judged, if there are several or the model is a classifier. The finding is a warning if batch norm is among the
+    checked, if there are several or the model is a classifier. The finding is a warning if batch norm is among the
     layers, if every pass had a different input, or if the loop passed an evaluation loss to
     `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each evaluation is a single pass over at
     most one training batch: that is how samples are drawn from a generator, often in training mode.
@@ -69,9 +69,9 @@ class TrainModeEvaluation(Rule):
 
     ## Known problems
     Monte Carlo dropout evaluates in training mode on purpose, to estimate uncertainty. Since the same inputs pass
-    several times, it is only a note if there is no batch norm. All passes without gradients count as evaluation.
-    Passes that recalibrate the statistics of batch norm are reported if they are made twice, except for those of
-    `update_bn`.
+    through the model several times, it is only a note if there is no batch norm. All passes without gradients
+    count as evaluation. Passes that recalibrate the statistics of batch norm are reported if they occur twice,
+    except for those of `update_bn`.
 
     ## Sources
     PyTorch's "Autograd mechanics", "Evaluation Mode (nn.Module.eval())" (no_grad and eval are independent of each

@@ -14,8 +14,8 @@ class UnusedInput(Rule):
 
     ## What it does
     Runs a copy of the model on a few examples of one batch, and replaces one input at a time with the same input
-    of other examples. An input that changes no bit of any prediction is tried again in training mode, and with
-    different weights.
+    of other examples. An input that does not change a single bit of any prediction is tried again in training
+    mode, and with different weights.
 
     ## Why it is bad
     The model is given information that it cannot use: the same variable twice in a `concat`, a mask that never
@@ -37,9 +37,9 @@ class UnusedInput(Rule):
 
     ## Thresholds
     None: not a single bit may change, and at least one other input must matter. An input also counts if only its
-    first example is used: replacing all the others changes no bit. For a recurrent network that reads forward and
-    gives one prediction for a sequence of at least 4 steps, the same test is made with all steps except the first,
-    and with all except the last.
+    first example is used: replacing all the others does not change a single bit. For a recurrent network that
+    reads forward and gives one prediction for a sequence of at least 4 steps, the same test is run with all steps
+    except the first, and with all except the last.
 
     ## Known problems
     An input that a model accepts and ignores on purpose, as in an ablation, is reported; ignore the rule in that

@@ -29,8 +29,8 @@ class WrongBatchNormMomentum(Rule):
     Batch norm uses the mean and variance of the batch in training, and the running ones in evaluation. PyTorch's
     momentum is the weight of the new batch: `running = (1 - momentum) * running + momentum * batch`. In
     TensorFlow, Keras and Caffe it is the weight of the old value. So `momentum=0.99`, copied from there, keeps
-    hardly more than the latest batch, and `momentum=0`, or 1 in Keras, keeps mean 0 and variance 1 for good. The
-    training loss falls, but the evaluation runs a different network.
+    little more than the latest batch, and `momentum=0`, or 1 in Keras, keeps mean 0 and variance 1 forever. The
+    training loss falls, but the evaluation effectively runs a different network.
 
     ## Example
     ```python
@@ -52,7 +52,7 @@ class WrongBatchNormMomentum(Rule):
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
     ## Known problems
-    Overfitting causes such a gap as well. Models that are not classifiers get a note.
+    Overfitting causes a similar gap. For models that are not classifiers, the finding is a note.
 
     ## Sources
     The documentation of `torch.nn.BatchNorm2d` (the note on momentum); pytorch/vision, issue 8250;

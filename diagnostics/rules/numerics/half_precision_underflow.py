@@ -58,8 +58,8 @@ class HalfPrecisionUnderflow(Rule):
 
     ## Known problems
     A layer whose gradient is entirely 0 does not show underflow, and is only counted along with others. Other
-    zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale below 64 looks like none.
-    bfloat16 has the range of float32.
+    zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale below 64 looks like no
+    scaling. bfloat16 has the range of float32.
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,

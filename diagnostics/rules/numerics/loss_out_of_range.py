@@ -48,8 +48,8 @@ class LossOutOfRange(Rule):
     ## Why it is bad
     These losses measure distances, and their minimum is 0. A negative value means that an argument is not what the
     function expects: targets of binary cross entropy outside 0 to 1, or probabilities where `kl_div` expects
-    log-probabilities. Such a loss has no minimum at the right prediction. It falls, and the model does not get
-    better.
+    log-probabilities. Such a loss has no minimum at the right prediction. It falls, but the model does not
+    improve.
 
     ## Example
     ```python
@@ -66,12 +66,12 @@ class LossOutOfRange(Rule):
     The loss is below -0.0001 in the first step or in at least three later ones. KL divergence is reported only if
     the exponentials of its input add up to less than 0.95 or more than 1.05 over the classes; for Keras' loss, the
     outputs or targets themselves are summed. Binary cross entropy is reported only if a target of the first batch
-    is outside 0 to 1. With correct arguments, neither loss is negative. A weighted loss is not judged, because its
-    weights may be negative on purpose. The thresholds are our choice.
+    is outside 0 to 1. With correct arguments, neither loss is negative. A weighted loss is not checked, because
+    its weights may be negative on purpose. The thresholds are our choice.
 
     ## Known problems
-    Arguments are known only for the first step. A handwritten loss is not judged. For a loss with further terms,
-    only a KL divergence in the first step is.
+    Arguments are known only for the first step. A handwritten loss is not checked. For a loss with further terms,
+    only a KL divergence in the first step is checked.
 
     ## Sources
     The documentation of `torch.nn.KLDivLoss` ("the input should be in log-space") and of

@@ -53,7 +53,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
 
 
 class MixedPrecisionMisuse(MessageRule):
-    """The gradient scaler or autocast is misused: PyTorch refuses, or scaled gradients are clipped.
+    """The gradient scaler or autocast is misused: PyTorch raises an error, or scaled gradients are clipped.
 
     ## What it does
     Recognises the errors of `GradScaler` and of autocast, and explains which rule of mixed precision is broken. In
@@ -61,10 +61,10 @@ class MixedPrecisionMisuse(MessageRule):
     steps directly on the gradients of a scaled loss.
 
     ## Why it is bad
-    float16 has no number below 6e-8, so gradients are scaled up before the backward pass and divided again before
-    the step. That works only if the parameters, and with them the gradients, are float32, if the loss was scaled,
-    and if the gradients are unscaled once per step. A limit meant for the unscaled gradients, such as 1.0, is far
-    below all scaled ones: gradients clipped before they are divided end up at a 65,536th of the limit.
+    float16 cannot represent numbers below 6e-8, so gradients are scaled up before the backward pass and divided
+    again before the step. That works only if the parameters, and with them the gradients, are float32, if the loss
+    was scaled, and if the gradients are unscaled once per step. A limit meant for the unscaled gradients, such as
+    1.0, is far below all scaled ones: gradients clipped before they are divided end up at a 65,536th of the limit.
 
     ## Example
     ```python
@@ -79,9 +79,9 @@ class MixedPrecisionMisuse(MessageRule):
     ```
 
     ## Thresholds
-    None if PyTorch has refused. For steps on a scaled loss: at least 8 steps and 8 scaled losses, without a call
-    of `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For clipping: of at least 3
-    scaler steps with clipped gradients, 90% were clipped while scaled, to a limit that they exceeded and that is
+    None if PyTorch has raised an error. For steps on a scaled loss: at least 8 steps and 8 scaled losses, without
+    a call to `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For clipping: of at least
+    3 scaler steps with clipped gradients, 90% were clipped while scaled, to a limit that they exceeded and that is
     below 1% of the scale; both are warnings. The thresholds are our choice.
 
     ## Known problems

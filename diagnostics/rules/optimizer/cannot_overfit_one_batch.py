@@ -62,7 +62,7 @@ class CannotOverfitOneBatch(Rule):
     - there are fewer trainable scalars than labels (one per example, or one per word or pixel),
     - more than half of the model is frozen: the features of a frozen backbone can be so similar that a head takes
       thousands of steps, or
-    - the loss was still falling fast enough to pass the threshold in as many steps again.
+    - the loss was still falling fast enough to pass the threshold within the same number of further steps.
 
     Strong label smoothing over very many classes keeps the loss high however well the model learns. So does noise
     in the targets of a model too small to memorise it.

@@ -70,8 +70,8 @@ class CollapsedSchedule(Rule):
     - in the first third of the run, if the rate falls at every step or in a staircase of at least three equal
       treads, such as one per epoch; or
     - in the first half of the run, if it takes at most 5% of the run to fall from half of its highest value. A
-      cosine takes 46% of the run for that and gets there only at the end; a schedule that divides the rate by ten
-      on plateaus keeps each rate for some epochs.
+      cosine schedule takes 46% of the run for that fall and completes it only at the end; a schedule that divides
+      the rate by ten on plateaus keeps each rate for some epochs.
 
     A run whose loss had fallen to a tenth of its first value before the collapse is not reported: there was
     nothing left to learn.
@@ -84,7 +84,7 @@ class CollapsedSchedule(Rule):
 
     ## Known problems
     A run in two phases, the second at a rate a thousand times lower, looks the same if both share one optimizer.
-    Only the highest rate of all parameter groups is followed, so a single group that collapses goes unnoticed.
+    Only the highest rate among the parameter groups is followed, so a single group that collapses goes unnoticed.
 
     ## Sources
     The documentation of `torch.optim.lr_scheduler` ("How to adjust learning rate": whether a scheduler is stepped

@@ -44,13 +44,13 @@ class LearningRateTooLow(Rule):
     ```
 
     ## Thresholds
-    The trial is extrapolated to 10,000 steps (five epochs over 64,000 examples in batches of 32). At its pace,
-    they would not memorise even this one batch (loss 0), and would change the weights by less than 10% of their
-    norm even if all steps pointed in one direction, which is less than 1e-5 per step. A rate at least 10 times as
-    large must reach, within 30 steps, half of the loss of the best constant prediction. AdamW at 2e-5, the usual
-    rate for fine-tuning, is far from these limits: it changes each weight by about its rate, and a transformer's
-    weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The rule of thumb for
-    training from scratch is 1e-3.
+    The trial is extrapolated to 10,000 steps (five epochs over 64,000 examples in batches of 32). At the trial's
+    pace, those steps would not memorise even this one batch (loss 0), and would change the weights by less than
+    10% of their norm even if all steps pointed in one direction, which is less than 1e-5 per step. A rate at least
+    10 times as large must reach, within 30 steps, half of the loss of the best constant prediction. AdamW at 2e-5,
+    the usual rate for fine-tuning, is far from these limits: it changes each weight by about its rate, and a
+    transformer's weights are about 0.02 to 0.05 in magnitude, so a step changes them by 4e-4 to 1e-3. The rule of
+    thumb for training from scratch is 1e-3.
 
     Three kinds of complete run are reported:
 
@@ -75,8 +75,8 @@ class LearningRateTooLow(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not judged
-    if the rate warms up or might, or if the best constant prediction is unknown.
+    Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not used if
+    the rate warms up or might, or if the best constant prediction is unknown.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it

@@ -39,8 +39,8 @@ class LossOscillation(Rule):
     updates change the weights by 1% or more, `learning-rate-too-high` reports the run instead.
 
     ## Known problems
-    Training must repeat the same batch: full-batch training, or a loader that does not shuffle. If batches vary,
-    the loss may oscillate because the batches differ, so nothing is reported. A loop that alternates between two
+    Training must repeat the same batch: full-batch training, or a loader that does not shuffle. If the batches
+    vary, the loss may oscillate for that reason alone, so nothing is reported. A loop that alternates between two
     different losses on the same batch is reported.
 
     ## Sources

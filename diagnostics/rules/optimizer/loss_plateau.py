@@ -37,9 +37,9 @@ class LossPlateau(Rule):
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
     labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
-    other rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no gradient is
-    left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss can get at
-    all.
+    different rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no gradient
+    is left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss can
+    possibly get.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned the class frequencies and nothing else. The first
@@ -61,9 +61,9 @@ class LossPlateau(Rule):
     ## Thresholds
     Over the last third of the trial, the median must be within 5% of the loss of the best constant prediction (the
     entropy of the batch's labels for cross entropy), the losses must be within 20% of each other, and the
-    remaining trend must not lead below 0.9 times that loss in as many steps again. The trial must also be stuck by
-    the thresholds of `learning-rate-too-high` or `learning-rate-too-low`: an untrained classifier starts near the
-    chance level, and stays there for a while if the rate is small.
+    remaining trend must not take the loss below 0.9 times that value within the same number of further steps. The
+    trial must also be stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`: an untrained
+    classifier starts near the chance level, and stays there for a while if the rate is small.
 
     In a watched run of at least 400 steps, over the last two thirds: the cross entropy is within 5% of the labels'
     entropy in each quarter of that time, it fell by less than 2% from the first half to the second, and accuracy
@@ -81,9 +81,9 @@ class LossPlateau(Rule):
 
     ## Known problems
     Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past
-    it; `cannot-overfit-one-batch` covers all other causes. The trial is not judged if the rate warms up or might.
-    In a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A task that
-    is inherently hard, such as the parity of many bits, or whose labels are independent of the inputs, looks the
+    it; `cannot-overfit-one-batch` covers all other causes. The trial is not used if the rate warms up or might. In
+    a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A task that is
+    inherently hard, such as the parity of many bits, or whose labels are independent of the inputs, looks the
     same.
 
     ## Sources

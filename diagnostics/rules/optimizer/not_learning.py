@@ -75,7 +75,7 @@ class NotLearning(Rule):
     whether these fits learn something that the model did not.
 
     A triplet loss (`triplet_margin_loss`) is compared with its margin, which is its value when all embeddings are
-    equal. Such losses end at the margin, or just above it, also if positives and negatives are passed in the wrong
+    equal. Such losses also end at the margin, or just above it, if positives and negatives are passed in the wrong
     order.
 
     If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
@@ -103,14 +103,14 @@ class NotLearning(Rule):
 
     ## Thresholds
     The run has at least 100 steps, its learning rate has stopped rising, the script ended by itself, and the model
-    is not trained in alternation with another. Two losses must be at least 97% of the constant prediction's: that
-    of the last third of the run, and that of the sampled steps in its second half. The former may be lower by two
-    standard errors of the constant prediction's loss over the sampled batches.
+    is not trained in alternation with another one. Two losses must be at least 97% of the constant prediction's:
+    that of the last third of the run, and that of the sampled steps in its second half. The first of these may be
+    lower by two standard errors of the constant prediction's loss over the sampled batches.
 
     The finding is a warning only with proof that there is something to learn. A fit to half of the sampled rows
     has at most 70% of the constant prediction's error on the other half (for classes, the error must also be lower
-    by five standard errors). Or the inputs show what they have lost: each row of 3 to 64 columns was standardised
-    by itself, or a number used for missing values is 100 standard deviations from all others.
+    by five standard errors). Or the inputs themselves show that information was lost: each row of 3 to 64 columns
+    was standardised by itself, or a number used for missing values is 100 standard deviations from all others.
 
     Otherwise the finding is a note. It is also a note if the loss was still falling, unless the run ended above
     the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the
@@ -122,9 +122,9 @@ class NotLearning(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Labels of pure noise, as in a control experiment, rightly end here and get the note. Targets that only a deep
-    model can learn get the note as well. Weighted losses are not judged. Several outputs and penalties are judged
-    only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
+    A run on labels of pure noise, as in a control experiment, is correctly reported as a note. So are targets that
+    only a deep model can learn. Weighted losses are not checked. Several outputs and penalties are checked only in
+    Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an

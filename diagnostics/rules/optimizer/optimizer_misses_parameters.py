@@ -47,15 +47,16 @@ class OptimizerMissesParameters(MessageRule):
     ```
 
     ## Thresholds
-    An error if the optimizer holds none of the model's trainable parameters. A warning if the parameters it lacks
-    are at least 1% of the trainable scalars (our choice: a forgotten layer, not a forgotten scale), or if the
-    optimizer also holds tensors that the model does not have, as after a layer was replaced. Otherwise a note.
+    The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
+    parameters it lacks are at least 1% of the trainable scalars (our choice: a forgotten layer, not a forgotten
+    scale), or if the optimizer also holds tensors that the model does not have, as happens after a layer is
+    replaced. Otherwise a note.
 
     ## Known problems
     If several optimizers train a model, each is reported for the parameters that the others hold. Training only a
     head without freezing the rest is reported as well: call `requires_grad_(False)` on the other parameters, which
-    also saves the memory of their gradients. Foreign tensors alone are not reported, because several models, or a
-    loss with parameters, may share an optimizer.
+    also saves the memory of their gradients. Foreign tensors on their own are not reported, because several
+    models, or a loss with parameters, may share an optimizer.
 
     Another model counts only if it feeds this one or takes its output, is in training mode, and still has its
     initial weights. So a pretrained extractor that you forgot to freeze is not reported, but a random one is.

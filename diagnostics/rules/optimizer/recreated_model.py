@@ -21,8 +21,8 @@ class RecreatedModel(Rule):
     that is not the trained one, but another instance of its class whose weights were never trained.
 
     ## Why it is bad
-    A new model starts from random weights. Everything learned in the epochs before is thrown away, and you end up
-    with a model that was trained for one epoch.
+    A new model starts from random weights. Everything learned in the previous epochs is thrown away, and you end
+    up with a model that was trained for one epoch.
 
     ## Example
     ```python
@@ -45,8 +45,9 @@ class RecreatedModel(Rule):
     An evaluated instance is reported only if it has loaded no weights. Its weights are unrelated to those of the
     trained model (their correlation is below five standard deviations of that of two random draws) or, if the
     trained model is gone, look as PyTorch initialises them. In Keras they were never assigned, every bias is 0,
-    and the kernels fill the interval from which Keras draws them. In PyTorch it gets at least 8 rows. The trained
-    model must not be evaluated after its last step, because an untrained model next to it may be a baseline.
+    and the kernels fill the interval from which Keras draws them. In PyTorch, it is evaluated on at least 8 rows.
+    The trained model must not be evaluated after its last step, because an untrained model next to it may be a
+    baseline.
 
     ## Known problems
     The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class of the

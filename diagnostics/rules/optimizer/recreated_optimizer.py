@@ -11,13 +11,14 @@ class RecreatedOptimizer(Rule):
     """The optimizer is re-created for each step and loses its state.
 
     ## What it does
-    For each model that a script trains, counts the optimizers that made one step and were then replaced by another
+    For each model that a script trains, counts the optimizers that took one step and were then replaced by another
     one for the same parameters.
 
     ## Why it is bad
     The optimizer stores momentum and Adam's running averages. A re-created one starts without them: each step of
     Adam moves each weight by the full learning rate, up or down, however small its gradient, and momentum never
-    builds up. The loss falls at first, then the weights jump around the minimum. A schedule starts over as well.
+    builds up. The loss falls at first, but then the weights jump around the minimum. A schedule starts over as
+    well.
 
     ## Example
     ```python

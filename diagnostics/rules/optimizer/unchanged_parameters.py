@@ -23,12 +23,12 @@ class UnchangedParameters(Rule):
     """No weight of the model changes, although the optimizer steps or should step.
 
     ## What it does
-    In a watched run, compares the weights before and after a step, at sampled steps, and reports if not a single
+    In a watched run, compares the weights before and after a step, at sampled steps, and fires if not a single
     number ever changed. It also reports
 
     - a loop that makes many passes while no optimizer steps at all,
     - in TensorFlow, gradients that are computed with tapes and never applied,
-    - in Keras, 20 calls of `train_on_batch` on a model that was frozen each time, such as the discriminator that
+    - in Keras, 20 calls to `train_on_batch` on a model that was frozen each time, such as the discriminator that
       the combined model of a GAN has frozen, and
     - a `fit` that starts where it ends, as with `epochs=10, initial_epoch=10`.
 
@@ -49,8 +49,8 @@ class UnchangedParameters(Rule):
 
     ## Thresholds
     At least 3 sampled steps, all without any change; or 100 passes without an optimizer step; or 20 backward
-    passes, as many calls of `zero_grad()` (or as many tapes), and no step. With tapes, the script must also have
-    created an optimizer, and all biases must still be 0, as initialised. The thresholds are our choice.
+    passes, 20 calls to `zero_grad()` (or 20 tapes), and no step. With tapes, the script must also have created an
+    optimizer, and all biases must still be 0, as initialised. The thresholds are our choice.
 
     ## Known problems
     Only a model that does not change at all is reported. Single layers are not, because a learning rate of 0 may

@@ -21,8 +21,8 @@ class CellsOutOfOrder(Rule):
 
     ## Why it is bad
     The results below a cell reflect the state that the kernel had at the time. If the cell with the learning rate
-    was edited and run again after the training, the curve in the notebook belongs to a learning rate that no
-    longer appears in it.
+    was edited and run again after training, the curve in the notebook belongs to a learning rate that no longer
+    appears in it.
 
     ## Example
     ```python

@@ -48,7 +48,8 @@ class FunctionReadsGlobals(Rule):
     None. The finding is always a note, because the function may read these variables on purpose.
 
     ## Known problems
-    Variables created by a magic or by `from x import *` are unknown. So is the time at which a method is called.
+    The rule does not see variables created by a magic or by `from x import *`. Nor does it know when a method is
+    called.
 
     ## Sources
     J. Grus, "I don't like notebooks" (JupyterCon 2018); S. Chattopadhyay et al., "What's Wrong with Computational

@@ -44,15 +44,15 @@ class NameBeforeDefinition(Rule):
     ```
 
     ## Thresholds
-    None. A warning if the notebook itself proves it: the cell has been run although nothing defines the name, or
-    the name is defined only further down or deleted above. A note if no cell defines the name and the cell has not
-    been run, because the name may be defined outside the notebook.
+    None. The finding is a warning if the notebook itself proves it: the cell has been run although nothing defines
+    the name, or the name is defined only further down or deleted above. It is a note if no cell defines the name
+    and the cell has not been run, because the name may be defined outside the notebook.
 
     ## Known problems
     Only reads that are certain to happen count: not those in a branch of an `if`, in a `try` with handlers, in a
     method, or in a function that is not called by its name. After `from x import *`, `exec`, `globals()` or an
     unknown magic (`%run`), any name may be defined, so nothing is reported. Cells that failed, or that are tagged
-    `raises-exception` or `skip-execution`, are not judged.
+    `raises-exception` or `skip-execution`, are not checked.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019):

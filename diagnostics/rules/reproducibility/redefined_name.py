@@ -20,7 +20,7 @@ KINDS: dict[ValueKind, str] = {
 
 
 class RedefinedName(Rule):
-    """A notebook redefines a name and later uses it with its first meaning.
+    """A notebook redefines a name and later uses it with its original meaning.
 
     ## What it does
     Follows the names in a notebook file from the top, without running it. Reports a number, text, list or similar
@@ -54,12 +54,12 @@ class RedefinedName(Rule):
     ```
 
     ## Thresholds
-    None. A warning if the call fails when the notebook is run from the top: the last value assigned to the name is
-    not callable, whichever branches are taken. A note if only the kind of value changes.
+    None. The finding is a warning if the call fails when the notebook is run from the top: the last value assigned
+    to the name is not callable, whichever branches are taken. It is a note if only the kind of value changes.
 
     ## Known problems
     Only values that are visible in the source are recognised: `accuracy = correct / total` may be anything. A name
-    that a function declares `global` is not judged.
+    that a function declares `global` is not checked.
 
     ## Sources
     Python's documentation, "Built-in Functions" and "Naming and binding".

@@ -49,8 +49,8 @@ class UnseededRandomness(Rule):
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator counts as
     unseeded if its seed has 64 bits of entropy or more: that is what NumPy draws from the system, and what its
-    documentation recommends recording as a seed. Whether a generator of Python or PyTorch was seeded from the
-    clock is unknown. Worker processes and Keras are not checked.
+    documentation recommends recording as a seed. The rule cannot know whether a Python or PyTorch generator was
+    seeded from the clock. Worker processes and Keras are not checked.
 
     ## Sources
     PyTorch's notes, "Reproducibility"; NumPy's documentation of `numpy.random.default_rng` and `SeedSequence`.

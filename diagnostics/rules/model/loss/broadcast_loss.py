@@ -60,15 +60,15 @@ class BroadcastLoss(MessageRule):
     ```
 
     ## Thresholds
-    None: the value of the loss is that of broadcast shapes, not of matching ones.
+    None: the value of the loss shows that the shapes were broadcast instead of matched.
 
     ## Known problems
-    Only losses that can be recognised by recomputing them are found, and differences in the graph between a column
-    of predictions and the row of targets from the loader, or the other way round. Products are found only if one
-    factor is a constant and nothing but the mean or the sum of the matrix is used. A single target that many
-    predictions share on purpose is reported too; expand it to the full shape. Keras' own losses reshape (n, 1) and
-    (n,) to match. In Keras the bug needs a custom loss or a longer axis: the steps of a last recurrent layer that
-    returns its sequence, or those of an image that no layer flattens.
+    The rule finds only losses that it can recognise by recomputing them, and differences in the graph between a
+    column of predictions and the row of targets from the loader, or the other way round. Products are found only
+    if one factor is a constant and nothing but the mean or the sum of the matrix is used. A single target that
+    many predictions share on purpose is reported too; expand it to the full shape. Keras' built-in losses reshape
+    `(n, 1)` and `(n,)` to match. In Keras the bug needs a custom loss or a longer axis: the steps of a last
+    recurrent layer that returns its sequence, or those of an image that no layer flattens.
 
     ## Sources
     The documentation of `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely lead

@@ -32,9 +32,9 @@ class InitialLossOff(Rule):
 
     ## Why it is bad
     An untrained model should not be confident. If its loss starts far above ln C, its predictions are confidently
-    wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with a different
-    order of the classes. The first steps only correct that, and their gradients are large enough to harm the other
-    layers. The finding lists the causes that the batch and the model do not rule out.
+    wrong: the inputs are not scaled, the initial weights are too large, or the head was trained with the classes
+    in a different order. The first steps do nothing but correct that, and their gradients are large enough to harm
+    the other layers. The finding lists the causes that the batch and the model do not rule out.
 
     ## Example
     ```python
@@ -51,22 +51,22 @@ class InitialLossOff(Rule):
     ## Thresholds
     The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class to
     class with standard deviation s add about s²/2 to the loss (less with few classes). So 2 nats mean logits with
-    a spread above 2, whereas PyTorch's linear layer after a normalisation starts at 0.6. A loss below ln C is not
-    reported, because a pretrained model may already know the classes. Inputs whose root mean square is at most 3
-    count as scaled.
+    a spread above 2, whereas PyTorch's linear layer after a normalisation layer starts at 0.6. A loss below ln C
+    is not reported, because a pretrained model may already know the classes. Inputs whose root mean square is at
+    most 3 count as scaled.
 
     The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C, or
     if the run had fewer than 100 steps but brought the loss below its initial value, when it is too early to
-    judge. That the initial loss should be ln C is from the source below; the size of the allowed deviation is our
+    judge. The expected initial loss of ln C is from the source below; the size of the allowed deviation is our
     choice.
 
     ## Known problems
     Keras' Glorot initialisation turns wide, unit-scale features into logits with a spread of up to 1.4. In a
     simulation with normal logits of that spread and batches of 32, up to 2 in 100 healthy models started above the
-    threshold. Losses that have class weights, or that sum over the examples instead of averaging, are not judged,
+    threshold. Losses that have class weights, or that sum over the examples instead of averaging, are not checked,
     because their chance level is not ln C. Neither are scores scaled up by a single factor, as in margin or
     contrastive losses on cosines: their initial loss is large by design. A model whose last layer is frozen is not
-    judged either: it was pretrained, and with new adapters on new data, its first predictions may be confidently
+    checked either: it was pretrained, and with new adapters on new data, its first predictions may be confidently
     wrong.
 
     ## Sources

@@ -20,8 +20,8 @@ class LabelsOutOfRange(MessageRule):
     """A label names a class that the model does not have.
 
     ## What it does
-    Compares the class labels of a batch with the number of outputs of the model. Labels must be between 0 and the
-    number of outputs minus 1; the ignore index (-100 unless the loss specifies another) is left out.
+    Compares the class labels of a batch with the number of outputs that the model has. Labels must be between 0
+    and the number of outputs minus 1; the ignore index (-100 unless the loss specifies another) is left out.
 
     ## Why it is bad
     The loss uses the label as an index into the outputs. If there is no such output, PyTorch on a CPU raises

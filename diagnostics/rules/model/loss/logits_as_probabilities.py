@@ -45,11 +45,12 @@ class LogitsAsProbabilities(MessageRule):
     loss it reads the graph: a Dice or Jaccard loss also needs probabilities.
 
     ## Why it is bad
-    Keras clips values outside 0 and 1 before it takes the logarithm, and no gradient passes the clip: an example
-    whose true class has a negative logit has a high loss, and training does not raise that logit. Training is slow
-    and stops at a poor plateau. PyTorch's `BCELoss` raises `all elements of input should be between 0 and 1`. Its
-    `NLLLoss` is minus the logit of the true class: it decreases without bound, below 0, as all logits grow. The
-    string `"sparse_categorical_crossentropy"` hides the setting: it means `from_logits=False`.
+    Keras clips values outside 0 and 1 before it takes the logarithm, and no gradient passes through the clip: an
+    example whose true class has a negative logit has a high loss, and training does not raise that logit. Training
+    is slow and gets stuck at a poor plateau. PyTorch's `BCELoss` raises
+    `all elements of input should be between 0 and 1`. Its `NLLLoss` is minus the logit of the true class: it
+    decreases without bound, below 0, as all logits grow. The string `"sparse_categorical_crossentropy"` hides the
+    setting: it means `from_logits=False`.
 
     ## Example
     ```python
@@ -73,9 +74,9 @@ class LogitsAsProbabilities(MessageRule):
     were never trained.
 
     ## Known problems
-    Only one batch of an untrained model is judged: logits that all happen to be in range are not reported, unless
+    Only one batch of an untrained model is checked: logits that all happen to be in range are not reported, unless
     the last layer is known to be linear. Non-negative predictions that do not add up to 1, as from a softplus, are
-    not reported: Keras divides them by their sum, which gives probabilities. Nothing is judged if the setting of
+    not reported: Keras divides them by their sum, which gives probabilities. Nothing is checked if the setting of
     the loss is unknown.
 
     ## Sources

@@ -19,8 +19,8 @@ class ProbabilitiesAsLogits(Rule):
 
     ## Why it is bad
     Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
-    at most 0.58, where the cross entropy is 0.55. The gradient has to pass two saturating functions. Training is
-    slow and stops at a plateau. The accuracy often looks acceptable, so the bug goes unnoticed.
+    at most 0.58, where the cross entropy is 0.55. The gradient has to pass through two saturating functions.
+    Training is slow and gets stuck at a plateau. The accuracy often looks acceptable, so the bug goes unnoticed.
 
     ## Example
     ```python

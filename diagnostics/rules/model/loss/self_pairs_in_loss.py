@@ -37,7 +37,7 @@ class SelfPairsInLoss(Rule):
     and highest there, to within 0.2% of the largest; no target is its own row. The numbers are our choice.
 
     ## Known problems
-    Similarities of vectors with different lengths, such as plain dot products, are not judged.
+    Similarities of vectors with different lengths, such as plain dot products, are not checked.
 
     ## Sources
     Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (2020), equation 1, whose

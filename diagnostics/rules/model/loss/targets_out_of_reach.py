@@ -58,7 +58,7 @@ class TargetsOutOfReach(Rule):
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
     A softmax over several outputs also has a fixed sum of 1. PyTorch's cross entropy applies it over the second
-    axis, so the targets must be shares of the classes there. The heads of a Keras model are judged separately,
+    axis, so the targets must be shares of the classes there. The heads of a Keras model are checked separately,
     each with its own loss.
 
     ## Why it is bad
@@ -80,18 +80,18 @@ class TargetsOutOfReach(Rule):
     ```
 
     ## Thresholds
-    At least 10% of the targets of the batch must be out of range by 10% of the range (or of the largest target if
-    the range has no end). Under binary cross entropy the margin is 0.001, a rounding error. Under categorical
-    cross entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1 by more than
-    0.1, and one metric must be an accuracy: word counts, for which the same formula is a likelihood, come without
-    one. In PyTorch such rows must contain only 0 and 1, have at most 50 classes, and not come from pairs within
-    the batch. Under CTC, one blank in a target is enough, or half of the examples must have too few frames. The
-    shares are our choice.
+    At least 10% of the batch's targets must be out of range by 10% of the range (or of the largest target if the
+    range has no end). Under binary cross entropy the margin is 0.001, a rounding error. Under categorical cross
+    entropy, at least 10% of the rows must have several nonzero numbers whose sum differs from 1 by more than 0.1,
+    and one metric must be an accuracy: word counts, for which the same formula is a likelihood, are trained
+    without an accuracy. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes, and not come
+    from pairs within the batch. Under CTC, one blank in a target is enough, or half of the examples must have too
+    few frames. The shares are our choice.
 
     ## Known problems
-    Only one batch is judged, and only if the last activation is known; in PyTorch it is read from the graph of the
-    output. A loss that ignores some targets, such as -1, is judged only if its value shows that it did not ignore
-    them.
+    Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of
+    the output. A loss that ignores some targets, such as -1, is checked only if its value shows that it did not
+    ignore them.
 
     ## Sources
     The documentation of `torch.nn.BCEWithLogitsLoss` ("targets t[i] should be numbers between 0 and 1") and of

@@ -19,7 +19,7 @@ class UnusedClasses(Rule):
 
     ## What it does
     Compares the number of outputs with the number of classes: the number of class names if the dataset has them,
-    else the highest label in the rows that were read, plus one.
+    or else the highest label in the rows that were read, plus one.
 
     ## Why it is bad
     Usually the last layer was made for other data, such as the 1000 classes of ImageNet in a model for ten kinds

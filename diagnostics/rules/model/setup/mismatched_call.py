@@ -6,7 +6,7 @@ from diagnostics.engine.message_rule import MessageRule
 
 
 class MismatchedCall(MessageRule):
-    """A model or a tensor function receives different arguments, or a different type, than it takes.
+    """A model or a tensor function receives arguments, or a type, that it does not take.
 
     ## What it does
     Recognises the messages of Python, PyTorch, torchvision and OpenCV about a forward that is called with too

@@ -30,7 +30,7 @@ class RefusedCall(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only after the library has refused.
+    None: the rule fires only after the library has raised its error.
 
     ## Known problems
     If several reasons are common, the message alone does not show why the part is missing.

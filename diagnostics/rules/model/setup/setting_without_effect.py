@@ -51,13 +51,14 @@ class SettingWithoutEffect(Rule):
     None. A module counts only if all its parameters require gradients, have one, and are about to be changed by
     the optimizer, and if no class in the model uses the name. An optimizer counts if it is one of PyTorch's own,
     its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has an
-    attribute of that name with a different value. Discarded results count only for functions of PyTorch, tensor
-    methods that have an in-place version, and some methods of pandas and of datasets, and not inside `try`. Layer
-    losses count as read if anything but an evaluation has read them once, or has called a regularizer.
+    attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
+    methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
+    not count. Layer losses count as read if anything but an evaluation has read them once, or has called a
+    regularizer.
 
     ## Known problems
-    A script that reads the attribute itself, outside the model, and acts on it is reported wrongly if the
-    parameters are trained all the same. A setting that is made and undone between two sampled steps is not seen.
+    A script that reads the attribute itself, outside the model, and acts on it is reported by mistake if the
+    parameters are trained anyway. A setting that is changed and restored between two sampled steps goes unnoticed.
 
     ## Sources
     PyTorch's documentation of `torch.nn.Module.requires_grad_` and `torch.optim` ("How to adjust learning rate");

@@ -69,8 +69,8 @@ class UnreadableCheckpoint(MessageRule):
 
     ## Why it is bad
     A checkpoint is a file in a particular format, often a pickle: it refers to classes that must be importable,
-    and the library that reads it must be of a version that supports the format. Nothing of the training is lost;
-    only reading fails.
+    and the library that reads it must be of a version that supports the format. No training is lost; only reading
+    fails.
 
     ## Example
     ```python

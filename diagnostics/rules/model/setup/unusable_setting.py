@@ -37,7 +37,7 @@ class UnusableSetting(MessageRule):
     ```
 
     ## Thresholds
-    None: the rule fires only after the library has refused.
+    None: the rule fires only after the library has raised its error.
 
     ## Known problems
     The layers or metrics that do exist are known only if the message lists them.
