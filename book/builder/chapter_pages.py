@@ -195,7 +195,9 @@ def exhibits_index(in_order: Iterable[Exhibit]) -> str:
             "",
             seen(exhibit),
             "",
-            f"*{FRAMEWORKS[exhibit.framework]}, it {SYMPTOMS[exhibit.symptom]}* `nox -s bug-{exhibit.id}`",
+            f"*{FRAMEWORKS[exhibit.framework]}, {SYMPTOMS[exhibit.symptom]}*",
+            "",
+            f"`nox -s bug-{exhibit.id}`",
             ":::",
             "",
         ]
