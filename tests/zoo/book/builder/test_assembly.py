@@ -135,7 +135,9 @@ class TestAssemble:
         self, source: Path
     ) -> None:
         text = (source / "_extra" / "llms.txt").read_text()
-        assert text.startswith("# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. Here you learn to find out why")
+        assert text.startswith(
+            "# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. Here you learn to find out why"
+        )
         listed = re.findall(r"^- \[(.+?)\]\((.+?)\.html\): (\S.*)$", text, re.MULTILINE)
         assert len(listed) == text.count("\n- ")
         toc = yaml.safe_load((source / "_toc.yml").read_text())
