@@ -170,7 +170,6 @@ def assemble(
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
     counts = {name: _count(fair[name], chapter_pages.ANSWER) for name in (c.name for c in chapters if c.written)}
     (generated / "units.md").write_text(chapter_pages.units(chapters, exhibits, counts), "utf-8")
-    (generated / "exhibits.md").write_text(chapter_pages.exhibit_cards(chapters, exhibits), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
     (generated / "heroes.md").write_text(_heroes(chapters, in_order, fair, generated), "utf-8")
     (generated / "report.md").write_text(chapter_pages.raw(report_in(fair[first], first)), "utf-8")
@@ -186,7 +185,7 @@ def _write_exhibits(
     folder: Path,
     where: Published | None,
 ) -> None:
-    (folder / "index.md").write_text(pages.exhibits_index(in_order), "utf-8")
+    (folder / "index.md").write_text(chapter_pages.exhibits_index(in_order), "utf-8")
     for number, exhibit in enumerate(in_order):
         before = in_order[number - 1] if number else None
         after = in_order[number + 1] if number + 1 < len(in_order) else None

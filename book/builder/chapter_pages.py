@@ -14,7 +14,7 @@ from nbformat import NotebookNode, v4
 
 from book.builder.colab import Published, install_cell
 from book.builder.outline import Chapter, numbers, shown
-from book.generated.pages import FRAMEWORKS, seen
+from book.generated.pages import FRAMEWORKS, SYMPTOMS, seen
 from book.generated.pipeline_map import pipeline_map
 from bugs.keeper.catalogue import Exhibit
 from bugs.learner.exercises import ANSWER, MAP
@@ -183,19 +183,30 @@ def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
     return "\n".join([*lines, "::::", ""])
 
 
-def exhibit_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
-    """Return the exhibits as cards, in the order of the chapters, for the landing page."""
-    by_id = {exhibit.id: exhibit for exhibit in exhibits}
-    lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
-    for exhibit in (by_id[cage] for chapter in chapters for cage in chapter.cages):
+def exhibits_index(in_order: Iterable[Exhibit]) -> str:
+    """Return the page that shows the exhibits as cards, in the order of the book, in MyST."""
+    lines = [
+        "# All exhibits",
+        "",
+        "Each exhibit is a script that is broken in one way and fails the same way on every run, next to its "
+        "fixed version. Its page shows the symptom first, so that you can guess. [How to read an "
+        "exhibit](../guide/reading-an-exhibit.md) explains the parts.",
+        "",
+        "::::{grid} 1 1 2 3",
+        ":gutter: 3",
+        "",
+    ]
+    for exhibit in in_order:
         lines += [
             f":::{{grid-item-card}} {shown(exhibit)}",
-            f":link: {exhibit.page}",
+            f":link: {exhibit.folder}",
             ":link-type: doc",
             "",
             seen(exhibit),
             "",
-            f"*{FRAMEWORKS[exhibit.framework]}*",
+            f"*{FRAMEWORKS[exhibit.framework]}, {SYMPTOMS[exhibit.symptom]}*",
+            "",
+            f"`nox -s bug-{exhibit.id}`",
             ":::",
             "",
         ]

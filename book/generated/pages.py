@@ -1,4 +1,4 @@
-"""The pages that are generated: one a rule, the index of the rules, the index of the exhibits."""
+"""The pages that are generated: one a rule, and the index of the rules."""
 
 from __future__ import annotations
 
@@ -100,31 +100,6 @@ def rules_index(rules: Sequence[Rule]) -> str:
             lines += [f":::{{dropdown}} {count_of(len(members), 'rule')}", ""]
             lines += [f"- [{rule.name}]({rule.name}.md), {rule.severity}: {rule.summary()}" for rule in members]
             lines += [":::", ""]
-    return "\n".join(lines)
-
-
-def exhibits_index(exhibits: Sequence[Exhibit]) -> str:
-    """Return the page that lists the exhibits."""
-    lines = [
-        "# All exhibits",
-        "",
-        "Each exhibit contains one bug. Its page starts with the symptom, as you would meet it at work, and walks "
-        "through the pipeline to the cause.",
-        "",
-    ]
-    for exhibit in exhibits:
-        rules = ", ".join(f"[{rule}](../rules/{rule}.md)" for rule in exhibit.rules)
-        lines += [
-            f"## {shown(exhibit)}",
-            "",
-            f"- **Page** [{exhibit.title}]({exhibit.folder}.ipynb)",
-            f"- **Framework** {FRAMEWORKS[exhibit.framework]}; the bug is in the {exhibit.stage} stage, "
-            f"and the script {SYMPTOMS[exhibit.symptom]}",
-            f"- **You see** {seen(exhibit)}",
-            f"- **Detected by** {rules}",
-            f"- **Run it** `nox -s bug-{exhibit.id}`; the fixed script: `nox -s fix-{exhibit.id}`",
-            "",
-        ]
     return "\n".join(lines)
 
 

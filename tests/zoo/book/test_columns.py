@@ -14,7 +14,7 @@ from diagnostics.rules.registry import all_rules
 SHOWN_COLUMNS = 88  # as in noxfile.py, for ruff
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = ("bugs/[0-9]*/*.py", "solutions/*/*.py", "book/mysteries/*.py")
-PAGES = ("*.md", "book/*.md", "book/[!_]*/*.md", "solutions/*/*.md")
+PAGES = ("*.md", "book/*.md", "book/[cegm]*/*.md", "solutions/*/*.md")
 _FENCED = re.compile(
     r"^ *(?P<fence>`{3,})(?P<kind>[^\n]*)\n(?P<body>.*?)^ *(?P=fence) *$", re.MULTILINE | re.DOTALL
 )

@@ -13,12 +13,22 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = [page for page in (ROOT / "book").rglob("*.md") if not {"_build", "rules"} & set(page.parts)]
 FRONT_MATTER = re.compile(r"\A---\n.*?^---$", re.DOTALL | re.MULTILINE)
 OTHER_WORD = re.compile(r"\bcages?\b", re.IGNORECASE)
+BY_ID = re.compile(
+    r"\b[Ee]xhibits? \[?\d\d\b"
+)  # a reader knows titles and numbers such as 3.1, not the ids of files
 PICTURE = "A beetle in a cage"  # that is what the picture shows
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page(page: Path) -> None:
     assert not OTHER_WORD.findall(FRONT_MATTER.sub("", page.read_text("utf-8")).replace(PICTURE, ""))
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *ROOT.glob("solutions/*/why.md")], ids=lambda page: f"{page.parent.name}/{page.stem}"
+)
+def test_a_page_names_exhibits_by_their_titles(page: Path) -> None:
+    assert not BY_ID.findall(page.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

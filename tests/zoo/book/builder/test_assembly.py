@@ -12,7 +12,7 @@ import pytest
 import yaml
 from nbformat import NotebookNode, v4
 
-from book.builder.assembly import AssemblyError, assemble, chapter_jobs, jobs, report_in, write_rules
+from book.builder.assembly import WRITTEN, AssemblyError, assemble, chapter_jobs, jobs, report_in, write_rules
 from book.builder.outline import load, shown
 from book.panels import CURVE
 from bugs.keeper.catalogue import load_catalogue
@@ -90,17 +90,7 @@ class TestAssemble:
     def source(self, tmp_path: Path) -> Path:
         book = tmp_path / "book"
         book.mkdir()
-        for name in (
-            "_config.yml",
-            "_toc.yml",
-            "index.md",
-            "paste.md",
-            "report.md",
-            "guide",
-            "_static",
-            "chapters",
-            "mysteries",
-        ):
+        for name in (*WRITTEN, "_toc.yml", "chapters", "mysteries"):
             (book / name).symlink_to(ROOT / "book" / name)
         write_rules(EXHIBITS, book / "rules")
         names = [exhibit.folder for exhibit in EXHIBITS]
@@ -169,7 +159,9 @@ class TestAssemble:
         self, source: Path
     ) -> None:
         text = (source / "_extra" / "llms.txt").read_text()
-        assert text.startswith("# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. Here you ")
+        assert text.startswith(
+            "# Bug Zoo\n\n> Your training fails, or it runs and learns nothing. Here you learn to find out why"
+        )
         listed = re.findall(r"^- \[(.+?)\]\((.+?)\.html\): (\S.*)$", text, re.MULTILINE)
         assert len(listed) == text.count("\n- ")
         toc = yaml.safe_load((source / "_toc.yml").read_text())
@@ -196,9 +188,9 @@ class TestAssemble:
         toc = yaml.safe_load((source / "_toc.yml").read_text())
         (chapters,) = (part["chapters"] for part in toc["parts"] if part["caption"] == "Chapters")
         in_sidebar = [section["file"] for entry in chapters for section in entry.get("sections", [])]
-        cards = (source / "_generated" / "exhibits.md").read_text()
-        links = [line for line in cards.splitlines() if line.startswith(":link: ")]
-        assert links == [f":link: {page}" for page in in_sidebar]
+        cards = (source / "exhibits" / "index.md").read_text()
+        links = [line.removeprefix(":link: ") for line in cards.splitlines() if line.startswith(":link: ")]
+        assert [f"exhibits/{link}" for link in links] == in_sidebar
         assert sorted(in_sidebar) == sorted(exhibit.page for exhibit in EXHIBITS)
         path = (source / "_generated" / "path.md").read_text()
         places = [path.index(f"]({chapter.file})") for chapter in CHAPTERS]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from book.builder.chapter_pages import CHAPTER_OF
-from book.builder.outline import STATIONS, OutlineError, homes, load, ordered, table_of_contents
+from book.builder.outline import STATIONS, OutlineError, homes, load, numbers, ordered, table_of_contents
 from bugs.keeper.catalogue import load_catalogue
 
 ROOT = Path(__file__).parents[4]
@@ -24,7 +24,7 @@ chapter:
   cages: ["04"]
 ---
 
-# {number} · A title
+{title}
 """
 PLANNED = """\
 [02_later]
@@ -35,8 +35,10 @@ cages = ["{cage}"]
 """
 
 
-def folder(tmp_path: Path, *, station: str = "loss", minutes: int = 5, number: int = 1, cage: str = "05") -> Path:
-    (tmp_path / "01_now.md").write_text(WRITTEN.format(station=station, minutes=minutes, number=number))
+def folder(
+    tmp_path: Path, *, station: str = "loss", minutes: int = 5, title: str = "# A title", cage: str = "05"
+) -> Path:
+    (tmp_path / "01_now.md").write_text(WRITTEN.format(station=station, minutes=minutes, title=title))
     (tmp_path / "planned.toml").write_text(PLANNED.format(cage=cage))
     return tmp_path
 
@@ -45,6 +47,7 @@ class TestLoad:
     def test_written_and_planned_chapters_come_in_the_order_of_their_numbers(self, tmp_path: Path) -> None:
         now, later = load(folder(tmp_path))
         assert (now.number, now.title, now.cages, now.file) == (1, "A title", ("04",), "chapters/01_now.ipynb")
+        assert (now.place, now.shown, later.place) == (1, "1 · A title", 2)
         assert (later.number, later.title, later.file) == (2, "Later", "chapters/02_later.md")
         assert now.written
         assert not later.written
@@ -54,7 +57,7 @@ class TestLoad:
         [
             ({"station": "lunch"}, "01_now: 'lunch' is no station; expected some of dataset, batch,"),
             ({"minutes": 0}, "01_now.md needs `minutes`, and a `level` of first steps, intermediate, advanced"),
-            ({"number": 3}, '01_now.md needs the title "# 1 · …"'),
+            ({"title": "A title"}, '01_now.md needs a title: "# …", without a number'),
         ],
     )
     def test_a_mistake_is_named(self, tmp_path: Path, mistake: dict[str, str | int], message: str) -> None:
@@ -63,10 +66,18 @@ class TestLoad:
         assert str(raised.value).startswith(message)
 
     def test_two_chapters_of_one_number_are_named(self, tmp_path: Path) -> None:
-        text = WRITTEN.format(station="loss", minutes=5, number=2)
+        text = WRITTEN.format(station="loss", minutes=5, title="# A title")
         (folder(tmp_path) / "02_other.md").write_text(text)
         with pytest.raises(OutlineError, match="two chapters have the number 2: 02_other and 02_later"):
             load(tmp_path)
+
+
+class TestNumbers:
+    def test_an_exhibit_is_numbered_by_its_chapter_and_its_place(self) -> None:
+        expected = {cage: f"{c.place}.{n}" for c in CHAPTERS for n, cage in enumerate(c.cages, 1)}
+        assert numbers() == expected
+        assert set(expected) == {exhibit.id for exhibit in EXHIBITS}
+        assert [chapter.place for chapter in CHAPTERS] == list(range(1, len(CHAPTERS) + 1))
 
 
 class TestHomes:

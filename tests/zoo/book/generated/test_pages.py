@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from book.builder.chapter_pages import exhibits_index
 from book.builder.outline import shown
 from book.generated import pages
 from bugs.keeper.catalogue import Exhibit, load_catalogue, reasons_without_exhibit
@@ -100,7 +101,7 @@ class TestSeen:
 
 class TestIndex:
     def test_every_cage_is_on_it(self) -> None:
-        index = pages.exhibits_index(EXHIBITS)
+        index = exhibits_index(EXHIBITS)
         for exhibit in EXHIBITS:
-            assert f"## {shown(exhibit)}\n" in index
-            assert f"nox -s bug-{exhibit.id}" in index
+            assert f"grid-item-card}} {shown(exhibit)}\n:link: {exhibit.folder}\n" in index
+            assert f"`nox -s bug-{exhibit.id}`" in index
