@@ -67,7 +67,9 @@ def check_chapter(
         elif problem := result["problems"].get(str(exercise.number)):
             judged.append(Judgement(name, False, f"{problem}.", f"Look at {_listed(exercise.names)}."))
         elif exercise.is_checked:
-            judged.append(Judgement(name, True, f"The assertions of the answer hold for {_listed(exercise.names)}."))
+            judged.append(
+                Judgement(name, True, f"The assertions of the answer hold for {_listed(exercise.names)}.")
+            )
         else:
             judged.append(Judgement(name, True, "You have written something."))
             reservations.append(f"Nobody checks {name}, an open question: compare yours with the answer.")
@@ -208,7 +210,9 @@ def _asserted(result: Mapping[str, Mapping[str, str]] | None) -> Judgement:
         return Judgement("result", False, "The solution's assertions could not be run on your script.", "")
     if found := [*result["broken"].values(), *result["problems"].values()]:
         advice = "The bug is still there, or your script no longer prints what the original does."
-        return Judgement("result", False, f"The solution's assertions do not all hold for your script. {found[0]}.", advice)
+        return Judgement(
+            "result", False, f"The solution's assertions do not all hold for your script. {found[0]}.", advice
+        )
     return Judgement("result", True, "What the solution asserts of a fix holds for yours.")
 
 
