@@ -1,10 +1,10 @@
 """Evaluates the model that a learner's script has trained, by the evaluation of our solution.
 
 `python -m bugs.learner.checking.exam FOLDER BEGIN SOLUTION ATTEMPT [EXAM]`, in a process of its own. What our
-solution prepares is prepared: data, tokenizer, an untrained model. When the file BEGIN is there, that model gets the
-weights of the learner's, and is evaluated by what follows our solution's training, or by the file EXAM. Where the
-weights do not fit, because a fix has changed the architecture, the learner's script prepares the model as it does
-before its own training.
+solution prepares is prepared: data, tokenizer, an untrained model. When the file BEGIN is there, that model gets
+the weights of the learner's, and is evaluated by what follows our solution's training, or by the file EXAM. Where
+the weights do not fit, because a fix has changed the architecture, the learner's script prepares the model as it
+does before its own training.
 
 So nothing that the learner's script prints, replaces or evaluates has a say in the result.
 """
