@@ -47,8 +47,9 @@ def check(
         folder = Path(name)
         copy = folder / "train.py"  # what is examined is what was run, whatever is saved meanwhile
         shutil.copyfile(script, copy)
+        text = copy.read_text("utf-8", errors="replace")
         with Exam(exhibit, copy, folder) as exam:
-            seen = witnessed(exhibit, script, folder, to_output)
+            seen = witnessed(exhibit, script, text, folder, to_output)
             ending = seen.outcome.ending
             ended_well = (ending.how, ending.returncode) == ("exited", 0)
             if seen.facts is not None and seen.facts["has_model"] and ended_well:
@@ -73,10 +74,12 @@ def few_threads() -> dict[str, str]:
     return {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads, "TF_NUM_INTEROP_THREADS": "1"}
 
 
-def witnessed(exhibit: Exhibit, script: Path, folder: Path, to_output: Sink = keep_quiet) -> Evidence:
-    """Run a script as a verification does, with the witness in its process; leave its files in a folder."""
+def witnessed(exhibit: Exhibit, script: Path, text: str, folder: Path, to_output: Sink = keep_quiet) -> Evidence:
+    """Run a script of this text as a verification does, with the witness in its process.
+
+    The witness leaves its files in the folder.
+    """
     patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
-    text = script.read_text("utf-8", errors="replace")
     ending = run_child(
         [
             "-m",
