@@ -15,11 +15,10 @@ from rich.text import Text
 from bugs.keeper.manifest import Exhibit
 from bugs.keeper.spelling import command, in_nox
 from bugs.learner import surprise
-from bugs.learner.checking.pages import TORCHRUN
 from bugs.learner.checking.result import Check
 from bugs.learner.path import Step, in_order
 from bugs.learner.progress import HINTS, Cage, Progress
-from bugs.learner.works import Work
+from bugs.learner.works import TORCHRUN, Work
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
@@ -73,8 +72,7 @@ def _running(work: Work) -> str:
     """Return how to run an attempt in this terminal."""
     if in_nox() or work.kind == "chapter":
         return command("run", work.word, "--mine")
-    _, is_many, rest = work.source.read_text("utf-8", errors="replace").partition(TORCHRUN)
-    return f"{TORCHRUN}{rest[0]} {work.attempt.shown}" if is_many else f"python {work.attempt.shown}"
+    return f"{TORCHRUN}{work.ranks} {work.attempt.shown}" if work.ranks > 1 else f"python {work.attempt.shown}"
 
 
 class Waiting:

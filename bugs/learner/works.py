@@ -12,6 +12,7 @@ from bugs.learner import exercises
 from bugs.learner.attempts import Attempt, copied
 
 CHAPTERS, MYSTERIES = "book/chapters", "book/mysteries"
+TORCHRUN = "torchrun --nproc-per-node "  # in the first lines of a script of several ranks
 PAGE = re.compile(r"(chapter|mystery)[-_ ]?(\d+)", re.IGNORECASE)
 
 
@@ -31,6 +32,7 @@ class Work:
         source: the file that a copy is made of.
         exhibit: whose script it is; None for chapters and mysteries.
         is_surprise: whether the learner is not told which exhibit it is.
+        ranks: the processes that run a mystery's script.
     """
 
     kind: Literal["exhibit", "chapter", "mystery"]
@@ -40,6 +42,7 @@ class Work:
     source: Path
     exhibit: Exhibit | None = None
     is_surprise: bool = False
+    ranks: int = 1
 
     @property
     def solution(self) -> Path:
@@ -75,7 +78,14 @@ def page_work(root: Path, name: str) -> Work | None:
     if kind == "chapter":
         file, title = f"chapter_{number:02}.ipynb", _title(source)
         return Work("chapter", word, title, Attempt(root, word, file), source)
-    return Work("mystery", word, "", Attempt(root, word, source.name), source)
+    ranks = ranks_in(source.read_text("utf-8"))
+    return Work("mystery", word, "", Attempt(root, word, source.name), source, ranks=ranks)
+
+
+def ranks_in(text: str) -> int:
+    """Return how many processes run a mystery's script, as its first lines say."""
+    digit = text.partition(TORCHRUN)[2][:1]
+    return int(digit) if digit.isdigit() else 1
 
 
 def pages(root: Path) -> list[str]:

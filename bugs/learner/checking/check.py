@@ -9,11 +9,12 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bugs.keeper.child import Sink, keep_quiet, run_child
+from bugs.keeper.child import Ending, Sink, keep_quiet, run_child
 from bugs.keeper.manifest import Exhibit
 from bugs.keeper.outcome import judge
 from bugs.keeper.verification import PATIENCE, alarms, environment_of, read_report
@@ -32,7 +33,6 @@ def check(
     *,
     to_output: Sink = keep_quiet,
     on_exam: Callable[[], object] = lambda: None,
-    stop: threading.Event | None = None,
 ) -> Check:
     """Run a learner's version of an exhibit's script, with seed 0, and judge it.
 
@@ -41,19 +41,21 @@ def check(
         script: the learner's version of its script.
         to_output: takes what the script writes, as it comes.
         on_exam: called when the script has ended and its model is about to be evaluated.
-        stop: ends the script when it is set.
     """
     before = _fingerprints(exhibit.root)
     with tempfile.TemporaryDirectory(prefix="bug-zoo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         copy = folder / "train.py"  # what is examined is what was run, whatever is saved meanwhile
         shutil.copyfile(script, copy)
-        seen = witnessed(exhibit, script, folder, to_output, stop)
-        ending = seen.outcome.ending
-        if seen.facts is not None and seen.facts["has_model"] and (ending.how, ending.returncode) == ("exited", 0):
-            on_exam()
-            (folder / PRINTED).write_text(json.dumps(seen.outcome.metrics), "utf-8")
-            seen = replace(seen, exam=_examined(exhibit, copy, folder, stop))
+        text = copy.read_text("utf-8", errors="replace")
+        with Exam(exhibit, copy, folder) as exam:
+            seen = witnessed(exhibit, script, text, folder, to_output)
+            ending = seen.outcome.ending
+            ended_well = (ending.how, ending.returncode) == ("exited", 0)
+            if seen.facts is not None and seen.facts["has_model"] and ended_well:
+                on_exam()
+                (folder / PRINTED).write_text(json.dumps(seen.outcome.metrics), "utf-8")
+                seen = replace(seen, exam=exam.result())
         seen = replace(seen, changed=sorted(_changed(before, _fingerprints(exhibit.root))))
     return Check(
         "exhibit",
@@ -72,12 +74,12 @@ def few_threads() -> dict[str, str]:
     return {"OMP_NUM_THREADS": threads, "TF_NUM_INTRAOP_THREADS": threads, "TF_NUM_INTEROP_THREADS": "1"}
 
 
-def witnessed(
-    exhibit: Exhibit, script: Path, folder: Path, to_output: Sink = keep_quiet, stop: threading.Event | None = None
-) -> Evidence:
-    """Run a script as a verification does, with the witness in its process; leave its files in a folder."""
+def witnessed(exhibit: Exhibit, script: Path, text: str, folder: Path, to_output: Sink = keep_quiet) -> Evidence:
+    """Run a script of this text as a verification does, with the witness in its process.
+
+    The witness leaves its files in the folder.
+    """
     patient = replace(exhibit, budget_s=exhibit.budget_s * PATIENCE)
-    text = script.read_text("utf-8", errors="replace")
     ending = run_child(
         [
             "-m",
@@ -91,28 +93,63 @@ def witnessed(
         to_stdout=to_output,
         to_stderr=to_output,
         environment=environment_of(exhibit, 0, jobs=1) | few_threads() | OWN,
-        stop=stop,
     )
     outcome = judge(patient, script, ending)
     return Evidence(text, outcome, read_report(folder / REPORT), _read(folder / FACTS))
 
 
-def _examined(exhibit: Exhibit, script: Path, folder: Path, stop: threading.Event | None) -> Mapping[str, Any]:
-    own = [] if exhibit.exam is None else [str(exhibit.exam)]
-    ending = run_child(
-        ["-m", "bugs.learner.checking.exam", str(folder), str(exhibit.solution), str(script), *own],
-        budget_s=EXAM_S * PATIENCE,
-        budget_mb=exhibit.budget_mb,
-        to_stdout=keep_quiet,
-        to_stderr=keep_quiet,
-        environment=environment_of(exhibit, 0, jobs=1) | few_threads() | OWN,
-        stop=stop,
-    )
-    result = _read(folder / RESULT)
-    if result is None:
-        last = (ending.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        result = {"metrics": {}, "problem": f"its evaluation failed ({last})", "on_trained": 0.0}
-    return result
+class Exam:
+    """The evaluation of a learner's model, in a process that prepares it while the script still trains.
+
+    A script that is to run out of memory has it for itself: its exam begins when it has ended.
+
+    Args:
+        exhibit: whose script it is.
+        script: the learner's version.
+        folder: where the witness leaves the model.
+    """
+
+    def __init__(self, exhibit: Exhibit, script: Path, folder: Path) -> None:
+        self._exhibit, self._script, self._folder = exhibit, script, folder
+        self._stop, self._pool = threading.Event(), ThreadPoolExecutor(1)
+        # The word to begin is given where the script does not see it.
+        self._apart = tempfile.TemporaryDirectory(prefix="bug-zoo-", ignore_cleanup_errors=True)
+        self._begin = Path(self._apart.name) / "begin"
+        self._ending: Future[Ending] | None = None
+
+    def __enter__(self) -> Exam:
+        if self._exhibit.symptom != "exhausts" and (os.cpu_count() or 1) > 1:
+            self._ending = self._pool.submit(self._run)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._pool.shutdown()
+        self._apart.cleanup()
+
+    def result(self) -> Mapping[str, Any]:
+        """Evaluate the model that is in the folder by now."""
+        self._begin.touch()
+        ending = (self._ending or self._pool.submit(self._run)).result()
+        result = _read(self._folder / RESULT)
+        if result is None:
+            last = (ending.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            result = {"metrics": {}, "problem": f"its evaluation failed ({last})", "on_trained": 0.0}
+        return result
+
+    def _run(self) -> Ending:
+        exhibit = self._exhibit
+        own = [] if exhibit.exam is None else [str(exhibit.exam)]
+        places = (self._folder, self._begin, exhibit.solution, self._script)
+        return run_child(
+            ["-m", "bugs.learner.checking.exam", *map(str, places), *own],
+            budget_s=(EXAM_S + exhibit.budget_s) * PATIENCE,
+            budget_mb=exhibit.budget_mb,
+            to_stdout=keep_quiet,
+            to_stderr=keep_quiet,
+            environment=environment_of(exhibit, 0, jobs=1) | few_threads() | OWN,
+            stop=self._stop,
+        )
 
 
 def _read(file: Path) -> Mapping[str, Any] | None:

@@ -22,7 +22,8 @@ def effort_of(exhibit: Exhibit) -> Effort:
         RuntimeError: it failed; the message holds the end of what it said.
     """
     with tempfile.TemporaryDirectory(prefix="bug-zoo-") as folder:
-        seen = witnessed(exhibit, exhibit.solution, Path(folder))
+        text = exhibit.solution.read_text("utf-8")
+        seen = witnessed(exhibit, exhibit.solution, text, Path(folder))
     if seen.facts is None or seen.outcome.verdict != "recovered":
         raise RuntimeError(f"cage {exhibit.id}: {seen.outcome.reason}\n{seen.outcome.ending.stderr[-2000:]}")
     judged = [rule for rule in exhibit.rules if rule not in seen.report["not_applicable"]]

@@ -1,9 +1,10 @@
 """Evaluates the model that a learner's script has trained, by the evaluation of our solution.
 
-`python -m bugs.learner.checking.exam FOLDER SOLUTION ATTEMPT [EXAM]`, in a process of its own. What our solution
-prepares is prepared: data, tokenizer, an untrained model. That model gets the weights of the learner's, and is
-evaluated by what stands behind our solution's training, or by the file EXAM. Where the weights do not fit, because
-a repair has changed the architecture, the learner's script prepares the model as it does before its own training.
+`python -m bugs.learner.checking.exam FOLDER BEGIN SOLUTION ATTEMPT [EXAM]`, in a process of its own. What our
+solution prepares is prepared: data, tokenizer, an untrained model. When the file BEGIN is there, that model gets
+the weights of the learner's, and is evaluated by what follows our solution's training, or by the file EXAM. Where
+the weights do not fit, because a fix has changed the architecture, the learner's script prepares the model as it
+does before its own training.
 
 So nothing that the learner's script prints, replaces or evaluates has a say in the result.
 """
@@ -14,6 +15,7 @@ import contextlib
 import io
 import json
 import sys
+import time
 import traceback
 from pathlib import Path
 from types import CodeType
@@ -26,6 +28,7 @@ from bugs.learner.checking.exchange import MODEL, PRINTED, RESULT
 from bugs.learner.checking.halves import Halves, halves
 from bugs.learner.checking.observation import Observation, weights_of
 
+WAIT_S = 0.05  # between two looks
 SHOWN = 2  # weights that differ
 
 Weights = dict[str, "np.ndarray[Any, Any]"]
@@ -37,24 +40,26 @@ class CannotExamine(Exception):
 
 def main(arguments: list[str]) -> int:
     """Evaluate, write `exam.json`, and return 0."""
-    folder, solution, attempt = (Path(argument) for argument in arguments[:3])
-    own = Path(arguments[3]) if len(arguments) > 3 else None
+    folder, begin, solution, attempt = (Path(argument) for argument in arguments[:4])
+    own = Path(arguments[4]) if len(arguments) > 4 else None
     result: dict[str, Any] = {"metrics": {}, "problem": None, "as": None, "differs": [], "on_trained": 0.0}
     try:
-        result.update(_examine(folder, solution, attempt, own))
+        result.update(_examine(folder, begin, solution, attempt, own))
     except CannotExamine as reason:
         result["problem"] = str(reason)
     (folder / RESULT).write_text(json.dumps(result), "utf-8")
     return 0
 
 
-def _examine(folder: Path, solution: Path, attempt: Path, own: Path | None) -> dict[str, Any]:
-    with np.load(folder / MODEL) as saved:
-        trained = set(saved["trained"].tolist())
-        weights = {name[7:]: saved[name] for name in saved.files if name.startswith("weight ")}
+def _examine(folder: Path, begin: Path, solution: Path, attempt: Path, own: Path | None) -> dict[str, Any]:
     observation = Observation()
     observation.begin()
     ours, said = _prepared(solution), io.StringIO()
+    while not begin.exists():  # the script still trains
+        time.sleep(WAIT_S)
+    with np.load(folder / MODEL) as saved:
+        trained = set(saved["trained"].tolist())
+        weights = {name[7:]: saved[name] for name in saved.files if name.startswith("weight ")}
     ours["PRINTED"] = json.loads((folder / PRINTED).read_text("utf-8"))
     model, whose = _model_of(ours), "ours"
     differs = [] if model is None else _differences(weights_of(model), weights)

@@ -21,10 +21,10 @@ from bugs.learner.checking.check import OWN, few_threads
 from bugs.learner.checking.evidence import finding
 from bugs.learner.checking.result import Check, Judgement
 from bugs.learner.exercises import EXERCISE, bound_in, exercises, read, steps, tags
+from bugs.learner.works import ranks_in
 from diagnostics.text.join import listed
 
 BUDGET_S, BUDGET_MB = 1800, 6000  # a chapter runs within 30 s, on a machine that has nothing else to do
-TORCHRUN = "torchrun --nproc-per-node "  # in the first lines of a mystery of several ranks
 FIXED = "fixed"  # the name that holds our fix of a mystery's script, on the page of its solution
 
 
@@ -127,9 +127,9 @@ def check_mystery(
 
 def launcher(text: str) -> list[str]:
     """Return the arguments of Python, up to a module's name, that start a mystery's script as it says."""
-    ranks = text.partition(TORCHRUN)[2][:1]
-    many = ["torch.distributed.run", "--standalone", "--nproc-per-node", ranks, "-m"]
-    return ["-m", *(many if ranks.isdigit() else [])]
+    ranks = ranks_in(text)
+    many = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m"]
+    return ["-m", *(many if ranks > 1 else [])]
 
 
 def _options(output: Path) -> list[str]:

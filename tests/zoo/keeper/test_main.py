@@ -152,7 +152,7 @@ class TestHint:
             (
                 ["bug-04", "3"],
                 "exhibit 04, hint 3 of 3: num_labels is 2 if you say nothing.\n"
-                "the repair: python -m bugs diff 04\n",
+                "the fix: python -m bugs diff 04\n",
             ),
         ],
     )

@@ -100,9 +100,8 @@ def solved(source: Path, answers: dict[int, str] | None = None) -> Any:
             cell.source = answers.get(exercise.number, cell.source)
             continue
         kept = [s for s in ast.parse(exercise.starter).body if not exercises.bound_by(s) & exercise.names]
-        ours = [s for s in ast.parse(exercise.answer).body if exercises.bound_by(s) & exercise.names]
-        imports = [s for s in ast.parse(exercise.answer).body if isinstance(s, ast.Import | ast.ImportFrom)]
-        cell.source = ast.unparse(ast.Module([*imports, *kept, *ours], []))
+        ours = [s for s in ast.parse(exercise.answer).body if not isinstance(s, ast.Assert | ast.Expr)]
+        cell.source = ast.unparse(ast.Module([*kept, *ours], []))
     return notebook
 
 

@@ -109,7 +109,7 @@ def test_each_access_may_fail(
         assert "Traceback" not in out + err, where
         assert err.count("\n") <= 1, where
         if no_script:  # no check is made for nothing
-            assert (code, out.count("not repaired yet")) == (usual, 1), where
+            assert (code, out.count("not fixed yet")) == (usual, 1), where
         if code == 2:
             assert err.count("\n") == 1, where
             assert out == "", where
