@@ -83,7 +83,7 @@ class TestChapterPage:
 
     def test_opens_with_its_title_the_map_and_the_facts(self, page: NotebookNode, chapter: Chapter) -> None:
         title, picture, facts = page.cells[:3]
-        assert title.source == f"# {chapter.number} · {chapter.title}"
+        assert title.source == f"# {chapter.place} · {chapter.title}"
         assert described(chapter.stations) in picture.outputs[0].data["text/html"]
         assert f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}." in facts.source
 

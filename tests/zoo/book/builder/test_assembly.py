@@ -193,7 +193,7 @@ class TestAssemble:
         for chapter in CHAPTERS:
             for exhibit in (exhibit for exhibit in EXHIBITS if exhibit.id in chapter.cages):
                 page = nbformat.read(source / f"{exhibit.page}.ipynb", as_version=4)
-                assert f"Chapter {chapter.number}, [{chapter.title}](../{chapter.file})" in page.cells[0].source
+                assert f"Chapter {chapter.place}, [{chapter.title}](../{chapter.file})" in page.cells[0].source
                 assert all(address in page.cells[-1].source for address in exhibit.sources)
                 assert all(f"[{rule}](../rules/{rule}.md)" in page.cells[-1].source for rule in exhibit.rules)
                 assert not any(

@@ -22,6 +22,7 @@ chapter:
   minutes: {minutes}
   level: first steps
   cages: ["04"]
+  {extra}
 ---
 
 # {number} · A title
@@ -35,8 +36,17 @@ cages = ["{cage}"]
 """
 
 
-def folder(tmp_path: Path, *, station: str = "loss", minutes: int = 5, number: int = 1, cage: str = "05") -> Path:
-    (tmp_path / "01_now.md").write_text(WRITTEN.format(station=station, minutes=minutes, number=number))
+def folder(
+    tmp_path: Path,
+    *,
+    station: str = "loss",
+    minutes: int = 5,
+    number: int = 1,
+    extra: str = "",
+    cage: str = "05",
+) -> Path:
+    text = WRITTEN.format(station=station, minutes=minutes, number=number, extra=extra)
+    (tmp_path / "01_now.md").write_text(text)
     (tmp_path / "planned.toml").write_text(PLANNED.format(cage=cage))
     return tmp_path
 
@@ -55,6 +65,8 @@ class TestLoad:
             ({"station": "lunch"}, "01_now: 'lunch' is no station; expected some of dataset, batch,"),
             ({"minutes": 0}, "01_now.md needs `minutes`, and a `level` of first steps, intermediate, advanced"),
             ({"number": 3}, '01_now.md needs the title "# 1 · …"'),
+            ({"extra": "before: [7]"}, "01_now: `before` names chapter 7, and there is none"),
+            ({"extra": "after: 7"}, "01_now: `after` names chapter 7, and there is none"),
         ],
     )
     def test_a_mistake_is_named(self, tmp_path: Path, mistake: dict[str, str | int], message: str) -> None:
@@ -63,10 +75,21 @@ class TestLoad:
         assert str(raised.value).startswith(message)
 
     def test_two_chapters_of_one_number_are_named(self, tmp_path: Path) -> None:
-        text = WRITTEN.format(station="loss", minutes=5, number=2)
+        text = WRITTEN.format(station="loss", minutes=5, number=2, extra="")
         (folder(tmp_path) / "02_other.md").write_text(text)
         with pytest.raises(OutlineError, match="two chapters have the number 2: 02_other and 02_later"):
             load(tmp_path)
+
+    def test_a_chapter_is_placed_after_the_one_it_names(self, tmp_path: Path) -> None:
+        text = WRITTEN.format(station="loss", minutes=5, number=2, extra="after: 1").replace("04", "06")
+        (folder(tmp_path) / "18_new.md").write_text(text)
+        chapters = load(tmp_path)
+        assert [(chapter.name, chapter.place) for chapter in chapters] == [
+            ("01_now", 1),
+            ("18_new", 2),
+            ("02_later", 3),
+        ]
+        assert [chapter.number for chapter in chapters] == [1, 18, 2]
 
 
 class TestHomes:
