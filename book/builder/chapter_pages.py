@@ -311,10 +311,10 @@ def raw(text: str) -> str:
 
 
 def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
-    by_number = {other.number: other for other in chapters}
     before = ", ".join(
-        f"[{by_number[number].shown}]({by_number[number].file.removeprefix('chapters/')})"
-        for number in chapter.before
+        f"[{other.shown}]({other.file.removeprefix('chapters/')})"
+        for other in chapters
+        if other.number in chapter.before
     )
     return [
         ":::{div} facts",

@@ -22,6 +22,7 @@ chapter:
   minutes: {minutes}
   level: first steps
   cages: ["04"]
+  {extra}
 ---
 
 {title}
@@ -36,9 +37,16 @@ cages = ["{cage}"]
 
 
 def folder(
-    tmp_path: Path, *, station: str = "loss", minutes: int = 5, title: str = "# A title", cage: str = "05"
+    tmp_path: Path,
+    *,
+    station: str = "loss",
+    minutes: int = 5,
+    title: str = "# A title",
+    extra: str = "",
+    cage: str = "05",
 ) -> Path:
-    (tmp_path / "01_now.md").write_text(WRITTEN.format(station=station, minutes=minutes, title=title))
+    text = WRITTEN.format(station=station, minutes=minutes, title=title, extra=extra)
+    (tmp_path / "01_now.md").write_text(text)
     (tmp_path / "planned.toml").write_text(PLANNED.format(cage=cage))
     return tmp_path
 
@@ -58,6 +66,8 @@ class TestLoad:
             ({"station": "lunch"}, "01_now: 'lunch' is no station; expected some of dataset, batch,"),
             ({"minutes": 0}, "01_now.md needs `minutes`, and a `level` of first steps, intermediate, advanced"),
             ({"title": "A title"}, '01_now.md needs a title: "# …", without a number'),
+            ({"extra": "before: [7]"}, "01_now: `before` names chapter 7, and there is none"),
+            ({"extra": "after: 7"}, "01_now: `after` names chapter 7, and there is none"),
         ],
     )
     def test_a_mistake_is_named(self, tmp_path: Path, mistake: dict[str, str | int], message: str) -> None:
@@ -66,10 +76,21 @@ class TestLoad:
         assert str(raised.value).startswith(message)
 
     def test_two_chapters_of_one_number_are_named(self, tmp_path: Path) -> None:
-        text = WRITTEN.format(station="loss", minutes=5, title="# A title")
+        text = WRITTEN.format(station="loss", minutes=5, title="# A title", extra="")
         (folder(tmp_path) / "02_other.md").write_text(text)
         with pytest.raises(OutlineError, match="two chapters have the number 2: 02_other and 02_later"):
             load(tmp_path)
+
+    def test_a_chapter_is_placed_after_the_one_it_names(self, tmp_path: Path) -> None:
+        text = WRITTEN.format(station="loss", minutes=5, title="# A title", extra="after: 1").replace("04", "06")
+        (folder(tmp_path) / "18_new.md").write_text(text)
+        chapters = load(tmp_path)
+        assert [(chapter.name, chapter.place) for chapter in chapters] == [
+            ("01_now", 1),
+            ("18_new", 2),
+            ("02_later", 3),
+        ]
+        assert [chapter.number for chapter in chapters] == [1, 18, 2]
 
 
 class TestNumbers:
