@@ -2,8 +2,8 @@
 
 It has two layers and 110,000 weights, and knows about a hundred words. Otherwise it is what people fine-tune: the
 same architecture, a byte-level BPE tokenizer that puts `<s>` before each text, `</s>`, `<pad>`, a chat template,
-and the same files in its directory. If the environment variable `ZOO_LM` is set to a model's name or directory, that
-one is used instead.
+and the same files in its directory. If the environment variable `ZOO_LM` is set to a model's name or directory,
+that one is used instead.
 """
 
 from __future__ import annotations

@@ -59,9 +59,8 @@ class TestTokenizer:
         text = tokenizer.apply_chat_template(TURNS, tokenize=False)
         assert text == "<s>### User: How many things are these: figs, maps\n### Assistant: two.</s>"
         encoded = tokenizer.apply_chat_template(TURNS, return_dict=True, return_assistant_tokens_mask=True)
-        answer = [
-            token for token, own in zip(encoded["input_ids"], encoded["assistant_masks"], strict=True) if own
-        ]
+        marked = zip(encoded["input_ids"], encoded["assistant_masks"], strict=True)
+        answer = [token for token, own in marked if own]
         assert tokenizer.decode(answer) == " two.</s>"
 
     def test_a_prompt_is_how_a_conversation_begins(self, tokenizer):
