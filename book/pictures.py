@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from book.panels import BLUE, VERMILION
+from book.panels import BLUE, GREY, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,6 +148,42 @@ def structures(elements: Mapping[str, Sequence[tuple[str, Sequence[str]]]]) -> F
             left += width + 0.25
         axes.set(title=title, xlim=(-0.1, left), ylim=(-0.1, 1.45), xticks=(), yticks=())
         axes.spines[:].set_visible(False)
+    return figure
+
+
+def token_strip(rows: Mapping[str, Sequence[tuple[str, str]]], width: int = 92) -> Figure:
+    """Draw tokens in their order, each in a box that shows whether the loss counts it.
+
+    Args:
+        rows: by a title, tokens as text, each with "trained", "ignored" or "padding".
+        width: of a line, in characters.
+    """
+    colours = {"trained": (BLUE, "white"), "ignored": (PALE, "black"), "padding": ("white", GREY)}
+    placed, titles, line = [], [], 0
+    for title, tokens in rows.items():
+        titles.append((line, title))
+        line, at = line + 1, 0.0
+        for text, state in tokens:
+            shown = text.replace("\n", "↵").strip(" ") or "␣"
+            size = len(shown) + 1.2
+            if at + size > width:
+                line, at = line + 1, 0.0
+            placed.append((line, at, size, shown, state))
+            at += size + 0.4
+        line += 1
+    figure, axes = _figure(1, 1, (8, 0.5 + 0.3 * line))
+    for row, title in titles:
+        axes.text(0, row + 0.45, title, va="center", fontsize=9, weight="bold")
+    for row, at, size, shown, state in placed:
+        fill, ink = colours[state]
+        axes.add_patch(plt.Rectangle((at, row + 0.08), size, 0.8, facecolor=fill, edgecolor=GREY, linewidth=0.6))
+        axes.text(
+            at + size / 2, row + 0.5, shown, color=ink, ha="center", va="center", fontsize=7, family="monospace"
+        )
+    axes.set(xlim=(0, width + 1), ylim=(line, 0), yticks=[], xticks=[])
+    axes.spines[:].set_visible(False)
+    handles = [plt.Rectangle((0, 0), 1, 1, facecolor=fill, edgecolor=GREY) for fill, _ in colours.values()]
+    figure.legend(handles, list(colours), frameon=False, loc="outside upper right", ncols=3, fontsize=8)
     return figure
 
 

@@ -43,15 +43,29 @@ def checkpoint(width: int = WIDTH, layers: int = LAYERS) -> str:
         tiny = (width, layers) == (WIDTH, LAYERS)
         size, what = ("", "the tiny checkpoint") if tiny else (f"-{width}x{layers}", f"a checkpoint {width} wide")
         return str(built(f"checkpoint-{VERSION}{size}", what, lambda directory: save(directory, width, layers)))
+    return named_model("ZOO_MODEL", named, "distilbert-base-uncased")
+
+
+def named_model(variable: str, named: str, example: str) -> str:
+    """Return what an environment variable names, for `from_pretrained`: a directory or a name on the hub.
+
+    Args:
+        variable: of the environment.
+        named: its value, not empty.
+        example: a name on the hub that would do.
+
+    Raises:
+        LabError: it is a path without a model.
+    """
     path = Path(named).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
-            raise LabError(f"ZOO_MODEL={named}: that directory holds no model, for it has no config.json.")
+            raise LabError(f"{variable}={named}: that directory holds no model, for it has no config.json.")
         return str(path)
     if named.startswith(("/", ".", "~")):
         raise LabError(
-            f"ZOO_MODEL={named}: there is no such directory. Give a directory written by save_pretrained, a name "
-            "on the Hugging Face hub (distilbert-base-uncased), or unset it to use the zoo's own checkpoint."
+            f"{variable}={named}: there is no such directory. Give a directory written by save_pretrained, a name "
+            f"on the Hugging Face hub ({example}), or unset it to use the zoo's own checkpoint."
         )
     return named
 

@@ -7,6 +7,7 @@ import os
 from bugs.lab.checkpoint import LAYERS, WIDTH, checkpoint
 from bugs.lab.corpus import generated
 from bugs.lab.digits import digit_checkpoint
+from bugs.lab.language_model import language_model
 
 CHECKPOINTS = ((WIDTH, LAYERS), (384, 4))  # width and layers of all that the exhibits ask for
 
@@ -22,4 +23,6 @@ def prepare() -> None:
     if not os.environ.get("ZOO_MODEL"):
         for width, layers in CHECKPOINTS:
             checkpoint(width, layers)
+    if not os.environ.get("ZOO_LM"):
+        language_model()
     digit_checkpoint()

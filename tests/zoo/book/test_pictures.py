@@ -48,3 +48,18 @@ def test_the_parts_of_an_element_are_named():
     assert figure.axes[0].patches[0].get_edgecolor()[:3] == tuple(
         int(BLUE[at : at + 2], 16) / 255 for at in (1, 3, 5)
     )
+
+
+def test_a_strip_of_tokens_shows_which_of_them_count():
+    rows = {"the batch": [("Sort", "ignored"), ("\n", "ignored"), (" figs", "trained"), ("<pad>", "padding")]}
+    figure = pictures.token_strip(rows)
+    assert words(figure) == ["the batch", "Sort", "↵", "figs", "<pad>"]
+    filled = [patch.get_facecolor()[:3] for patch in figure.axes[0].patches]
+    assert len(set(filled[:2])) == 1
+    assert len(set(filled)) == 3
+
+
+def test_a_long_strip_goes_on_in_the_next_line():
+    figure = pictures.token_strip({"a row": [("word", "trained")] * 5}, width=12)
+    lines = [patch.get_y() for patch in figure.axes[0].patches]
+    assert [round(line - lines[0]) for line in lines] == [0, 0, 1, 1, 2]

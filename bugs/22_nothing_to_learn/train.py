@@ -1,0 +1,100 @@
+"""Fine-tune a small language model on instructions, with a loss on the answers alone.
+
+$ python bugs/22_nothing_to_learn/train.py
+"""
+
+import os
+import tempfile
+
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+from bugs import lab
+
+# -----------------------------------------------------------------------------
+MODEL = lab.language_model()  # a small Llama that has read plain notes; set ZOO_LM for another
+ROWS = 2_400  # conversations of one task and one answer
+BATCH_SIZE = 32
+EPOCHS = 3
+LEARNING_RATE = 5e-3  # for so small a model; one of some billion weights wants 1e-5 to 5e-5
+MAX_NEW_TOKENS = 24  # more than any answer has
+MARKER = "### Assistant: "  # what stands before an answer
+SEED = int(os.environ.get("ZOO_SEED", 0))
+# -----------------------------------------------------------------------------
+
+set_seed(SEED)
+
+# data: a task and its answer, written as the chat template has it
+instructions = lab.instructions()
+tokenizer = AutoTokenizer.from_pretrained(MODEL)
+
+
+def preprocess(row):
+    return tokenizer.apply_chat_template(row["messages"], return_dict=True)
+
+
+train = instructions["train"].select(range(ROWS)).map(preprocess, remove_columns="messages")
+
+
+def collate(rows):
+    """Pad the rows, and leave out of the loss what stands before the answer."""
+    batch = tokenizer.pad(rows, return_tensors="pt")
+    batch["labels"] = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    marker = tokenizer(MARKER, add_special_tokens=False)["input_ids"]
+    for row, labels in zip(batch["input_ids"].tolist(), batch["labels"], strict=True):
+        found = [at for at in range(len(row)) if row[at : at + len(marker)] == marker]
+        begin = found[-1] + len(marker) if found else len(row)  # without an answer, there is nothing to learn
+        labels[:begin] = -100
+    return batch
+
+
+# model: the decoder as it comes, without a new layer
+model = AutoModelForCausalLM.from_pretrained(MODEL)
+
+output = tempfile.TemporaryDirectory()  # the Trainer wants one, though nothing is saved
+
+trainer = Trainer(
+    model=model,
+    args=TrainingArguments(
+        output_dir=output.name,
+        learning_rate=LEARNING_RATE,
+        num_train_epochs=EPOCHS,
+        per_device_train_batch_size=BATCH_SIZE,
+        logging_steps=25,
+        save_strategy="no",
+        report_to="none",
+        dataloader_pin_memory=False,  # it serves GPUs, and warns where there is none
+        seed=SEED,
+    ),
+    train_dataset=train,
+    data_collator=collate,
+)
+
+
+def generate(conversations):
+    """What the model says to each task, as tokens (rows, up to MAX_NEW_TOKENS)."""
+    prompts = tokenizer.apply_chat_template(
+        [turns[:1] for turns in conversations],
+        add_generation_prompt=True,
+        padding=True,
+        return_dict=True,
+        return_tensors="pt",
+        tokenizer_kwargs={"padding_side": "left"},  # the answer follows the last token
+    )
+    tokens = model.generate(**prompts, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
+    return tokens[:, prompts["input_ids"].shape[1] :]
+
+
+trainer.train()
+
+conversations = instructions["validation"]["messages"][:96]
+answers = generate(conversations)
+said = tokenizer.batch_decode(answers, skip_special_tokens=True)
+right = [text.strip() == turns[1]["content"] for text, turns in zip(said, conversations, strict=True)]
+print(conversations[0][0]["content"], "->", said[0].strip())
+print(f"exact_match={sum(right) / len(right):.3f}")

@@ -1,0 +1,94 @@
+"""Fine-tune a small language model on instructions, with a loss on the answers alone.
+
+$ python bugs/23_two_beginnings/train.py
+"""
+
+import os
+import tempfile
+
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    DataCollatorForSeq2Seq,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+from bugs import lab
+
+# -----------------------------------------------------------------------------
+MODEL = lab.language_model()  # a small Llama that has read plain notes; set ZOO_LM for another
+ROWS = 2_400  # conversations of one task and one answer
+BATCH_SIZE = 32
+EPOCHS = 3
+LEARNING_RATE = 5e-3  # for so small a model; one of some billion weights wants 1e-5 to 5e-5
+MAX_NEW_TOKENS = 24  # more than any answer has
+SEED = int(os.environ.get("ZOO_SEED", 0))
+# -----------------------------------------------------------------------------
+
+set_seed(SEED)
+
+# data: a task and its answer, written as the chat template has it
+instructions = lab.instructions()
+tokenizer = AutoTokenizer.from_pretrained(MODEL)
+
+
+def preprocess(row):
+    """Tokenize turn by turn, so that only the assistant's tokens count."""
+    tokens, labels = [], []
+    for turn in row["messages"]:
+        text = tokenizer.apply_chat_template([turn], tokenize=False)
+        added = tokenizer(text)["input_ids"]
+        tokens += added
+        labels += added if turn["role"] == "assistant" else [-100] * len(added)
+    return {"input_ids": tokens, "attention_mask": [1] * len(tokens), "labels": labels}
+
+
+train = instructions["train"].select(range(ROWS)).map(preprocess, remove_columns="messages")
+
+# model: the decoder as it comes, without a new layer
+model = AutoModelForCausalLM.from_pretrained(MODEL)
+
+output = tempfile.TemporaryDirectory()  # the Trainer wants one, though nothing is saved
+
+trainer = Trainer(
+    model=model,
+    args=TrainingArguments(
+        output_dir=output.name,
+        learning_rate=LEARNING_RATE,
+        num_train_epochs=EPOCHS,
+        per_device_train_batch_size=BATCH_SIZE,
+        logging_steps=25,
+        save_strategy="no",
+        report_to="none",
+        dataloader_pin_memory=False,  # it serves GPUs, and warns where there is none
+        seed=SEED,
+    ),
+    train_dataset=train,
+    data_collator=DataCollatorForSeq2Seq(tokenizer),  # pads the labels with -100
+)
+
+
+def generate(conversations):
+    """What the model says to each task, as tokens (rows, up to MAX_NEW_TOKENS)."""
+    prompts = tokenizer.apply_chat_template(
+        [turns[:1] for turns in conversations],
+        add_generation_prompt=True,
+        padding=True,
+        return_dict=True,
+        return_tensors="pt",
+        tokenizer_kwargs={"padding_side": "left"},  # the answer follows the last token
+    )
+    tokens = model.generate(**prompts, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
+    return tokens[:, prompts["input_ids"].shape[1] :]
+
+
+trainer.train()
+
+conversations = instructions["validation"]["messages"][:96]
+answers = generate(conversations)
+said = tokenizer.batch_decode(answers, skip_special_tokens=True)
+right = [text.strip() == turns[1]["content"] for text, turns in zip(said, conversations, strict=True)]
+print(conversations[0][0]["content"], "->", said[0].strip())
+print(f"exact_match={sum(right) / len(right):.3f}")
