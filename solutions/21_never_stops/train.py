@@ -21,7 +21,7 @@ from bugs import lab
 MODEL = lab.language_model()  # a small Llama that has read plain notes; set ZOO_LM for another
 ROWS = 2_400  # conversations of one task and one answer
 BATCH_SIZE = 32
-EPOCHS = 3
+EPOCHS = 4
 LEARNING_RATE = 5e-3  # for so small a model; one of some billion weights wants 1e-5 to 5e-5
 MAX_NEW_TOKENS = 24  # more than any answer has
 SEED = int(os.environ.get("ZOO_SEED", 0))

@@ -18,10 +18,11 @@ class NoLabelsLeft(Rule):
     Counts the labels of a batch that the loss does not ignore (-100 by default). Reports if there are none.
 
     ## Why it is bad
-    There is nothing to learn from. The mean over no labels is NaN, and so is its gradient; one step later every
-    weight is NaN. Some programs replace this NaN by 0, so the loss looks perfect. The usual cause is a mask of the
-    prompt that covers the answer, too: the text that marks the beginning of the answer was not found because it
-    has other tokens on its own than within a conversation, or because truncation has cut the answer off.
+    There is nothing to learn from. The loss is a mean over no labels, which is NaN, and no gradient reaches the
+    model. Some programs replace this NaN by 0 in their log, so the loss looks perfect. The usual cause is a mask
+    of the prompt that covers the answer, too: the text that marks the beginning of the answer was not found
+    because it has other tokens on its own than within a conversation, or because truncation has cut the answer
+    off.
 
     ## Example
     ```python
@@ -69,8 +70,7 @@ class NoLabelsLeft(Rule):
         usually = " Usually the prompt is ignored up to a text that was not found, and the answer with it."
         return self.found(
             f"All {labels.size:,} labels of this batch ({len(labels)} rows) are {ignored}, which the loss "
-            "ignores. There is nothing to learn from: the mean over no labels is NaN, and one step makes every "
-            "weight NaN."
+            "ignores: it is a mean over nothing, NaN, and no gradient reaches the model."
             f"{usually if of_tokens else ''}",
             fix=(
                 "assert (labels != -100).any(dim=1).all()  # in the collator: each row has labels",
@@ -79,6 +79,6 @@ class NoLabelsLeft(Rule):
                 "raise max_length if truncation has cut off the answers",
             )
             if of_tokens
-            else ("check where the labels become -100: no row has any other",),
+            else (f"check where the labels become {ignored}: no row has any other",),
             evidence={"labels": int(labels.size), "rows": len(labels), "ignored": ignored},
         )
