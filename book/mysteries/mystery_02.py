@@ -19,7 +19,9 @@ torch.manual_seed(SEED)
 
 digits = load_digits()
 order = torch.randperm(len(digits.target))
-inputs = torch.tensor(digits.data, dtype=torch.float32)[order] / 255  # grey values to 0 … 1
+inputs = (
+    torch.tensor(digits.data, dtype=torch.float32)[order] / 255
+)  # grey values to 0 … 1
 labels = torch.tensor(digits.target)[order]
 train, test = (
     TensorDataset(inputs[:1437], labels[:1437]),

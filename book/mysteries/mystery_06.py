@@ -1,4 +1,4 @@
-"""Predict an upper limit for the progression of diabetes, which nine in ten patients should stay below.
+"""Predict a limit for the progression of diabetes that nine in ten patients stay below.
 
 $ python mystery_06.py
 """
@@ -30,7 +30,7 @@ loader = DataLoader(train, batch_size=BATCH_SIZE, shuffle=True)
 
 
 def quantile_loss(limit, observed):
-    """Weight an error by QUANTILE on one side of the limit, and by the rest on the other."""
+    """Weight an error by QUANTILE on one side of the limit, by the rest on the other."""
     error = limit - observed
     return torch.maximum(QUANTILE * error, (QUANTILE - 1) * error).mean()
 

@@ -31,7 +31,9 @@ loader = DataLoader(train, batch_size=BATCH_SIZE, shuffle=True)
 class Reader(nn.Module):
     def __init__(self):
         super().__init__()
-        self.encoder = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU())
+        self.encoder = nn.Sequential(
+            nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU()
+        )
         self.digit, self.ink = nn.Linear(64, 10), nn.Linear(64, 1)
 
     def forward(self, rows):
@@ -47,7 +49,9 @@ for epoch in range(EPOCHS):
     for rows, wanted, amount in loader:
         optimizer.zero_grad()
         scores, estimate = model(rows)
-        loss = nn.functional.cross_entropy(scores, wanted) + nn.functional.mse_loss(estimate, amount)
+        loss = nn.functional.cross_entropy(scores, wanted) + nn.functional.mse_loss(
+            estimate, amount
+        )
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), LONGEST_GRADIENT)
         optimizer.step()

@@ -1,6 +1,6 @@
-"""Read digits from a poor scanner, with noisy copies of each picture, and keep the weights of the best epoch.
+"""Read digits from a poor scanner, with noisy copies, and keep the best epoch.
 
-$ diagnose run mystery_18.py
+$ python mystery_18.py
 """
 
 import copy
@@ -32,9 +32,13 @@ inputs = scans[:PICTURES].repeat(COPIES, 1)
 inputs += NOISE * torch.randn(inputs.shape)
 targets = labels[:PICTURES].repeat(COPIES)
 train, validation = torch.randperm(len(targets)).split([800, 200])
-loader = DataLoader(TensorDataset(inputs[train], targets[train]), batch_size=32, shuffle=True)
+loader = DataLoader(
+    TensorDataset(inputs[train], targets[train]), batch_size=32, shuffle=True
+)
 
-model = nn.Sequential(nn.Linear(64, HIDDEN), nn.ReLU(), nn.Dropout(0.5), nn.Linear(HIDDEN, 10))
+model = nn.Sequential(
+    nn.Linear(64, HIDDEN), nn.ReLU(), nn.Dropout(0.5), nn.Linear(HIDDEN, 10)
+)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 loss_fn = nn.CrossEntropyLoss()
 
@@ -44,7 +48,9 @@ def evaluated(rows, wanted):
     model.eval()
     with torch.no_grad():
         scores = model(rows)
-        return loss_fn(scores, wanted).item(), (scores.argmax(dim=1) == wanted).float().mean().item()
+        return loss_fn(scores, wanted).item(), (
+            scores.argmax(dim=1) == wanted
+        ).float().mean().item()
 
 
 lowest, best = float("inf"), None
@@ -59,7 +65,9 @@ for epoch in range(EPOCHS):
     if validation_loss < lowest:
         lowest, best = validation_loss, copy.deepcopy(model.state_dict())
     if epoch % 10 == 9:
-        print(f"epoch {epoch + 1}: validation loss {validation_loss:.3f}, accuracy {accuracy:.3f}")
+        print(
+            f"epoch {epoch + 1}: validation loss {validation_loss:.3f}, accuracy {accuracy:.3f}"
+        )
 
 model.load_state_dict(best)
 print(f"validation={evaluated(inputs[validation], targets[validation])[1]:.3f}")

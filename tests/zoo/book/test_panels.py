@@ -21,7 +21,7 @@ class TestHints:
         shown = panels.hints(exhibit).data
         assert shown.count("<details><summary>Hint ") == 3
         assert "trainer.train_dataset[0]" in shown
-        assert "<summary>Hint 3</summary><p>Two datasets" in shown
+        assert "<summary>Hint 3</summary><p>The script has two datasets" in shown
 
 
 class TestGuesses:
