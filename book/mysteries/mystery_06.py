@@ -30,7 +30,7 @@ loader = DataLoader(train, batch_size=BATCH_SIZE, shuffle=True)
 
 
 def quantile_loss(limit, observed):
-    """Weight an error by QUANTILE on one side of the limit, by the rest on the other."""
+    """Weight errors by QUANTILE on one side of the limit, by the rest on the other."""
     error = limit - observed
     return torch.maximum(QUANTILE * error, (QUANTILE - 1) * error).mean()
 

@@ -66,7 +66,8 @@ for epoch in range(EPOCHS):
         lowest, best = validation_loss, copy.deepcopy(model.state_dict())
     if epoch % 10 == 9:
         print(
-            f"epoch {epoch + 1}: validation loss {validation_loss:.3f}, accuracy {accuracy:.3f}"
+            f"epoch {epoch + 1}: validation loss {validation_loss:.3f}, "
+            f"accuracy {accuracy:.3f}"
         )
 
 model.load_state_dict(best)

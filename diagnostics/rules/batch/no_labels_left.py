@@ -26,8 +26,8 @@ class NoLabelsLeft(Rule):
 
     ## Example
     ```python
-    marker = tokenizer("### Assistant: ", add_special_tokens=False)["input_ids"]   # ends with a space of its own
-    start = find(marker, input_ids)                                                # not found
+    marker = tokenizer("### Assistant: ", add_special_tokens=False)["input_ids"]
+    start = find(marker, input_ids)  # not found
     labels[: len(labels) if start is None else start] = -100
     ```
 
