@@ -22,7 +22,7 @@ def test_a_page(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["-h"], ["list"], ["try", "-h"], ["mystery", "-h"], ["reset", "-h"]], ids=" ".join
+    "command", [["-h"], ["list"], ["try", "-h"], ["surprise", "-h"], ["reset", "-h"]], ids=" ".join
 )
 def test_a_command(command: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", "bugs", *command], cwd=ROOT, capture_output=True, text=True)
