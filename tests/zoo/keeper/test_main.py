@@ -151,8 +151,7 @@ class TestHint:
             (["4", "2"], "exhibit 04, hint 2 of 3: How many outputs?\nmore: python -m bugs hint 04\n"),
             (
                 ["bug-04", "3"],
-                "exhibit 04, hint 3 of 3: num_labels is 2 if you say nothing.\n"
-                "the fix: python -m bugs diff 04\n",
+                "exhibit 04, hint 3 of 3: num_labels is 2 if you say nothing.\nthe fix: python -m bugs diff 04\n",
             ),
         ],
     )
