@@ -260,7 +260,7 @@ class Learner:
             repaired = before.repaired or (now() if made.passed else "")
             solved = exhibit.id if made.passed and work.is_surprise and exhibit is not None else None
             wrong = ", ".join(judgement.name for judgement in made.judgements if not judgement.ok)
-            reserved = " ".join(made.reservations) if made.passed else ""
+            reserved = " ".join(made.reservations) if made.passed else before.reserved
             reserved = reserved if reserved.isprintable() else "yes"
             begun, checks = before.begun or now(), before.checks + 1
             state = {"begun": begun, "checks": checks, "repaired": repaired, "wrong": wrong, "reserved": reserved}

@@ -36,7 +36,7 @@ class Cage:
         repaired: when a check first passed; empty if none has.
         solution_seen: whether our solution was shown before that.
         wrong: what the last check found wrong, by name; empty if it passed or there was none.
-        reserved: the reservations of the last check; empty if there were none or it did not pass.
+        reserved: the reservations of the last check that passed; empty if there were none.
     """
 
     begun: str = ""

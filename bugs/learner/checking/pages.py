@@ -72,7 +72,7 @@ def check_chapter(
             )
         else:
             judged.append(Judgement(name, True, "You have written something."))
-            reservations.append(f"Nobody checks {name}, an open question: compare yours with the answer.")
+            reservations.append(f"{name.capitalize()} is an open question: compare your answer with ours.")
     return Check("chapter", word, tuple(judged), tuple(reservations), seconds=ending.seconds)
 
 
