@@ -69,6 +69,7 @@ class ModelFacts:
         frozen_output: whether the last layer with weights is frozen; None if not known.
         scales_inputs: whether a layer is there to scale inputs, as Keras' Normalization and Rescaling are.
         is_own: whether its class is the user's; False for one that comes with transformers.
+        from_checkpoint: whether `from_pretrained` has read it, by its configuration; parts of it may be new.
     """
 
     described: ClassVar[str] = "the model"
@@ -89,6 +90,7 @@ class ModelFacts:
     frozen_output: bool | None = None
     scales_inputs: bool = False
     is_own: bool = True
+    from_checkpoint: bool = False
 
 
 @frozen

@@ -158,6 +158,7 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
         adapters=hasattr(model, "peft_config"),
         frozen_output=_output_is_frozen(model),
         is_own=not type(model).__module__.startswith("transformers."),
+        from_checkpoint=bool(getattr(config, "_name_or_path", "")),
     )
 
 

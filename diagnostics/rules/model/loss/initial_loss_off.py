@@ -67,7 +67,7 @@ class InitialLossOff(Rule):
     because their chance level is not ln C. Neither are scores scaled up by a single factor, as in margin or
     contrastive losses on cosines: their initial loss is large by design. A model whose last layer is frozen is not
     checked either: it was pretrained, and with new adapters on new data, its first predictions may be confidently
-    wrong.
+    wrong. The same is true of a language model from a checkpoint, with text unlike its own.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".
@@ -87,6 +87,8 @@ class InitialLossOff(Rule):
         if model is not None and model.frozen_output and model.num_trainable:
             raise NotApplicable("needs a last layer that is trained: a frozen one was trained on other data")
         classes = outputs.num_classes
+        if model is not None and model.from_checkpoint and classes == model.embedding_rows:
+            raise NotApplicable("needs a head that is new: a language model's was trained on other text")
         if loss.kind not in ("cross_entropy", "binary_cross_entropy") or classes is None or classes < 2:
             raise NotApplicable("needs a cross-entropy loss over a known number of classes")
         if loss.class_weights:

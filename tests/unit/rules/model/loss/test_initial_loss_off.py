@@ -131,3 +131,14 @@ class TestAfterRun:
     @pytest.mark.parametrize(("last", "steps"), [(2.3, 160), (9.0, 16), (math.nan, 160)])
     def test_stays_a_warning_otherwise(self, last, steps):
         assert InitialLossOff().after_run(self.FINDING, self.losses(6.69, last, steps)) is self.FINDING
+
+
+def test_a_language_model_from_a_checkpoint_is_not_judged_by_text_unlike_its_own():
+    model = ModelFacts(
+        "LlamaForCausalLM", "transformers", 9, 9, embedding_rows=421, is_own=False, from_checkpoint=True
+    )
+    outputs = OutputFacts((4, 8, 421), 421)
+    with pytest.raises(NotApplicable, match="a language model's was trained on other text"):
+        InitialLossOff().from_loss(LossFacts(10.0, "cross_entropy", 3.0), outputs, model)
+    classifier = ModelFacts("Net", "transformers", 9, 9, embedding_rows=421, from_checkpoint=True)
+    assert InitialLossOff().from_loss(LossFacts(35.0, "cross_entropy", 2.1), TEN, classifier) is not None
