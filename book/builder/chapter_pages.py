@@ -320,7 +320,8 @@ def _facts(chapter: Chapter, chapters: Sequence[Chapter]) -> list[str]:
         ":::{div} facts",
         f"**You will learn to** {chapter.purpose[:1].lower()}{chapter.purpose[1:]}. "
         f"**Time** {chapter.minutes} minutes. **Level** {chapter.level}. **Prerequisites** {before or 'none'}. "
-        f"{students_link(chapter.page)}, without answers and outputs.",
+        f"{students_link(chapter.page)}, without answers and outputs, or work in the copy that "
+        f"`nox -s learn -- try chapter-{chapter.number:02}` makes.",
         ":::",
     ]
 
