@@ -18,7 +18,6 @@ from bugs import lab
 
 # -----------------------------------------------------------------------------
 MODEL = lab.language_model()  # a small Llama that has read plain notes; set ZOO_LM for another
-ROWS = 2_400  # conversations of one task and one answer
 BATCH_SIZE = 32
 EPOCHS = 4
 LEARNING_RATE = 5e-3  # for so small a model; one of some billion weights wants 1e-5 to 5e-5
@@ -34,11 +33,9 @@ instructions = lab.instructions()
 tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
-def preprocess(row):
-    return tokenizer.apply_chat_template(row["messages"], return_dict=True)
-
-
-train = instructions["train"].select(range(ROWS)).map(preprocess, remove_columns="messages")
+train = instructions["train"].map(
+    lambda row: tokenizer.apply_chat_template(row["messages"], return_dict=True), remove_columns="messages"
+)
 
 
 def collate(rows):
@@ -48,13 +45,11 @@ def collate(rows):
     marker = tokenizer(MARKER, add_special_tokens=False)["input_ids"]
     for row, labels in zip(batch["input_ids"].tolist(), batch["labels"], strict=True):
         found = [at for at in range(len(row)) if row[at : at + len(marker)] == marker]
-        begin = found[-1] + len(marker) if found else len(row)  # without an answer, there is nothing to learn
-        labels[:begin] = -100
+        labels[: found[-1] + len(marker) if found else len(row)] = -100  # without an answer, all of it
     return batch
 
 
-# model: the decoder as it comes, without a new layer
-model = AutoModelForCausalLM.from_pretrained(MODEL)
+model = AutoModelForCausalLM.from_pretrained(MODEL)  # the decoder as it comes, without a new layer
 
 output = tempfile.TemporaryDirectory()  # the Trainer wants one, though nothing is saved
 
@@ -78,14 +73,10 @@ trainer = Trainer(
 
 def generate(conversations):
     """What the model says to each task, as tokens (rows, up to MAX_NEW_TOKENS)."""
-    prompts = tokenizer.apply_chat_template(
-        [turns[:1] for turns in conversations],
-        add_generation_prompt=True,
-        padding=True,
-        return_dict=True,
-        return_tensors="pt",
-        tokenizer_kwargs={"padding_side": "left"},  # the answer follows the last token
-    )
+    asked = [turns[:1] for turns in conversations]
+    texts = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+    # the template has written <s>; padding on the left, because the answer follows the last token
+    prompts = tokenizer(texts, add_special_tokens=False, padding=True, padding_side="left", return_tensors="pt")
     tokens = model.generate(**prompts, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
     return tokens[:, prompts["input_ids"].shape[1] :]
 
@@ -93,8 +84,7 @@ def generate(conversations):
 trainer.train()
 
 conversations = instructions["validation"]["messages"][:96]
-answers = generate(conversations)
-said = tokenizer.batch_decode(answers, skip_special_tokens=True)
+said = tokenizer.batch_decode(generate(conversations), skip_special_tokens=True)
 right = [text.strip() == turns[1]["content"] for text, turns in zip(said, conversations, strict=True)]
 print(conversations[0][0]["content"], "->", said[0].strip())
 print(f"exact_match={sum(right) / len(right):.3f}")

@@ -19,7 +19,6 @@ from bugs import lab
 
 # -----------------------------------------------------------------------------
 MODEL = lab.language_model()  # a small Llama that has read plain notes; set ZOO_LM for another
-ROWS = 2_400  # conversations of one task and one answer
 BATCH_SIZE = 32
 EPOCHS = 4
 LEARNING_RATE = 5e-3  # for so small a model; one of some billion weights wants 1e-5 to 5e-5
@@ -35,14 +34,14 @@ tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 
 def preprocess(row):
-    """Tokenize the whole conversation, as it will be served; only the assistant's tokens count."""
-    encoded = tokenizer.apply_chat_template(row["messages"], return_dict=True, return_assistant_tokens_mask=True)
-    tokens, counts = encoded["input_ids"], encoded["assistant_masks"]
-    labels = [token if count else -100 for token, count in zip(tokens, counts, strict=True)]
+    """Tokenize a conversation; only what the assistant says counts."""
+    prompt = tokenizer.apply_chat_template(row["messages"][:1], add_generation_prompt=True)["input_ids"]
+    answer = tokenizer.apply_chat_template(row["messages"])["input_ids"][len(prompt) :]
+    tokens, labels = prompt + answer, [-100] * len(prompt) + answer
     return {"input_ids": tokens, "attention_mask": [1] * len(tokens), "labels": labels}
 
 
-train = instructions["train"].select(range(ROWS)).map(preprocess, remove_columns="messages")
+train = instructions["train"].map(preprocess, remove_columns="messages")
 
 # model: the decoder as it comes, without a new layer
 model = AutoModelForCausalLM.from_pretrained(MODEL)
@@ -69,14 +68,10 @@ trainer = Trainer(
 
 def generate(conversations):
     """What the model says to each task, as tokens (rows, up to MAX_NEW_TOKENS)."""
-    prompts = tokenizer.apply_chat_template(
-        [turns[:1] for turns in conversations],
-        add_generation_prompt=True,
-        padding=True,
-        return_dict=True,
-        return_tensors="pt",
-        tokenizer_kwargs={"padding_side": "left"},  # the answer follows the last token
-    )
+    asked = [turns[:1] for turns in conversations]
+    texts = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+    # the template has written <s>; padding on the left, because the answer follows the last token
+    prompts = tokenizer(texts, add_special_tokens=False, padding=True, padding_side="left", return_tensors="pt")
     tokens = model.generate(**prompts, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
     return tokens[:, prompts["input_ids"].shape[1] :]
 
@@ -84,8 +79,7 @@ def generate(conversations):
 trainer.train()
 
 conversations = instructions["validation"]["messages"][:96]
-answers = generate(conversations)
-said = tokenizer.batch_decode(answers, skip_special_tokens=True)
+said = tokenizer.batch_decode(generate(conversations), skip_special_tokens=True)
 right = [text.strip() == turns[1]["content"] for text, turns in zip(said, conversations, strict=True)]
 print(conversations[0][0]["content"], "->", said[0].strip())
 print(f"exact_match={sum(right) / len(right):.3f}")

@@ -13,7 +13,6 @@ from bugs import lab
 
 # -----------------------------------------------------------------------------
 MODEL = lab.language_model()  # a small Llama that has read plain notes; set ZOO_LM for another
-ROWS = 2_400  # conversations of one task and one answer
 BATCH_SIZE = 32
 EPOCHS = 4
 LEARNING_RATE = 5e-3  # for so small a model; one of some billion weights wants 1e-5 to 5e-5
@@ -38,9 +37,7 @@ def collate(rows):
     return {"input_ids": tokens, "attention_mask": mask, "labels": labels}
 
 
-train = DataLoader(
-    instructions["train"].select(range(ROWS)), batch_size=BATCH_SIZE, shuffle=True, collate_fn=collate
-)
+train = DataLoader(instructions["train"], batch_size=BATCH_SIZE, shuffle=True, collate_fn=collate)
 
 # model: the decoder as it comes, without a new layer
 model = AutoModelForCausalLM.from_pretrained(MODEL)
@@ -51,14 +48,10 @@ schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=EP
 
 def generate(conversations):
     """What the model says to each task, as tokens (rows, up to MAX_NEW_TOKENS)."""
-    prompts = tokenizer.apply_chat_template(
-        [turns[:1] for turns in conversations],
-        add_generation_prompt=True,
-        padding=True,
-        return_dict=True,
-        return_tensors="pt",
-        tokenizer_kwargs={"padding_side": "left"},  # the answer follows the last token
-    )
+    asked = [turns[:1] for turns in conversations]
+    texts = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+    # the template has written <s>; padding on the left, because the answer follows the last token
+    prompts = tokenizer(texts, add_special_tokens=False, padding=True, padding_side="left", return_tensors="pt")
     tokens = model.generate(**prompts, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
     return tokens[:, prompts["input_ids"].shape[1] :]
 
@@ -77,8 +70,7 @@ for epoch in range(EPOCHS):
 model.eval()
 
 conversations = instructions["validation"]["messages"][:96]
-answers = generate(conversations)
-said = tokenizer.batch_decode(answers, skip_special_tokens=True)
+said = tokenizer.batch_decode(generate(conversations), skip_special_tokens=True)
 right = [text.strip() == turns[1]["content"] for text, turns in zip(said, conversations, strict=True)]
 print(conversations[0][0]["content"], "->", said[0].strip())
 print(f"exact_match={sum(right) / len(right):.3f}")
