@@ -18,10 +18,10 @@ from transformers import (
 from bugs import lab
 
 # -----------------------------------------------------------------------------
-MODEL = lab.language_model()  # a small Llama that has read plain notes; set ZOO_LM for another
+MODEL = lab.language_model()  # a small Llama that has read notes; or set ZOO_LM
 BATCH_SIZE = 32
 EPOCHS = 4
-LEARNING_RATE = 5e-3  # for so small a model; one of some billion weights wants 1e-5 to 5e-5
+LEARNING_RATE = 5e-3  # large models need 1e-5 to 5e-5
 MAX_NEW_TOKENS = 24  # more than any answer has
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
@@ -35,7 +35,9 @@ tokenizer = AutoTokenizer.from_pretrained(MODEL)
 
 def preprocess(row):
     """Tokenize a conversation; only what the assistant says counts."""
-    prompt = tokenizer.apply_chat_template(row["messages"][:1], add_generation_prompt=True)["input_ids"]
+    prompt = tokenizer.apply_chat_template(
+        row["messages"][:1], add_generation_prompt=True
+    )["input_ids"]
     answer = tokenizer.apply_chat_template(row["messages"])["input_ids"][len(prompt) :]
     tokens, labels = prompt + answer, [-100] * len(prompt) + answer
     return {"input_ids": tokens, "attention_mask": [1] * len(tokens), "labels": labels}
@@ -69,9 +71,18 @@ trainer = Trainer(
 def generate(conversations):
     """What the model says to each task, as tokens (rows, up to MAX_NEW_TOKENS)."""
     asked = [turns[:1] for turns in conversations]
-    texts = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
-    # the template has written <s>; padding on the left, because the answer follows the last token
-    prompts = tokenizer(texts, add_special_tokens=False, padding=True, padding_side="left", return_tensors="pt")
+    texts = tokenizer.apply_chat_template(
+        asked, add_generation_prompt=True, tokenize=False
+    )
+    # the template has written <s>; padding is on the left, so that the answer follows
+    # the last token
+    prompts = tokenizer(
+        texts,
+        add_special_tokens=False,
+        padding=True,
+        padding_side="left",
+        return_tensors="pt",
+    )
     tokens = model.generate(**prompts, max_new_tokens=MAX_NEW_TOKENS, do_sample=False)
     return tokens[:, prompts["input_ids"].shape[1] :]
 
@@ -80,6 +91,9 @@ trainer.train()
 
 conversations = instructions["validation"]["messages"][:96]
 said = tokenizer.batch_decode(generate(conversations), skip_special_tokens=True)
-right = [text.strip() == turns[1]["content"] for text, turns in zip(said, conversations, strict=True)]
+right = [
+    text.strip() == turns[1]["content"]
+    for text, turns in zip(said, conversations, strict=True)
+]
 print(conversations[0][0]["content"], "->", said[0].strip())
 print(f"exact_match={sum(right) / len(right):.3f}")

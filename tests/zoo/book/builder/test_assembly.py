@@ -215,7 +215,7 @@ class TestAssemble:
                 assert not any(
                     rule in page.cells[0].source for rule in exhibit.rules
                 )  # it would give the cause away
-                assert f"{{download}}`Download the notebook <{exhibit.folder}.ipynb>`" in page.cells[0].source
+                assert f'<a href="../_sources/{exhibit.page}.ipynb" download>' in page.cells[0].source
 
 
 class TestReportIn:

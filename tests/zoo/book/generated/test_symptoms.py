@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+from transformers import PreTrainedTokenizerFast
 
 from book.builder.outline import load as load_chapters
 from book.builder.outline import shown
@@ -70,7 +73,7 @@ def test_nine_curves_lead_to_their_sections():
 
 def test_a_reader_without_a_curve_is_led_to_a_section_by_a_question():
     links = re.findall(r"^- .*\? → \[.*\]\(#(\S+)\)$", PAGE, re.MULTILINE)
-    assert len(links) == 4
+    assert len(links) == 5
     assert all(f"\n({link})=\n## " in PAGE for link in links)
 
 
@@ -119,6 +122,9 @@ class TestChecks:
         loss = loss_fn(model(inputs), labels)
         loss.backward()
 
+        words = Tokenizer(WordLevel({"<s>": 0, "</s>": 1, "hello": 2, "world": 3}))
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<s>", eos_token="</s>")
+
         def evaluate(model, loader):
             model.eval()
             hits = [(model(inputs).argmax(dim=1) == labels).float().mean().item() for inputs, labels in loader]
@@ -134,6 +140,10 @@ class TestChecks:
                 tokens, dim=1
             ),  # causal: a position sees those before it
             "tokens": torch.arange(12).reshape(2, 6),
+            **{
+                "tokenizer": tokenizer,
+                "batch": dict.fromkeys(("input_ids", "labels"), torch.tensor([[0, 2, 3, 1]])),
+            },
             **{"train_texts": ["a", "b"], "test_texts": ["c"], "rank": 0, "pad": 0},
             **{"copy": copy, "random": random, "np": np, "torch": torch, "DataLoader": DataLoader},
         }
@@ -172,6 +182,10 @@ class TestChecks:
         "unscaled-inputs": lambda p: p["inputs"].mul_(1000),
         "update-below-precision": lambda p: p["model"].bfloat16(),
         "recreated-optimizer": lambda p: p["optimizer"].step(),
+        "eos-never-learned": lambda p: p["batch"].update(labels=torch.tensor([[0, 2, 3, -100]])),
+        "no-labels-left": lambda p: p["batch"].update(labels=torch.full((1, 4), -100)),
+        "doubled-special-token": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 0, 2, 1]])),
+        "labels-shifted-twice": lambda p: p["batch"].update(labels=torch.tensor([[2, 3, 1]])),
     }
 
     @pytest.mark.parametrize("rule", BUGS)
