@@ -76,8 +76,7 @@ def generate(conversations):
     texts = tokenizer.apply_chat_template(
         asked, add_generation_prompt=True, tokenize=False
     )
-    # the template has written <s>; padding is on the left, so that the answer follows
-    # the last token
+    # padding is on the left, so that the answer follows the last token
     prompts = tokenizer(
         texts,
         add_special_tokens=False,

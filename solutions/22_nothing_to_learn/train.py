@@ -46,15 +46,13 @@ def collate(rows):
     marker = tokenizer(MARKER, add_special_tokens=False)["input_ids"]
     for row, labels in zip(batch["input_ids"].tolist(), batch["labels"], strict=True):
         found = [at for at in range(len(row)) if row[at : at + len(marker)] == marker]
-        labels[
-            : found[-1] + len(marker) if found else len(row)
-        ] = -100  # without an answer, all of it
+        begin = found[-1] + len(marker) if found else len(row)  # no answer: all of it
+        labels[:begin] = -100
     return batch
 
 
-model = AutoModelForCausalLM.from_pretrained(
-    MODEL
-)  # the decoder as it comes, without a new layer
+# model: the decoder as it is, without a new layer
+model = AutoModelForCausalLM.from_pretrained(MODEL)
 
 output = tempfile.TemporaryDirectory()  # the Trainer wants one, though nothing is saved
 
@@ -82,8 +80,7 @@ def generate(conversations):
     texts = tokenizer.apply_chat_template(
         asked, add_generation_prompt=True, tokenize=False
     )
-    # the template has written <s>; padding is on the left, so that the answer follows
-    # the last token
+    # padding is on the left, so that the answer follows the last token
     prompts = tokenizer(
         texts,
         add_special_tokens=False,

@@ -17,7 +17,7 @@ from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = load_catalogue(ROOT)
-MOST_CHANGED_LINES = 7  # of a solution; what is larger hides which change mattered
+MOST_CHANGED_LINES = 8  # of a solution; what is larger hides which change mattered
 
 each_exhibit = pytest.mark.parametrize("exhibit", CATALOGUE.values(), ids=CATALOGUE)
 
