@@ -20,8 +20,8 @@ def test_fires_where_every_token_is_ignored():
     assert (finding.rule, finding.severity, finding.stage) == ("no-labels-left", "error", "batch")
     assert finding.message == (
         "All 40 labels of this batch (4 rows) are -100, which the loss ignores: it is a mean over nothing, NaN, "
-        "and no gradient reaches the model. Usually the prompt is ignored up to a text that was not found, and the "
-        "answer with it."
+        "and no gradient reaches the model. Usually the prompt is ignored up to a text that was not found, and "
+        "the answer with it."
     )
     assert finding.evidence == {"labels": 40, "rows": 4, "ignored": -100}
 
