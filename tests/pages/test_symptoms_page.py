@@ -21,10 +21,12 @@ def test_a_click_on_a_curve_shows_its_candidates(visit, size, script):
         curve.click()
         heading = page.locator("article h3", has_text=title)
         assert 0 <= heading.bounding_box()["y"] < size["height"]
-        candidates = page.locator("section", has=heading).last.locator("ol > li")
+        section = page.locator("article section", has=page.locator("h3", has_text=title))
+        candidates = section.last.locator("ol > li")
         assert 3 <= candidates.count() <= 5
         assert candidates.first.locator("pre").is_visible()
-    assert opened.wrong == []
+    if script:  # without, the browser reports each script that it does not run
+        assert opened.wrong == []
 
 
 def test_the_long_lists_are_folded(visit):
