@@ -38,7 +38,6 @@ FRAMEWORKS = {"torch": "PyTorch", "keras": "Keras"}
 # and to compile transformers again takes each of them longer than all else that importing it does.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-CPU = ("--extra-index-url", "https://download.pytorch.org/whl/cpu")  # where PyTorch without CUDA is
 STAMP = "bug-zoo-installed"
 # The environment of the learner's sessions: the light one where that is the only one.
 HOME = "env"
@@ -92,9 +91,12 @@ def env(session: nox.Session) -> None:
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
 def light(session: nox.Session) -> None:
     """Install what chapters and PyTorch exhibits need, without TensorFlow: under 2 GB; `learn` then uses it."""
-    notice = "Installing PyTorch for the CPU, scikit-learn, Transformers and Jupyter, once: 1.6 GB of disk."
+    notice = (
+        "Installing PyTorch, scikit-learn, Transformers and Jupyter, once: 1.6 GB of disk, several GB more where "
+        "pip takes PyTorch with CUDA along."
+    )
     packages = ("-c", "constraints.txt", "-e", ".[light]", "notebook>=7")
-    _install(session, ("pyproject.toml", "constraints.txt"), notice, *CPU, *packages)
+    _install(session, ("pyproject.toml", "constraints.txt"), notice, *packages)
 
 
 def _zoo_python(session: nox.Session, home: str = "env") -> str:
