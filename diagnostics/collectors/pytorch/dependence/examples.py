@@ -183,10 +183,14 @@ def _moved(subject: Subject, axis: Axis, first: Inputs) -> float | None:
 
 
 def _is_by_place(subject: Subject, axis: Axis, back: Tensor, after: Tensor) -> bool:
-    """Whether the answer to each example stays what it is at its new place when its neighbours are others."""
+    """Return whether the answer to each example stays what it is at its new place when its neighbours are others.
+
+    Copies of the example itself are the neighbours that compete with it most: for the last place of an expert.
+    """
     others = replaced(axis).flip(0)
     for place in range(len(back)):
-        for neighbours in (others.clone(), others.roll(1), others.roll(3)):
+        copies = torch.full_like(back, int(back[place]))
+        for neighbours in (copies, others.clone(), others.roll(1), others.roll(3)):
             neighbours[place] = back[place]
             answer = subject.ask(cut(subject.inputs, axis, neighbours, axis.whole)).main
             there = (one.select(axis.of_answers, place) for one in (answer, after))
