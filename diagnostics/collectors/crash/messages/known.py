@@ -13,7 +13,7 @@ from .table import Family, Found, Message, all_messages
 
 CERTAIN = (
     "gone",
-    "specific",
+    "distinct-causes",
     "stack",
     "build-faults",
     "specific-keras",

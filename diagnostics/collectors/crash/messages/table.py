@@ -32,7 +32,7 @@ from typing import Any
 
 FILES = (
     "gone",
-    "specific",
+    "distinct_causes",
     "stack",
     "build_faults",
     "pickled",
@@ -72,7 +72,7 @@ FILES = (
     "keras_old",
     "library_calls",
     "codes",
-    "others",
+    "signals_and_files",
     "torch_more",
     "tensorflow",
     "arrays",
