@@ -13,7 +13,7 @@ from .table import Family, Found, Message, all_messages
 
 CERTAIN = (
     "gone",
-    "distinct-causes",
+    "specific",
     "stack",
     "build-faults",
     "specific-keras",
