@@ -81,25 +81,22 @@ def snapshot(file: Path) -> dict[str, set[str]]:
     return by_test
 
 
-@pytest.fixture(autouse=True)
-def messages(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Compare what the rules say in a test with the snapshot; the cases of a parametrized test share theirs."""
     said.clear()
     yield
-    file = HERE / "messages" / f"{request.path.stem.removeprefix('test_').replace('_', '-')}.txt"
-    test = request.node.nodeid.partition("::")[2].partition("[")[0]
-    if request.config.getoption("--update-messages", default=False):
+    file = HERE / "messages" / f"{item.path.stem.removeprefix('test_').replace('_', '-')}.txt"
+    test = item.nodeid.partition("::")[2].partition("[")[0]
+    if item.config.getoption("--update-messages", default=False):
         for text in said:
             if test not in rewritten[file][text]:
                 rewritten[file][text].append(test)
         return
     held = snapshot(file)[test]
-    new, gone = said.keys() - held, held - said.keys()
-    if hasattr(request.node, "callspec"):
-        gone = set()
-    if new or gone:
-        lines = [f"- {text}" for text in sorted(gone)] + [f"+ {text}" for text in sorted(new)]
-        pytest.fail("\n".join([f"messages/{file.name} differs (nox -s messages):", *lines]), pytrace=False)
+    gone = set() if hasattr(item, "callspec") else held - said.keys()
+    if differing := [f"- {text}" for text in gone] + [f"+ {text}" for text in said if text not in held]:
+        pytest.fail("\n".join([f"messages/{file.name} differs (nox -s messages):", *differing]), pytrace=False)
 
 
 def pytest_sessionfinish() -> None:

