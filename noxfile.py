@@ -159,6 +159,12 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
+def messages(session: nox.Session) -> None:
+    """Rewrite tests/unit/rules/messages, which hold what the rules say in their tests; read the diff."""
+    _python(session, "-m", "pytest", "-q", "tests/unit/rules", "--update-messages", *session.posargs)
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
 def verify(session: nox.Session) -> None:
     """Open every exhibit, both scripts, once: each must do as declared (arguments: `python -m bugs verify -h`)."""
     _python(session, "-m", "bugs", "verify", *session.posargs)

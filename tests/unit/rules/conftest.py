@@ -83,19 +83,17 @@ def snapshot(file: Path) -> dict[str, set[str]]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Compare what the rules say in a test with the snapshot; the cases of a parametrized test share theirs."""
+    """Compare what the rules say in a test with the snapshot."""
     said.clear()
     yield
     file = HERE / "messages" / f"{item.path.stem.removeprefix('test_').replace('_', '-')}.txt"
-    test = item.nodeid.partition("::")[2].partition("[")[0]
+    test = item.nodeid.partition("::")[2]
     if item.config.getoption("--update-messages", default=False):
         for text in said:
-            if test not in rewritten[file][text]:
-                rewritten[file][text].append(test)
-        return
-    held = snapshot(file)[test]
-    gone = set() if hasattr(item, "callspec") else held - said.keys()
-    if differing := [f"- {text}" for text in gone] + [f"+ {text}" for text in said if text not in held]:
+            rewritten[file][text].append(test)
+    elif (held := snapshot(file)[test]) != said.keys():
+        gone, new = held - said.keys(), said.keys() - held
+        differing = [f"- {text}" for text in sorted(gone)] + [f"+ {text}" for text in sorted(new)]
         pytest.fail("\n".join([f"messages/{file.name} differs (nox -s messages):", *differing]), pytrace=False)
 
 

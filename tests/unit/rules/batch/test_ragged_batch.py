@@ -7,12 +7,6 @@ FRAMES = (FrameFacts("train.py", 31, "<module>", yours=True),)
 MESSAGE = "expected sequence of length 11 at dim 1 (got 13)"
 LIVE = CrashFacts("ValueError", MESSAGE, FRAMES, live=True)
 TEXT = CrashFacts("ValueError", MESSAGE, FRAMES, live=False)
-CAUSE = "A tensor is rectangular, and nothing pads the shorter examples."
-FIX = (
-    "data_collator=DataCollatorWithPadding(tokenizer), which pads each batch",
-    "tokenizer(..., padding=True) where you tokenize",
-    "pad_sequence(..., batch_first=True) in a custom collate_fn",
-)
 
 
 class TestFromCrash:

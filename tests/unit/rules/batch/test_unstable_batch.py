@@ -104,7 +104,6 @@ class TestCourse:
     def test_fires_on_rows_that_are_divided_in_each_epoch(self):
         finding = self.judge([1] * 6 + [1 / 38] * 4 + [1 / 1444] * 5)
         assert finding.severity == "warning"
-        numbers = finding.evidence
 
     @pytest.mark.parametrize(
         "scales",

@@ -16,7 +16,7 @@ def test_fires_on_a_generator_that_the_dataset_draws_from():
 
 
 def test_leaves_out_the_epochs_of_persistent_workers():
-    assert "Each epoch" not in RULE.from_workers(WorkerFacts(4, True, (HELD,))).message
+    assert RULE.from_workers(WorkerFacts(4, True, (HELD,))).severity == "warning"
 
 
 def test_is_a_note_with_a_single_worker():

@@ -10,7 +10,6 @@ from diagnostics.rules.data.single_class_labels import SingleClassLabels
 RULE = SingleClassLabels()
 THREE = OutputFacts((8, 3), num_classes=3)
 NAMES = ("entailment", "neutral", "contradiction")
-LESSON = "but the model has 3 classes. From one class it can only learn a constant prediction."
 
 
 class TestFromDataset:

@@ -13,10 +13,6 @@ BERT = ModelFacts("Bert", "transformers", 100, 100, input_names=("input_ids", "i
 FRAMES = (FrameFacts("train.py", 31, "<module>", "trainer.train()", yours=True),)
 LIVE = CrashFacts("ValueError", "You must specify exactly one of input_ids or inputs_embeds", FRAMES, True)
 TEXT = CrashFacts("ValueError", "You must specify exactly one of input_ids or inputs_embeds", FRAMES, False)
-CAUSE = (
-    "The model reads token ids, not strings: the dataset was never tokenized, or the raw one was passed instead "
-    "of the tokenized one."
-)
 
 
 class TestFromDataset:

@@ -13,20 +13,6 @@ CALLS = (
 LIVE = CrashFacts("AcceleratorError", "CUDA error: device-side assert triggered", (SURFACED,), live=True)
 TEXT = CrashFacts("RuntimeError", "CUDA error: device-side assert triggered", (SURFACED,), live=False)
 SAID = "device-side assert triggered"
-LOST = "This process can no longer use the device: every later call fails too, until you restart it."
-ASSERT = (
-    "Meaning: an assertion in a kernel failed, nearly always about an index: a label beyond the model's last "
-    "output, or a token id beyond the embedding's last row."
-)
-DOUBT = (
-    "The device reported 'device-side assert triggered' while the host was at line 41, print(loss.item()). The "
-    "traceback points at the synchronisation point, not the failing call: device work is queued, and the host "
-    f"gets an error only at the next synchronisation. {ASSERT}"
-)
-ON_THE_CPU = (
-    'run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
-    "failing line and names the index"
-)
 
 
 class TestFromCrash:
@@ -107,10 +93,9 @@ class TestFromCrash:
         assert RULE.from_crash(crash, AsynchronousErrorCrash("assert", SAID)).severity == "error"
 
     def test_a_kernel_of_a_library_may_be_older_than_the_gpu(self):
-        for said, kind, named in [
-            ("CUDNN_STATUS_EXECUTION_FAILED", "launch", True),
-            ("CUBLAS_STATUS_EXECUTION_FAILED", "launch", True),
-            ("unspecified launch failure", "launch", False),
-        ]:
-            finding = RULE.from_crash(TEXT, AsynchronousErrorCrash(kind, said))
-            assert any("get_arch_list" in fix for fix in finding.alternatives) == named
+        for said in (
+            "CUDNN_STATUS_EXECUTION_FAILED",
+            "CUBLAS_STATUS_EXECUTION_FAILED",
+            "unspecified launch failure",
+        ):
+            assert RULE.from_crash(TEXT, AsynchronousErrorCrash("launch", said)).severity == "error"

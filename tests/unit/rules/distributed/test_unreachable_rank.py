@@ -50,7 +50,18 @@ class TestFromNetwork:
         finding = found(rank(0), world=3, missing=(1, 2))
         assert finding.evidence["missing"] == [1, 2]
 
-    @pytest.mark.parametrize(("kind", "text"), [("unresolved", "Name not known"), ("refused", ""), ("no answer", ""), ("elsewhere", ""), ("port taken", ""), ("not a store", "closed"), ("no interface", "GLOO_SOCKET_IFNAME=x, and the host has lo")])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("kind", "text"),
+        [
+            ("unresolved", "Name not known"),
+            ("refused", ""),
+            ("no answer", ""),
+            ("elsewhere", ""),
+            ("port taken", ""),
+            ("not a store", "closed"),
+            ("no interface", "GLOO_SOCKET_IFNAME=x, and the host has lo"),
+        ],
+    )
     def test_says_what_is_wrong_at_the_rendezvous(self, kind, text):
         assert found(rank(1, NetworkFailure("rendezvous", kind, text)), viewpoint=1).severity == "error"
 

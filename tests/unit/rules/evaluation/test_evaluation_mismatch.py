@@ -39,7 +39,6 @@ class TestFires:
     def test_on_bytes_against_pixels_from_0_to_1(self):
         finding = judge([batch / 255 for batch in pixels()], pixels(), image=True)
         assert (finding.rule, finding.severity, finding.stage) == ("evaluation-mismatch", "warning", "evaluation")
-        numbers = finding.evidence
 
     def test_on_a_forgotten_normalize(self):
         training = [(batch / 255 - 0.45) / 0.225 for batch in pixels()]

@@ -8,8 +8,6 @@ from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
 from diagnostics.rules.gradient.non_finite_gradients import NonFiniteGradients
 from tests.support.courses import judge, recorded
 
-AGAIN = " Found by replaying that step on a copy, with its weights, batch and random state."
-
 
 def origin(**more):
     known = {

@@ -10,10 +10,6 @@ RULE = CrowdedGpu()
 MIB, GIB = 2**20, 2**30
 CRASH = CrashFacts("OutOfMemoryError", "", (FrameFacts("train.py", 31, "<module>", yours=True),), live=False)
 OTHERS = (Holder(4711, 20 * GIB, "ada", ("TensorFlow",)), Holder(12, GIB))
-FIX = (
-    "end processes that are no longer needed: a notebook holds its memory until its kernel is shut down",
-    "use another GPU: CUDA_VISIBLE_DEVICES=1",
-)
 
 
 def symptom(elsewhere=21 * GIB, tried=GIB, device="GPU 0", others=OTHERS):

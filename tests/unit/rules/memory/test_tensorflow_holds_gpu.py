@@ -4,7 +4,7 @@ from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
-from diagnostics.rules.memory.tensorflow_holds_gpu import FIX, TensorflowHoldsGpu
+from diagnostics.rules.memory.tensorflow_holds_gpu import TensorflowHoldsGpu
 
 RULE = TensorflowHoldsGpu()
 GIB = 2**30

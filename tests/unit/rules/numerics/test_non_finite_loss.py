@@ -12,7 +12,6 @@ from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
 FEATURES = np.arange(32, dtype=np.float32).reshape(8, 4)
 LABELS = np.array([0, 2, 1, 0, 2, 1, 2, 0])
 FINITE = OutputFacts((8, 2), 2)
-END = " One update with this loss turns every weight that it depends on into NaN."
 
 
 def nan_loss(rows=None):

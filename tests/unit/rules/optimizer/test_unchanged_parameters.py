@@ -10,8 +10,6 @@ from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.rules.optimizer.unchanged_parameters import UnchangedParameters
 from tests.support.courses import judge, recorded
 
-SEEN = "The weights were compared before and after 4 of the 60 steps, and not a single number changed. "
-
 
 def history(ratios, rate=0.1, norm=1.0, **known):
     ratios = np.array(ratios, np.float32)

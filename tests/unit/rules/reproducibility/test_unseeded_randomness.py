@@ -4,10 +4,6 @@ from diagnostics.facts.trials import ReproductionFacts
 from diagnostics.rules.reproducibility.unseeded_randomness import UnseededRandomness
 
 RULE = UnseededRandomness()
-START = (
-    "One training step, run twice with the same weights, rows and seeds, gave different results. The first "
-    "difference is in "
-)
 
 
 class TestFires:
