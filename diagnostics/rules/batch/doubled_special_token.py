@@ -73,16 +73,16 @@ class DoubledSpecialToken(Rule):
             return None
         inside = sum(len(run) > 1 for run in runs)
         where = (
-            f"{inside} of them have it twice in a row within, too: each turn was tokenized on its own. It is"
+            f"{inside} of them also repeat it further on: each turn was tokenized separately. It is"
             if inside
             else "It appears nowhere else but at their end:"
         )
         return self.found(
             f"All {len(texts)} texts in this batch begin with token {token} twice. {where} a special token that "
-            "was added by hand or by a template, and once more by the tokenizer.",
+            "was added by hand or by a template, and again by the tokenizer.",
             fix=(
                 *(("tokenizer.apply_chat_template(messages), for the whole conversation at once",) * bool(inside)),
-                "tokenizer(text, add_special_tokens=False), where the text has them already",
+                "tokenizer(text, add_special_tokens=False), if the text already has them",
                 "tokenizer.apply_chat_template(messages, tokenize=True), which adds them once",
                 'leave "[CLS]" and "<s>" out of the text: the tokenizer adds them',
             ),

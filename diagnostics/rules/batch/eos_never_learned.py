@@ -82,7 +82,7 @@ class EosNeverLearned(Rule):
         ended = long_enough & np.isin(ids[rows, last], end.tokens)
         padded = long_enough & (mask.sum(axis=1) < length)
         if max(ended.sum(), padded.sum()) < TEXTS:
-            raise NotApplicable(f"needs {TEXTS} texts that end with the end token, or before the batch does")
+            raise NotApplicable(f"needs {TEXTS} texts that end with the end token, or are shorter than the batch")
         given = np.asarray(batch.labels)
         if np.isin(given[given != ignored], end.tokens).any():
             return None
@@ -95,10 +95,10 @@ class EosNeverLearned(Rule):
 
     def _ignored(self, texts: int, ended: int, token: int) -> Finding:
         return self.found(
-            f"{ended} of the {texts} texts in this batch end with the end token, {token}, and its label is "
-            "ignored in each, while their other tokens count. The model never learns to end a text: what it "
-            "generates runs on until max_new_tokens. Usually the end token is the pad token, too, and the "
-            "collator ignores all of those.",
+            f"{ended} of the {texts} texts in this batch end with the end token, {token}, but its label is "
+            "ignored in each of them, while the other tokens count. The model never learns to end a text: what "
+            "it generates runs on until max_new_tokens. Usually the end token is also the pad token, and the "
+            "collator ignores the labels of all pad tokens.",
             fix=(
                 OWN_PADDING,
                 "labels = input_ids.masked_fill(attention_mask == 0, -100)  # by the mask, not by the token",
@@ -108,15 +108,15 @@ class EosNeverLearned(Rule):
 
     def _absent(self, texts: int, padded: int, prompts: int, token: int, *, hidden: bool) -> Finding:
         where = (
-            "The end token pads them, and where it does, the attention mask is 0: if the texts have an end token "
-            "of their own, it is hidden with the padding."
+            "The end token is used as padding, where the attention mask is 0: an end token that belongs to a "
+            "text would be masked with the padding."
             if hidden
             else "The token is not in the batch."
         )
         return self.found(
-            f"{padded} of the {texts} texts in this batch end before the batch does, and in none the end token, "
-            f"{token}, is a label. {where} The model never learns to end a text: what it generates runs on until "
-            "max_new_tokens.",
+            f"{padded} of the {texts} texts in this batch are shorter than the batch, and in none of them is "
+            f"the end token, {token}, a label. {where} The model never learns to end a text: what it generates "
+            "runs on until max_new_tokens.",
             fix=(
                 "tokenizer(text + tokenizer.eos_token)",
                 *((OWN_PADDING,) if hidden else ("a chat template that writes eos_token after each answer",)),

@@ -71,11 +71,11 @@ class LabelsShiftedTwice(Rule):
         if (wanted != following)[counted].any() or (wanted == here)[counted].mean() > OF_THEIR_OWN:
             return None
         return self.found(
-            f"Each of the {int(counted.sum())} labels in this batch is the token after its own place, and "
-            f"{model.name} compares each prediction with the next label by itself. It is trained to predict the "
-            "token after the next.",
+            f"Each of the {int(counted.sum())} labels in this batch is already the next token, and {model.name} "
+            "itself compares each prediction with the next label. It is trained to predict the token after the "
+            "next one.",
             fix=(
-                "labels = input_ids.clone(), with -100 where a token is not to be learned",
+                "labels = input_ids.clone(), with -100 for tokens that should not be learned",
                 "DataCollatorForLanguageModeling(tokenizer, mlm=False)",
             ),
             evidence={"labels": int(counted.sum()), "model": model.name},

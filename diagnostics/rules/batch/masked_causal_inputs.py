@@ -72,9 +72,9 @@ class MaskedCausalInputs(Rule):
         if counted.mean() > COUNTED or hidden < HIDDEN or (ahead.size and ahead.mean() >= HIDDEN):
             return None
         return self.found(
-            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and in the place of "
-            f"{hidden:.0%} of these stands another token: the batch is masked as for a masked language model. "
-            f"{model.name} predicts the next token, and is to see the tokens before it unmasked.",
+            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and {hidden:.0%} of "
+            "these are replaced by another token in the input: the batch is masked as for a masked language "
+            f"model. {model.name} predicts the next token and must see the tokens before it unmasked.",
             fix="DataCollatorForLanguageModeling(tokenizer, mlm=False)",
             evidence={
                 "labels": int(counted.sum()),

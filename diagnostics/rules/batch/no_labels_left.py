@@ -67,11 +67,14 @@ class NoLabelsLeft(Rule):
             raise NotApplicable("needs a loss that can ignore labels")
         if (labels != ignored).any():
             return None
-        usually = " Usually the prompt is ignored up to a text that was not found, and the answer with it."
+        usually = (
+            " Usually the labels are ignored up to a marker text that was not found, so the answer is "
+            "ignored with the prompt."
+        )
         return self.found(
             f"All {labels.size:,} labels of this batch ({len(labels)} rows) are {ignored}, which the loss "
-            "ignores: it is a mean over nothing, NaN, and no gradient reaches the model."
-            f"{usually if of_tokens else ''}",
+            "ignores: it is a mean over nothing, which is NaN, and no gradient reaches the "
+            f"model.{usually if of_tokens else ''}",
             fix=(
                 "assert (labels != -100).any(dim=1).all()  # in the collator: each row has labels",
                 "compare tokenizer.tokenize(marker) with tokenizer.tokenize(conversation): spaces and newlines "

@@ -121,7 +121,7 @@ class PaddingInLoss(Rule):
             "than the model is, and the real tokens have less weight.",
             fix=(
                 "labels[labels == tokenizer.pad_token_id] = -100",
-                "DataCollatorForSeq2Seq(tokenizer, model=model), and no padding of the labels before",
+                "DataCollatorForSeq2Seq(tokenizer, model=model), and leave the labels unpadded before it",
             ),
             evidence={
                 "labels_at_padding": number,

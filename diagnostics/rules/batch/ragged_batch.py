@@ -24,8 +24,11 @@ PAD_LABELS = (
     "pad_sequence(..., batch_first=True, padding_value=-100) in a custom collate_fn",
 )
 OBJECTS = (
-    "np.array(rows, dtype=object), where rows of different length are meant: before 1.24 NumPy did that by itself",
-    "np.concatenate(batches), for results of batches of which the last is smaller",
+    (
+        "np.array(rows, dtype=object), if the rows are meant to differ in length: NumPy before 1.24 did that by "
+        "itself"
+    ),
+    "np.concatenate(batches), for results of batches, the last of which is smaller",
 )
 _BATCHES = re.compile(r"transformers|collat|datasets/")  # files whose code batches texts
 IMAGE_AXES = 3  # channels, height and width
@@ -104,13 +107,13 @@ class RaggedBatch(MessageRule):
         if symptom.is_open:
             lists = "The lists of a column" if column is None else f"The lists of {_called(column)}"
             return self.found(
-                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads them, "
-                "or the column holds text, None or lists within lists. The first error of the traceback tells: "
-                "'expected sequence of length' the one, \"too many dimensions 'str'\" or 'Could not infer dtype "
-                "of NoneType' the other.",
+                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads "
+                "them, or the column holds text, None or nested lists. The first error of the traceback shows "
+                "which: 'expected sequence of length' the one, \"too many dimensions 'str'\" or 'Could not "
+                "infer dtype of NoneType' the other.",
                 fix=(
                     *(PAD_LABELS if column in ("labels", "label") else PAD),
-                    "remove or encode the column, if it is no list of numbers",
+                    "remove or encode the column, if it is not a list of numbers",
                 ),
                 evidence=evidence,
                 where=crash.where,
@@ -130,8 +133,9 @@ class RaggedBatch(MessageRule):
             unknown = f" {not_known('which column it is', live=True)}"
         of_arrays = _of_arrays(crash)
         told = (
-            "NumPy was to make one array of rows that differ in shape, and refuses since 1.24: rows of a dataset "
-            "that nothing pads, or results of an evaluation, whose last batch is smaller, or which are several."
+            "NumPy was asked to make one array of rows that differ in shape, which it refuses since 1.24. They "
+            "are rows of a dataset that nothing pads, or results of an evaluation: the last batch is smaller, "
+            "or there are several outputs."
             if of_arrays
             else f"{seen} into one batch. {rectangular}.{unknown}"
         )

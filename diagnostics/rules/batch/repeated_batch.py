@@ -106,7 +106,7 @@ class RepeatedBatch(Rule):
         """Check whether all rows read fit into one batch."""
         distinct, rows = _counted(dataset)
         if rows < max(MANY_ROWS, BATCHES * batch.size):
-            raise NotApplicable(f"needs at least {MANY_ROWS} rows and {BATCHES} batches' worth of them")
+            raise NotApplicable(f"needs at least {MANY_ROWS} rows and {BATCHES} batches of them")
         if not 1 < distinct <= batch.size or not (distinct < FEW * rows or distinct == batch.size):
             return None
         if (token := _only_token(batch, model)) is not None:
@@ -182,7 +182,7 @@ class RepeatedBatch(Rule):
         if token is not None:
             return self._of_one_token(token, f"of {drawn.rows:,} rows looked at only {drawn.distinct:,} differ")
         return self._of_the_dataset(
-            f"Of {drawn.rows:,} rows looked at, in {drawn.steps} batches, only {drawn.distinct:,} differ",
+            f"Of the {drawn.rows:,} rows sampled from {drawn.steps} batches, only {drawn.distinct:,} differ",
             dataset.size,
             drawn.distinct,
         )
@@ -216,8 +216,8 @@ class RepeatedBatch(Rule):
     def _of_one_token(self, token: int, seen: str) -> Finding:
         return self.found(
             f"In a batch every token is the id {token}, except for padding and tokens that occur once in a row: "
-            f"{seen}. Texts that differ become this when none of their words is in the vocabulary, and each is "
-            "read as the unknown token.",
+            f"{seen}. Different texts become identical like this when none of their words is in the vocabulary, "
+            "so each word becomes the unknown token.",
             fix=(
                 "build the vocabulary from the training texts, split and lower-cased as they are when encoded",
                 "print(tokenizer.decode(batch[0]))  # is anything left of the text?",

@@ -60,25 +60,25 @@ class UnbatchableExample(MessageRule):
 def _of_type(what: str) -> tuple[str, Fix]:
     if what == "NoneType":
         return (
-            "An example holds None, where a batch needs tensors, arrays or numbers: __getitem__ returned "
-            "nothing for it, or one of its values is missing.",
+            "An example holds None, but a batch needs tensors, arrays or numbers: __getitem__ returned nothing "
+            "for it, or one of its values is missing.",
             (
-                "return a value on every path of __getitem__; take unusable rows out when the dataset is made",
+                "return a value on every path of __getitem__; remove unusable rows when you build the dataset",
                 "a collate_fn that drops them: default_collate([x for x in batch if x is not None])",
-                "leave optional values out of the example, in place of None",
+                "leave out optional values instead of returning None",
             ),
         )
     if what.startswith("PIL."):
         return (
-            f"The examples are images of PIL ({what}), and a batch needs tensors.",
+            f"The examples are PIL images ({what}), but a batch needs tensors.",
             (
                 "transforms.ToTensor(), as the last of the transforms",
-                "torch.from_numpy(numpy.asarray(image)), by hand",
+                "torch.from_numpy(numpy.asarray(image))",
             ),
         )
     return (
-        f"The examples hold a {what}, of which no batch can be made: it needs tensors, arrays, numbers, "
-        "strings, or tuples and dicts of them.",
+        f"The examples hold a {what}, which cannot be batched: a batch needs tensors, arrays, numbers, strings, "
+        "or tuples and dicts of them.",
         (
             "turn it into a tensor in __getitem__",
             "DataLoader(..., collate_fn=...), which puts such values into a list; PyTorch Geometric has its "
@@ -91,8 +91,8 @@ def _of_rows(symptom: facts.UnbatchableExample) -> tuple[str, Fix]:
     expected, got = symptom.rows or (0, 0)
     return (
         f"The columns have different lengths: {symptom.what} has {got:,} rows where the others have "
-        f"{expected:,}. A batched function of Dataset.map returned another number of rows than the columns that "
-        "stay.",
+        f"{expected:,}. A batched function of Dataset.map returned a different number of rows than the columns "
+        "that it keeps.",
         (
             "dataset.map(function, batched=True, remove_columns=dataset.column_names)",
             "return every column with the same number of rows: attention_mask as well as input_ids",

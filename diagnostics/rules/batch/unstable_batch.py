@@ -129,8 +129,8 @@ class UnstableBatch(Rule):
                 return self.found(
                     f"{capitalized(_called(name))} became narrower during the run: its standard deviation was "
                     f"{before:.3g} in the first {count} batches sampled, and {after:.3g} in the "
-                    f"{len(sample.batches) - count} after them. So it looks where rows are normalised in place: "
-                    "each epoch normalises what the epoch before has normalised.",
+                    f"{len(sample.batches) - count} after them. This is what normalising rows in place looks "
+                    "like: each epoch normalises what the previous epoch has already normalised.",
                     fix=(
                         "x = (x - mean) / std, not x -= mean and x /= std, in __getitem__ or the transform",
                         "copy the row before you edit it: row = self.rows[index].clone() or .copy()",

@@ -69,9 +69,9 @@ class UntrainedNewTokens(Rule):
             return None
         kinds = len(np.unique(ids[new]))
         return self.found(
-            f"{count_of(int(new.sum()), 'token')} of this batch, of {count_of(kinds, 'kind')}, were added to the "
-            f"model by resize_token_embeddings(), which gave its embedding the rows from {added.first:,} on. The "
-            "embedding is frozen, so these rows stay as they were initialised.",
+            f"{count_of(int(new.sum()), 'token')} of {count_of(kinds, 'kind')} in this batch were added to the "
+            f"model by resize_token_embeddings(), which gave its embedding the rows from {added.first:,} on. "
+            "The embedding is frozen, so these rows stay as they were initialised.",
             fix=(
                 "LoraConfig(..., trainable_token_indices={'embed_tokens': new_ids})",
                 "model.get_input_embeddings().weight.requires_grad_(True)",

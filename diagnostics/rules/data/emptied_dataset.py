@@ -49,13 +49,13 @@ class EmptiedDataset(MessageRule):
         """Report that nothing is left, and what may have removed it."""
         columns: Fix = (
             'print(trainer.train_dataset.column_names): tokenize, and call the target "labels"',
-            "TrainingArguments(remove_unused_columns=False), if your collator makes the inputs",
+            "TrainingArguments(remove_unused_columns=False), if your collator creates the inputs",
         )
         rows: Fix = (
             "print(len(dataset)) after each step that builds it: the path, the filter, the split",
             "assert len(dataset) > 0, before the loader is created",
         )
-        asked = "" if symptom.index is None else f"Row {symptom.index} was asked for. "
+        asked = "" if symptom.index is None else f"Row {symptom.index} was requested. "
         if symptom.index is not None:
             return self.found(
                 f"The dataset has size 0. {asked}Trainer removes all columns that the model's forward does not "
@@ -65,8 +65,8 @@ class EmptiedDataset(MessageRule):
                 where=crash.where,
             )
         return self.found(
-            "The loader was given a dataset of length 0: a path that matches no file, a filter "
-            "that keeps nothing, or an empty split.",
+            "The loader got a dataset of length 0: the path matches no file, a filter keeps nothing, or the "
+            "split is empty.",
             fix=rows,
             evidence={"index": None},
             where=crash.where,

@@ -17,11 +17,11 @@ from diagnostics.text.join import listed, not_known
 NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 COPIED = 0.9  # share of random tokens reproduced; a model that reads anything else cannot do it
-NOTHING_TO_COPY = "When it is to write by itself there is nothing to copy."
+NOTHING_TO_COPY = "When it generates text, there is nothing to copy."
 COPY_FIX = {
     "torch": (
         "inputs, targets = tokens[:, :-1], tokens[:, 1:]  # predict the next token",
-        "loss_fn(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())  # the same, where the model sees all",
+        "loss_fn(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())  # the same, if the model gets all tokens",
         "decoder_input = torch.cat([bos, target[:, :-1]], dim=1)",
     ),
 }
@@ -136,14 +136,14 @@ class LabelsInInputs(Rule):
         )
         return self.found(
             f"{seen}, in all {copied.rows} rows sampled, without exception. The model reads the answer from its "
-            "input: its scores say nothing about data whose target is not known.",
+            "input, so its scores say nothing about data whose target is unknown.",
             fix={
                 "torch": (
-                    "take the column of the target out of the inputs",
+                    "remove the target column from the inputs",
                     "end the window before the value to be predicted: x = series[i : i + n], y = series[i + n]",
                 ),
                 "keras": (
-                    'take the column of the target out of the inputs: y = table.pop("target")',
+                    'remove the target column from the inputs: y = table.pop("target")',
                     "end the window before the value to be predicted: timeseries_dataset_from_array(series, "
                     "targets=series[n:], sequence_length=n)",
                 ),
@@ -162,7 +162,7 @@ class LabelsInInputs(Rule):
         if not dependence.trained or copy.share < COPIED:
             return None
         shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
-        source = "" if copy.source is None else " It does not need its other input for that."
+        source = "" if copy.source is None else " It does not need its other input for this."
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
             "given "
@@ -220,7 +220,7 @@ def _fixes(name: str, inputs: Iterable[str]) -> dict[str, Fix]:
         "keras": (
             f'dataset.to_tf_dataset(columns={columns}, label_cols=["{name}"], ...), and a loss with '
             "from_logits=True if the model returns logits",
-            "only for a TensorFlow class of transformers 4, which has its own loss: model.compile(optimizer=...) "
-            "without a loss",
+            "only for a TensorFlow model class of transformers 4, which has its own loss: "
+            "model.compile(optimizer=...) without a loss",
         ),
     }

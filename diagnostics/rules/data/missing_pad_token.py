@@ -56,7 +56,7 @@ class MissingPadToken(MessageRule):
             )
             fix: tuple[str, ...] = ("model.config.pad_token_id = tokenizer.pad_token_id",)
         else:
-            message = "Rows of different lengths are to be padded, and the tokenizer has no padding token."
+            message = "Rows of different lengths must be padded, but the tokenizer has no padding token."
             fix = (
                 "tokenizer.pad_token = tokenizer.eos_token; model.config.pad_token_id = tokenizer.pad_token_id",
                 'tokenizer.add_special_tokens({"pad_token": "[PAD]"}); '

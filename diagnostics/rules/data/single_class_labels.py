@@ -89,7 +89,7 @@ class SingleClassLabels(MessageRule):
             return None
         complete = dataset.size is not None and labels.size >= dataset.size
         if dataset.weighted_sampling is not False and not complete:
-            raise NotApplicable("needs all labels where a sampler may draw rare rows more often")
+            raise NotApplicable("needs all labels if a sampler may draw rare rows more often")
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
             f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. From "
@@ -125,7 +125,7 @@ class SingleClassLabels(MessageRule):
             "loss falls to 0.",
             fix=(
                 "print the labels and their counts before training",
-                "check what makes them: a comparison with a word in another spelling, or a filter",
+                "check the code that creates them: a comparison with a different spelling, or a filter",
             ),
             evidence={"label": targets.only_target, "examples": targets.examples},
             severity="warning" if targets.only_target == 0 else "note",
@@ -140,11 +140,11 @@ class SingleClassLabels(MessageRule):
             return None  # small numbers that differ, such as returns per minute
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
-            f"{value:.4g}. From one number the model can only learn a constant prediction, and its loss "
-            "falls to almost 0. A cast to integers does that to numbers between 0 and 1, and so does a column "
-            "that is not the one to be predicted.",
+            f"{value:.4g}. From one number the model can only learn a constant prediction, and its loss falls "
+            "to almost 0. Casting numbers between 0 and 1 to integers does this, and so does using the wrong "
+            "column as the target.",
             fix=(
-                "targets.float()  # from the start: not .long() or .int(), which cut off the fractions",
+                "targets.float()  # from the start, not .long() or .int(), which cut off the fractions",
                 "print ten targets as the model gets them",
             ),
             evidence={"target": value, "examples": targets.examples},
@@ -189,9 +189,9 @@ class SingleClassLabels(MessageRule):
             return None
         seen = "All" if not others.size else "All but one"
         return self.found(
-            f"{seen} of the {targets.size} targets that were read are 0, and they are integers. A cast to "
-            "integers cuts off the fractions, and of numbers between 0 and 1, as a scaler makes them, it leaves "
-            "nothing. The model learns to predict 0, and its loss falls to almost 0.",
+            f"{seen} of the {targets.size} targets that were read are 0, and they are integers. Casting to "
+            "integers cuts off the fractions, so nothing is left of numbers between 0 and 1, such as a scaler "
+            "returns. The model learns to predict 0, and its loss falls to almost 0.",
             fix=(
                 "y = y.astype('float32')  # not int",
                 "print the targets and their mean as the model gets them",
@@ -213,8 +213,8 @@ class SingleClassLabels(MessageRule):
             return None
         high = float(values[1])
         return self.found(
-            f"All targets of this batch are 0 or {high:.3g}. Binary cross entropy takes them for probabilities, "
-            f"and at {high:.3g}, too, the right answer is no. The model learns to say no everywhere, and its loss "
+            f"All targets of this batch are 0 or {high:.3g}. Binary cross entropy reads them as probabilities, "
+            f"so even at {high:.3g} the right answer is no. The model learns to say no everywhere, and its loss "
             "falls to almost 0.",
             fix=(
                 f"targets of 0 and 1: these look divided by {1 / high:.0f}",

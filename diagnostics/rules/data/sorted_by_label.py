@@ -88,7 +88,7 @@ class SortedByLabel(Rule):
         if classes.size < 2:
             if dataset.spread_out:
                 return None
-            raise NotApplicable("needs labels from all over the dataset, or the model's outputs")
+            raise NotApplicable("needs labels from the whole dataset, or the model's outputs")
         if _by_luck(dataset, len(pure), counts / counts.sum()) >= CHANCE:
             return None
         return self._sorted(dataset, pure, int(classes.size), "the rows read carry", model)
@@ -129,8 +129,8 @@ class SortedByLabel(Rule):
         shown = ", then ".join(map(str, each[:SHOWN])) + (", …" if len(each) > SHOWN else "")
         how_many = "all" if len(pure) == len(counts) else f"{len(pure)}"
         return self.found(
-            f"Of the {len(counts)} training batches sampled, {how_many} hold one class only (label {shown}), "
-            f"while there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so "
+            f"Of the {len(counts)} training batches sampled, {how_many} hold only one class (label {shown}), "
+            f"but there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so "
             "each step biases the model towards one class, and the next class reverses it.",
             fix=_fix(model),
             evidence={
@@ -247,8 +247,8 @@ def _at_least(successes: int, trials: int, chance: float) -> float:
 def _fix(model: ModelFacts) -> str:
     if model.library == "keras":
         return (
-            "dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled and not batches; "
-            "or hand arrays to model.fit, which shuffles them itself"
+            "dataset.shuffle(number_of_rows) before .batch(...), so that rows are shuffled, not batches; or "
+            "pass arrays to model.fit, which shuffles them itself"
         )
     return "DataLoader(dataset, batch_size=..., shuffle=True)"
 

@@ -32,9 +32,9 @@ FIX = {
 }
 NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
 NOT_FOUND = (
-    "give what is not found an id of its own, from 0 on: -1 is what index.get(word, -1), str.find and a table's "
-    "category codes return for it",
-    "pad with 0 (pad_sequences, mask_zero=True), and count the words from 1",
+    "give missing words their own id, counted from 0: index.get(word, -1), str.find and pandas category codes "
+    "return -1 for them",
+    "pad with 0 (pad_sequences, mask_zero=True), and number the words from 1",
 )
 """For an id of -1, which no tokenizer pads with."""
 WHY = "the tokenizer has a larger vocabulary than the model"

@@ -66,7 +66,7 @@ class TruncatedInputs(Rule):
             return None
         return self.found(
             f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and none has more: they "
-            "were probably truncated. The model never sees the rest of the text.",
+            "were probably truncated. The model never sees the rest of each text.",
             fix=(
                 f"increase max_length={longest} in the tokenizer call, up to the model's maximum length",
                 "keep the rest as additional rows: return_overflowing_tokens=True, stride=...",

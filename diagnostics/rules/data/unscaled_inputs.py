@@ -123,12 +123,12 @@ class UnscaledInputs(Rule):
         after = max(abs(scaled.low), abs(scaled.high)) * scaled.scale
         return self.found(
             f"The inputs are scaled already, from {scaled.low:.3g} to {scaled.high:.3g}, and the first layer, "
-            f"{scaled.layer}, multiplies them by {scaled.scale:.3g}, as if they ran to 255: the layers behind it "
-            f"get pixels of {after:.2g} at most, and all images look next to equal to them.",
+            f"{scaled.layer}, multiplies them by {scaled.scale:.3g}, as if they ran to 255. The next layers get "
+            f"pixels of at most {after:.2g}, so all images look almost the same to them.",
             fix={
                 "keras": (
                     "give the model the pixels from 0 to 255: no division by 255 in the pipeline or the generator",
-                    "or take the layer out; of a base of keras.applications: include_preprocessing=False",
+                    "or remove the layer; for a keras.applications base: include_preprocessing=False",
                 )
             },
             evidence={"layer": scaled.layer, "scale": scaled.scale, "low": scaled.low, "high": scaled.high},
@@ -138,10 +138,10 @@ class UnscaledInputs(Rule):
     def from_normalization(self, adapted: AdaptedElsewhere) -> Finding:
         """Report a standardisation with statistics of numbers on another scale."""
         return self.found(
-            f"The first layer, {adapted.layer}, was adapted to numbers of another scale: it subtracts "
-            f"{adapted.mean:.4g} and divides by {adapted.deviation:.3g}, and a batch has {adapted.input_mean:.4g} "
-            f"± {adapted.input_deviation:.3g}. What it makes of that has a standard deviation of "
-            f"{adapted.spread:.2g}, where 1 is meant.",
+            f"The first layer, {adapted.layer}, was adapted to numbers on another scale: it subtracts "
+            f"{adapted.mean:.4g} and divides by {adapted.deviation:.3g}, and a batch has "
+            f"{adapted.input_mean:.4g} ± {adapted.input_deviation:.3g}. Its output has a standard deviation of "
+            f"{adapted.spread:.2g} instead of 1.",
             fix={"keras": f"{adapted.layer}.adapt(x_train)  # as the model gets them: scaled once, there or here"},
             evidence={
                 "layer": adapted.layer,
@@ -259,19 +259,21 @@ class UnscaledInputs(Rule):
             return None
         what = called(name) if column is None else f"column {column} of {called(name)}"
         why = (
-            "Inputs this small leave the first layer with little but its bias: the predictions hardly differ"
+            (
+                "With inputs this small, the first layer returns little more than its bias, and the predictions "
+                "hardly differ"
+            )
             if size < SMALL
-            else "Inputs this large turn each step into a leap of the outputs"
+            else "With inputs this large, each step makes the outputs jump"
         )
         return self.found(
             f"{capitalized(what)} runs from {low:,.4g} to {high:,.4g} in the batches sampled, and the run ended "
-            "with a "
-            f"loss of {ended:.4g}, where a constant prediction would score {constant:.4g}. "
-            f"{why}. A simple fit to the same rows, standardised, predicts others.",
+            f"with a loss of {ended:.4g}, where a constant prediction would score {constant:.4g}. {why}. A "
+            "simple fit to the same rows, standardised, predicts other rows.",
             fix={
                 "torch": (
                     "(x - mean) / std, with mean and std of each feature over the training set",
-                    *(["divide by 255 once: ToTensor() has done so already"] if size < SMALL else []),
+                    *(["divide by 255 only once: ToTensor() already does so"] if size < SMALL else []),
                 )
             },
             evidence={

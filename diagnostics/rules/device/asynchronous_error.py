@@ -24,7 +24,7 @@ _MEANING = {
     "library": "",
     "nccl": "",
 }
-_LOST = " This process can no longer use the device: every later call fails too, until you restart it."
+_LOST = " This process can no longer use the device: every later call also fails, until you restart it."
 _CPU = (
     'run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
     "failing line and names the index"
@@ -125,8 +125,8 @@ class AsynchronousError(MessageRule):
             fix = (
                 processes,
                 "tf.config.experimental.set_memory_growth(gpu, True) before the first operation",
-                "if it has room: the driver, CUDA and cuDNN that this TensorFlow was built for; restart the "
-                "machine after the driver was updated",
+                "if it has room: install the driver, CUDA and cuDNN that this TensorFlow was built for; restart "
+                "the machine after a driver update",
             )
         return self._found(crash, symptom, message, fix)
 

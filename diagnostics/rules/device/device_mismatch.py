@@ -65,12 +65,12 @@ class DeviceMismatch(MessageRule):
         detail = f": {_by_device(symptom.tensors)}" if symptom.tensors else ""
         if _in_optimizer(crash):
             return self.found(
-                f"A step of the optimizer met tensors on {on}{detail}. Its state (momentum, exp_avg) lies on "
-                "another device than the weights: it was made, or loaded, before the model was moved.",
+                f"A step of the optimizer met tensors on {on}{detail}. Its state (momentum, exp_avg) is on "
+                "another device than the weights: it was created or loaded before the model was moved.",
                 fix=(
                     "model.to(device) first, then the optimizer, then optimizer.load_state_dict(state)",
-                    "for state in optimizer.state.values(): state.update({key: value.to(device) for key, value in "
-                    "state.items() if torch.is_tensor(value)}), after a state was loaded",
+                    "for state in optimizer.state.values(): state.update({key: value.to(device) for key, value "
+                    "in state.items() if torch.is_tensor(value)}), after loading a state",
                 ),
                 evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
                 where=crash.where,
@@ -78,8 +78,7 @@ class DeviceMismatch(MessageRule):
         if not symptom.tensors and "indexed tensor (cpu)" in crash.message:
             return self.found(
                 "A tensor on the CPU is indexed by one on a GPU: in x[i], x was left behind. It is a table that "
-                "does "
-                "not move with the model, or a mask that was made without device=.",
+                "does not move with the model, or a mask that was created without device=.",
                 fix=(
                     "x.to(i.device)[i]; or x[i.cpu()], if the result is needed on the CPU",
                     'self.register_buffer("table", table) in __init__, for a table of a module: model.to(device) '
@@ -90,14 +89,13 @@ class DeviceMismatch(MessageRule):
             )
         if not symptom.tensors and len(devices) > 1 and all(device.startswith("cuda:") for device in devices):
             return self.found(
-                f"An operation got tensors on two GPUs, {on}. In a run on several GPUs, some are made on a "
-                f"fixed one: "
-                "by .cuda(), device='cuda' or 'cuda:0', in a layer, a loss or a library. "
-                f"{not_known('which tensors these are', crash.live)}",
+                f"An operation got tensors on two GPUs, {on}. In a run on several GPUs, some tensors are "
+                "created on a fixed one, by .cuda(), device='cuda' or 'cuda:0', in a layer, a loss or a "
+                f"library. {not_known('which tensors these are', crash.live)}",
                 fix=(
-                    "device=x.device where tensors are made in forward or the loss, and register_buffer for "
+                    "device=x.device where tensors are created in forward or the loss, and register_buffer for "
                     "tables",
-                    "torch.cuda.set_device(local_rank), first of all, in a run with one process per GPU",
+                    "torch.cuda.set_device(local_rank) first, in a run with one process per GPU",
                     "CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU; device_map={'': 0} for a "
                     "model that "
                     "device_map='auto' spreads over several",
@@ -118,11 +116,11 @@ class DeviceMismatch(MessageRule):
         on = next((device for device in symptom.devices if device != "cpu"), "a GPU")
         return self.found(
             f"A tensor on {on} was given to NumPy, which reads only the CPU's memory. Functions of NumPy, "
-            "scikit-learn and matplotlib convert what they are given, lists of tensors too.",
+            "scikit-learn and matplotlib convert their arguments, including lists of tensors.",
             fix=(
                 "values = tensor.detach().cpu().numpy()",
                 "loss.item(), for a single number",
-                "torch.stack(losses).sum() in place of numpy.sum(losses), where gradients are needed",
+                "torch.stack(losses).sum() instead of numpy.sum(losses), if gradients are needed",
             ),
             evidence={"devices": list(symptom.devices), "tensors": dict(symptom.tensors)},
             where=crash.where,

@@ -9,12 +9,12 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import InstallationCrash
 from diagnostics.facts.crash.setup import VersionsDiffer
 
-_REINSTALL = "reinstall PyTorch, by the command that pytorch.org gives for your system and driver"
+_REINSTALL = "reinstall PyTorch with the command that pytorch.org gives for your system and driver"
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "no kernels": (
         "This build of PyTorch (or of the extension in the traceback) has no kernels for this GPU: its "
-        "architecture is newer, or older, than those it was compiled for.",
+        "architecture is newer or older than those it was compiled for.",
         (
             "compare torch.cuda.get_device_capability() with torch.cuda.get_arch_list()",
             "install a build for a newer CUDA, for a new GPU; an older release of PyTorch, for an old one",
@@ -39,23 +39,25 @@ SEEN: dict[str, tuple[str, Fix]] = {
         (_REINSTALL, 'device = "cuda" if torch.cuda.is_available() else "cpu"'),
     ),
     "cudnn": (
-        "Another cuDNN is loaded than the one that the framework was built with.",
+        "The loaded cuDNN is not the one that the framework was built with.",
         (
-            "unset LD_LIBRARY_PATH: PyTorch brings its own cuDNN; TensorFlow needs the one that its release names",
+            (
+                "unset LD_LIBRARY_PATH: PyTorch bundles its own cuDNN; TensorFlow needs the one that its "
+                "release names"
+            ),
             "remove the cuDNN that another package installed, and reinstall PyTorch",
         ),
     ),
     "gpu checkpoint": (
-        "The checkpoint holds tensors of a GPU that this process does not have.",
+        "The checkpoint holds tensors on a GPU that this process does not have.",
         'torch.load(path, map_location="cpu")',
     ),
     "binary": (
         "A compiled package does not fit the installed PyTorch, CUDA or system libraries: it was built for "
         "another version.",
         (
-            "install the two together, in the pair of versions that the package's compatibility table gives",
-            "build the package again against the installed PyTorch: pip install --no-build-isolation "
-            "--no-cache-dir",
+            "install both in matching versions, according to the package's compatibility table",
+            "rebuild the package against the installed PyTorch: pip install --no-build-isolation --no-cache-dir",
             "import torch before the extension, if a symbol of PyTorch is undefined",
         ),
     ),
@@ -67,14 +69,14 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "no triton": (
-        "torch.compile writes its kernels for the GPU with Triton, and no Triton that works is installed.",
+        "torch.compile generates GPU kernels with Triton, and no working Triton is installed.",
         (
-            "python -m pip install triton, in the version that this PyTorch names; triton-windows on Windows",
-            "TORCHDYNAMO_DISABLE=1 in the environment, or without torch.compile: the same numbers, slower",
+            "python -m pip install triton, in the version that this PyTorch requires; triton-windows on Windows",
+            "TORCHDYNAMO_DISABLE=1 in the environment, or no torch.compile: the same results, but slower",
         ),
     ),
     "missing package": (
-        "An optional dependency is not installed, or not in the version that is needed.",
+        "An optional dependency is not installed, or not in the required version.",
         ("install it, and restart the kernel or the process", "python -m pip show NAME, to see which one runs"),
     ),
 }
@@ -158,8 +160,8 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
     top = owner.split(".")[0]
     if symptom.kind == "interface":
         return (
-            f"Lightning does not accept {name} as a scheduler of PyTorch's: the base class changed its name in "
-            "PyTorch 2.0, which this Lightning does not know yet.",
+            f"Lightning does not accept {name} as a PyTorch scheduler: the base class was renamed in PyTorch "
+            "2.0, which this Lightning does not support yet.",
             (
                 "pip install -U lightning pytorch-lightning",
                 "pip install 'torch<2', if the code needs this Lightning",
@@ -168,12 +170,12 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
     if top == "numpy" and name in NUMPY_1_24 and symptom.kind == "attribute":
         by = f" {caller} still uses it." if caller and caller != "numpy" else ""
         return (
-            f"NumPy 1.24 removed numpy.{name}, another name of Python's {NUMPY_1_24[name]}.{by}",
+            f"NumPy 1.24 removed numpy.{name}, an alias of Python's {NUMPY_1_24[name]}.{by}",
             (
                 f"{NUMPY_1_24[name]} in place of np.{name}, or a size: np.{name}64"
                 if name in ("int", "float")
                 else f"{NUMPY_1_24[name]} in place of np.{name}",
-                "update the package whose line failed, if it is not yours",
+                "if the failing line is in a package: update the package",
                 'pip install "numpy<1.24", for old code that cannot be changed',
             ),
         )
@@ -185,8 +187,8 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
     show = f"python -m pip show {PIP_NAMES.get(top, top)}" if top.islower() else "python -m pip list"
     if caller and caller != top:
         return (
-            f"In the installed versions {lacks}, and {caller} asks for it: two installed packages do not fit "
-            "together. The training code is not at fault.",
+            f"In the installed versions {lacks}, but {caller} uses it: two installed packages are incompatible. "
+            "The training code is not at fault.",
             (
                 f"update both: python -m pip install -U {PIP_NAMES.get(caller, caller)}"
                 + (f" {PIP_NAMES.get(top, top)}" if top.islower() else " and the package of that class"),
@@ -194,10 +196,10 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
             ),
         )
     return (
-        f"In the installed version {lacks}: it was removed, renamed or moved, or is not there yet. The code was "
-        "written for another version, or the name is misspelt.",
+        f"In the installed version {lacks}: it was removed, renamed or moved, or does not exist yet. The code "
+        "was written for another version, or the name is misspelt.",
         (
             f"{show}, and install the version that the code's README or requirements name",
-            "look the name up in the library's release notes, and use what took its place",
+            "look up the name in the library's release notes, and use its replacement",
         ),
     )

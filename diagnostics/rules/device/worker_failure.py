@@ -14,8 +14,7 @@ OWN_ERROR = "DataLoader(..., num_workers=0), which raises the worker's own error
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "main guard": (
-        "A process that was started imports the script again, and the script starts processes while it is "
-        "imported.",
+        "A started process imports the script again, and the script starts processes while being imported.",
         'put the training under if __name__ == "__main__":',
     ),
     "cuda fork": (
@@ -26,8 +25,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "files": (
-        "The workers pass each tensor through a file descriptor of its own, and the limit of open files is "
-        "reached.",
+        "The workers pass each tensor through its own file descriptor, and the limit of open files is reached.",
         (
             'torch.multiprocessing.set_sharing_strategy("file_system")',
             "ulimit -n 65535, before Python starts",
@@ -35,28 +33,28 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "exited": (
-        "A worker of the data loader ended without an exception that Python could pass on.",
+        "A worker of the data loader ended without an exception that Python could forward.",
         (
             OWN_ERROR,
-            "ulimit -v and dmesg, for a worker that the system killed for lack of memory",
+            "ulimit -v and dmesg, to see whether the system killed the worker for lack of memory",
             'put the training under if __name__ == "__main__":, on Windows and macOS',
         ),
     ),
     "spawned": (
-        "A worker ended while it was being started. Where processes are spawned (Windows, macOS), it imports "
-        "the script again and gets the dataset by pickle. Its own error stands elsewhere in the output.",
+        "A worker ended while starting. If processes are spawned (Windows, macOS), it imports the script again "
+        "and gets the dataset by pickle. Its own error is elsewhere in the output.",
         (
             'put the training under if __name__ == "__main__":',
-            "define the dataset's class in a module of its own, not in a notebook's cell",
+            "define the dataset's class in its own module, not in a notebook cell",
             OWN_ERROR,
         ),
     ),
     "signal": (
-        "A worker of the data loader was ended by a signal, so it could raise nothing.",
+        "A worker of the data loader was ended by a signal, so it could not raise an exception.",
         (
             OWN_ERROR,
             "docker run --shm-size=8g, if it was a bus error: /dev/shm is full",
-            "python -X faulthandler, if it was a segmentation fault, which prints where",
+            "python -X faulthandler, if it was a segmentation fault: this prints where it happened",
         ),
     ),
 }
@@ -107,7 +105,8 @@ class WorkerFailure(MessageRule):
         message, fix = _pickle(symptom.what, crash) if symptom.kind == "pickle" else SEEN[symptom.kind]
         if symptom.kind == "signal" and symptom.what is not None:
             message = (
-                f"A worker of the data loader was ended by a signal ({symptom.what}), so it could raise nothing."
+                f"A worker of the data loader was ended by a signal ({symptom.what}), so it could not raise an "
+                "exception."
             )
         return self.found(
             message, fix=fix, evidence={"kind": symptom.kind, "what": symptom.what}, where=crash.where
@@ -116,15 +115,18 @@ class WorkerFailure(MessageRule):
 
 def _pickle(what: str | None, crash: CrashFacts) -> tuple[str, Fix]:
     named = "An object of the dataset" if what is None else what
-    hidden = " The parent process says which one, above the child's EOFError." if what is None else ""
+    hidden = " The parent process names it, above the child's EOFError." if what is None else ""
     if what is not None and not crash.frames:  # the message alone does not show which code pickles
         return (
-            f"{named} cannot be pickled. A process that is spawned gets the dataset by pickle (Windows, macOS, "
-            "notebooks), and copy.deepcopy and functions that save whole objects pickle, too.",
+            f"{named} cannot be pickled. A spawned process gets the dataset by pickle (Windows, macOS, "
+            "notebooks), and copy.deepcopy and functions that save whole objects also use pickle.",
             (
                 "a dataset: open files, connections and locks in __getitem__ or worker_init_fn, not in __init__, "
                 "and define functions at the top of a module; or DataLoader(..., num_workers=0)",
-                "a model that is copied or saved: save its weights, and keep loggers, modules and locks out of it",
+                (
+                    "a model that is copied or saved: save its weights, and do not store loggers, modules or "
+                    "locks in it"
+                ),
             ),
         )
     in_process = (
@@ -133,9 +135,9 @@ def _pickle(what: str | None, crash: CrashFacts) -> tuple[str, Fix]:
         else "DataLoader(..., num_workers=0)"
     )
     return (
-        f"{named} cannot be pickled, and a process that is spawned gets the dataset by pickle.{hidden}",
+        f"{named} cannot be pickled, but a spawned process gets the dataset by pickle.{hidden}",
         (
-            "define functions at the top of a module, in place of lambdas and local functions",
+            "define functions at the top of a module, instead of lambdas and local functions",
             "open files, connections and locks in __getitem__ or worker_init_fn, not in __init__",
             in_process,
         ),

@@ -67,11 +67,11 @@ class BypassedWrapper(Rule):
         }
         if not wrapper.wrapped and min(wrapper.bare, wrapper.steps) >= FEWEST_PASSES:
             if wrapper.collectives is None or wrapper.collectives >= wrapper.steps:
-                raise NotApplicable("the script makes collectives, by which it may average the gradients itself")
+                raise NotApplicable("the script runs collectives, with which it may average the gradients itself")
             return self.found(
                 f"{wrapper.model} is wrapped in DistributedDataParallel for {wrapper.world} ranks, and none of "
-                f"its {count_of(wrapper.bare, 'forward pass', 'forward passes')} with gradients went through the "
-                "wrapper: the gradients are not averaged, and each rank trains a model of its own.",
+                f"its {count_of(wrapper.bare, 'forward pass', 'forward passes')} with gradients went through "
+                "the wrapper: the gradients are not averaged, and each rank trains its own model.",
                 fix=(
                     "call the wrapper: model = DistributedDataParallel(model), and model(inputs) from then on",
                     "let forward call other methods, by an argument; model.module is for saving and evaluation",
@@ -81,11 +81,11 @@ class BypassedWrapper(Rule):
             )
         if wrapper.added:
             return self.found(
-                f"{listed(wrapper.added, most=MAX_NAMED)} of {wrapper.model} came after it was wrapped in "
-                "DistributedDataParallel, which averages the gradients of those only that it has seen: "
-                "they drift apart between the ranks.",
+                f"{listed(wrapper.added, most=MAX_NAMED)} of {wrapper.model} were added after it was wrapped in "
+                "DistributedDataParallel, which averages only the gradients of the parameters that it knew "
+                "then: the new ones drift apart between the ranks.",
                 fix=(
-                    "change the model first, then wrap it, then make the optimizer",
+                    "change the model first, then wrap it, then create the optimizer",
                     "wrap it again after the change: DistributedDataParallel(model.module)",
                 ),
                 evidence=evidence,

@@ -75,19 +75,19 @@ def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     waited = "" if symptom.seconds is None else f" within {symptom.seconds:,.0f} s"
     if came > of:
         return (
-            f"{came} processes came to the rendezvous{waited}, and the world size is {of}: two runs use the same "
-            "MASTER_ADDR and MASTER_PORT, or more processes are started than init_process_group is told.",
+            f"{came} processes joined the rendezvous{waited}, but the world size is {of}: two runs use the same "
+            "MASTER_ADDR and MASTER_PORT, or more processes are started than init_process_group expects.",
             (
                 "torchrun --nproc_per_node=N, and init_process_group without world_size and rank, which it sets",
-                "another MASTER_PORT for each run on a machine; end what an earlier run left there",
-                "world_size: the processes of all machines together, not the machines",
+                "another MASTER_PORT for each run on a machine; end processes that an earlier run left there",
+                "world_size: the number of processes on all machines together, not of machines",
             ),
         )
     return (
-        f"{came} of {of} processes came to the rendezvous{waited}. The others did not start, failed before "
+        f"{came} of {of} processes joined the rendezvous{waited}. The others did not start, failed before "
         "init_process_group, or cannot reach MASTER_ADDR:MASTER_PORT.",
         (
-            "look into the logs of the processes that did not join",
+            "read the logs of the processes that did not join",
             "check that MASTER_ADDR, MASTER_PORT and WORLD_SIZE are the same everywhere, and the port is open",
         ),
     )
@@ -102,10 +102,10 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     waited = "" if symptom.seconds is None else f" for {symptom.seconds:,.0f} s"
     return (
         f"{who} waited in {call}{which}{waited}, and another rank did not take part. The rank that reports the "
-        "timeout is seldom the one at fault.",
+        "timeout is rarely the one at fault.",
         (
             "look for the first rank with a traceback, or without a line for the same step",
-            "make every collective on every rank: none under if rank == 0, the same number of batches on all",
+            "run every collective on every rank: none under if rank == 0, and the same number of batches on all",
             "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
             "init_process_group(timeout=timedelta(hours=1)), if one rank prepares data for longer than that",
         ),
@@ -123,8 +123,12 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
         return (
             f"{capitalized(_ranks(behind))} gave up in {behind[0].operation} number {lowest:,}, and "
             f"{_ranks(others)} in {others[0].operation} number {others[0].number:,}: {_ranks(behind)} "
-            f"{'is' if len(behind) == 1 else 'are'} behind, and the others wait for what it has not made.",
-            (f"look at {_ranks(behind[:1])} first: what it did differently, or where it took so long", *_IN_ORDER),
+            f"{'is' if len(behind) == 1 else 'are'} behind, and the others wait for a collective that it has "
+            "not started.",
+            (
+                f"look at {_ranks(behind[:1])} first: what did it do differently, and where did it take so long?",
+                *_IN_ORDER,
+            ),
         )
     by_call: dict[tuple[str, int | None], list[WaitingRank]] = {}
     for one in waiting:
@@ -137,14 +141,14 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
     sizes = size != other_size and None not in (size, other_size)
     first, second = (f" of {number:,} elements" if sizes else "" for number in (size or 0, other_size or 0))
     return (
-        f"Number {lowest:,} is {call}{first} on {_ranks(most)} and {other}{second} on {_ranks(few)}: "
-        "the ranks made different collectives, so none of them could end.",
+        f"Number {lowest:,} is {call}{first} on {_ranks(most)} and {other}{second} on {_ranks(few)}: the ranks "
+        "started different collectives, so none of them could finish.",
         (f"look at what {_ranks(few)} did differently", *_IN_ORDER),
     )
 
 
 _IN_ORDER = (
-    "make every collective on every rank: none under if rank == 0, the same number of batches on all",
+    "run every collective on every rank: none under if rank == 0, and the same number of batches on all",
     "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
 )
 

@@ -15,22 +15,22 @@ TOLERANCE = 1e-3
 """Share of a parameter's typical value. Equal gradients give equal bits on equal hardware; other processors may
 round differently, by 1e-7 per step in float32."""
 MAX_NAMED = 6
-BY_WRAPPER = "DistributedDataParallel keeps them alike, as long as it averages every gradient."
+BY_WRAPPER = "DistributedDataParallel keeps them equal as long as it averages every gradient."
 BY_HAND = (
-    "The script averages their gradients by all_reduce, which keeps them alike if all start from the same "
-    "weights, and each step is made on the averages."
+    "The script averages their gradients with all_reduce, which keeps them equal if all start from the same "
+    "weights and each step uses the averages."
 )
 SAME = "the same optimizer, rate and clipping on every rank"
 FIX = (
-    "make no optimizer step on gradients from within no_sync(), and let each step's last backward pass go through "
-    "the wrapper",
-    "change no weights by hand on one rank: load checkpoints on every rank before wrapping",
+    "do not step the optimizer on gradients from within no_sync(): the last backward pass of each step must go "
+    "through the wrapper",
+    "do not change weights on one rank only: load checkpoints on every rank before wrapping",
     SAME,
 )
 FIX_AT_START = (
-    "load checkpoints and initialise layers before wrapping: DistributedDataParallel hands out the weights of "
+    "load checkpoints and initialise layers before wrapping: DistributedDataParallel broadcasts the weights of "
     "rank 0 in its constructor, and never again",
-    "or do so on every rank alike",
+    "or do so on every rank in the same way",
     SAME,
 )
 ALIKE_AT_FIRST = 0.2
@@ -38,13 +38,16 @@ ALIKE_AT_FIRST = 0.2
 one step apart; models from different seeds are further apart, and may be trained separately on purpose."""
 FEWEST_SAMPLES = 3
 FIX_APART = (
-    "model = DistributedDataParallel(model), before the optimizer is made, and call the wrapper",
-    "Accelerate: accelerator.prepare(model, optimizer, loader): it averages those of a prepared model alone",
+    "model = DistributedDataParallel(model), before the optimizer is created, and call the wrapper",
+    (
+        "Accelerate: accelerator.prepare(model, optimizer, loader): it averages only the gradients of a "
+        "prepared model"
+    ),
     "or average them by hand, between backward() and step(): dist.all_reduce(parameter.grad)",
 )
 FIX_BY_HAND = (
     "all_reduce the gradients after backward() and before optimizer.step()",
-    "start alike: dist.broadcast(parameter.data, 0) for each parameter and buffer, once",
+    "start from equal weights: dist.broadcast(parameter.data, 0) for each parameter and buffer, once",
     SAME,
 )
 
@@ -138,16 +141,16 @@ class DivergedReplicas(Rule):
         if len(replicas.steps) < FEWEST_SAMPLES or not held:
             raise NotApplicable("needs more steps of two ranks that train one model")
         if float(np.median([sizes.get(name, 0.0) for name in held])) > ALIKE_AT_FIRST:
-            raise NotApplicable("the ranks train from different weights, perhaps models of their own on purpose")
+            raise NotApplicable("the ranks start from different weights, perhaps on purpose")
         differing = list(_differing(replicas, last))
         if not differing:
             return None
         name, pair, size = max(differing, key=lambda one: one[2])
         return self.found(
-            f"Each of {len(replicas.ranks)} ranks trains a {replicas.model} of its own on its share of the rows: "
-            "the model is in no DistributedDataParallel, and no collective since the first step is large enough "
-            f"to average gradients or weights. After step {last}, {name} differs between ranks {listed(pair)} by "
-            f"{size:.1%} of its typical value.",
+            f"Each of {len(replicas.ranks)} ranks trains its own {replicas.model} on its share of the rows: the "
+            "model is not wrapped in DistributedDataParallel, and no collective since the first step is large "
+            f"enough to average gradients or weights. After step {last}, {name} differs between ranks "
+            f"{listed(pair)} by {size:.1%} of its typical value.",
             fix=FIX_APART,
             evidence={
                 "step": last,

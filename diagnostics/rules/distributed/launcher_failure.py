@@ -92,7 +92,7 @@ def _ended(code: int | None) -> str:
 
 _OF_WINDOWS = {
     0xC0000005: "access violation: compiled code crashed, or memory and page file ran out",
-    0xC0000017: "want of memory",
+    0xC0000017: "lack of memory",
     0xC000001D: "illegal instruction: a package was built for a newer processor",
     0xC0000135: "report that a DLL was not found",
     0xC0000142: "report that a DLL could not be started",

@@ -60,11 +60,14 @@ class LocalBatchNorm(Rule):
         return self.found(
             f"{count} of {wrapper.model} ({listed(wrapper.local_norms, most=MAX_NAMED)}) "
             f"{'take' if len(wrapper.local_norms) > 1 else 'takes'} mean and variance from the "
-            f"{count_of(wrapper.rows, 'row')} of one rank, and not from the {wrapper.world * wrapper.rows:,} of "
-            f"all {wrapper.world} ranks.",
+            f"{count_of(wrapper.rows, 'row')} of one rank, not from the {wrapper.world * wrapper.rows:,} of all "
+            f"{wrapper.world} ranks.",
             fix=(
-                "nn.SyncBatchNorm.convert_sync_batchnorm(model) before wrapping: one all-gather a layer and pass",
-                "nn.GroupNorm, which needs no other row; or batch norm in eval mode where it is pretrained",
+                (
+                    "nn.SyncBatchNorm.convert_sync_batchnorm(model) before wrapping: this adds one all-gather "
+                    "per layer and pass"
+                ),
+                "nn.GroupNorm, which needs no other row; or batch norm in eval mode if it is pretrained",
             ),
             evidence={"layers": list(wrapper.local_norms), "rows": wrapper.rows, "world": wrapper.world},
         )

@@ -65,11 +65,11 @@ class MismatchedCollective(MessageRule):
         first, second = (most[0], others[0][0])
         named = [rank for group in groups if group is not most for rank in group]
         return self.found(
-            f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has moved. {capitalized(who(most))} "
-            f"{_wait(len(most))} in {call(first)}, and {who(others[0])} in {call(second)}: neither can end before "
-            "the others make it, too.",
+            f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has made progress. "
+            f"{capitalized(who(most))} {_wait(len(most))} in {call(first)}, and {who(others[0])} in "
+            f"{call(second)}: neither can finish before the others join it.",
             fix=(
-                "let every rank make the same collectives in the same order: look for the branch between the two "
+                "run the same collectives in the same order on every rank: look for the branch between the two "
                 "lines, a condition on the rank, on the data or on the loss",
                 "decide on one rank, and broadcast the decision",
                 "give every rank the same number of batches: drop_last=True, a DistributedSampler, or "

@@ -69,13 +69,13 @@ class RanksShareRandomness(Rule):
             return None
         named = [GENERATORS[name] for name in same]
         return self.found(
-            f"Ranks {listed(notes.number for notes in ranks)} were fed different rows, and drew the same random "
+            f"Ranks {listed(notes.number for notes in ranks)} got different rows, but drew the same random "
             f"numbers from {listed(named)} between their forward passes, in each of the {len(drawn)} steps "
             "compared: noise, time steps or augmentation are the same on every rank.",
             fix=(
-                "torch.manual_seed(SEED + dist.get_rank()) once the model is made; Accelerate: "
+                "torch.manual_seed(SEED + dist.get_rank()) after the model is created; Accelerate: "
                 "set_seed(SEED, device_specific=True)",
-                "nothing, if it is meant so",
+                "nothing, if this is intended",
             ),
             evidence={"generators": named, "steps": drawn, "ranks": [notes.number for notes in ranks]},
         )

@@ -68,12 +68,11 @@ class RanksShareRows(Rule):
         compared = count_of(len(replicas.steps), "step")
         ranks = sorted({rank for pair in same for rank in pair})
         return self.found(
-            f"Ranks {listed(ranks)} were fed the same batch in each of the {compared} compared: "
-            "their gradients are equal, so their average is that of one rank, and the others work for "
-            "nothing.",
+            f"Ranks {listed(ranks)} got the same batch in all {compared} comparisons: their gradients are "
+            "equal, so the average is that of one rank, and the others do no useful work.",
             fix=(
                 "DataLoader(dataset, sampler=DistributedSampler(dataset)), and sampler.set_epoch(epoch)",
-                "of an IterableDataset: split the stream by rank (itertools.islice(rows, rank, None, world))",
+                "for an IterableDataset: split the stream by rank (itertools.islice(rows, rank, None, world))",
             ),
             evidence={"ranks": ranks, "steps": list(replicas.steps)},
         )

@@ -67,16 +67,21 @@ class RanksShuffleApart(Rule):
             if None not in orders and _differ(orders, len({len(epochs) for epochs in ranks.values()}) == 1):
                 return self._shuffled(list(ranks), at_once, turn)
         if not compared:
-            raise NotApplicable("needs a DistributedSampler that shuffles, or a subset that is shared out")
+            raise NotApplicable(
+                "needs a DistributedSampler that shuffles, or a subset that is split among the ranks"
+            )
         return None
 
     def _split(self, ranks: list[int], at_once: tuple[Iteration, ...], turn: int) -> Finding:
         return self.found(
-            f"Ranks {listed(ranks, most=MAX_NAMED)} hold different subsets of {at_once[0].size:,} training rows, "
-            "and each takes its share of its own: they were split by different random numbers. Rows that one rank "
-            "holds out for evaluation are trained on by another.",
+            f"Ranks {listed(ranks, most=MAX_NAMED)} hold different subsets of {at_once[0].size:,} training "
+            "rows, and each takes its share from its own subset: they were split with different random numbers. "
+            "Rows that one rank holds out for evaluation are training rows of another.",
             fix=(
-                "random_split(dataset, lengths, generator=torch.Generator().manual_seed(42)), alike on all ranks",
+                (
+                    "random_split(dataset, lengths, generator=torch.Generator().manual_seed(42)), the same on "
+                    "all ranks"
+                ),
                 "split on one rank, write the indices to a file, and read it on all",
             ),
             evidence={"ranks": ranks, "size": at_once[0].size, "iteration": turn},
@@ -89,8 +94,8 @@ class RanksShuffleApart(Rule):
             most=MAX_NAMED,
         )
         return self.found(
-            f"The DistributedSamplers of the ranks shuffle differently: seed and epoch are {told}. The ranks' "
-            "shares then overlap: some rows are drawn several times in an epoch, and others not at all.",
+            f"The DistributedSamplers of the ranks shuffle differently: seed and epoch are {told}. The shares "
+            "of the ranks then overlap: some rows are drawn several times in an epoch, others not at all.",
             fix=(
                 "DistributedSampler(dataset, seed=SEED) and set_epoch(epoch) with the same numbers on every rank",
                 "different seeds for augmentation only: torch.manual_seed(SEED + rank)",

@@ -55,7 +55,7 @@ class StalledRank(Rule):
     def from_stall(self, stall: StallFacts) -> Finding | None:
         """Report which ranks wait for which."""
         waits, absent = waiting(stall), elsewhere(stall)
-        for_long = f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has moved."
+        for_long = f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has made progress."
         unknown = stall.world - len(stall.ranks)
         if waits and absent:
             message = (
@@ -68,9 +68,9 @@ class StalledRank(Rule):
                 return None
             message = f"{for_long} All {count_of(len(waits), 'rank')} known here wait in {call(waits[0])}."
             message += (
-                f" The other {count_of(unknown, 'rank')} may not have come to it."
+                f" The other {count_of(unknown, 'rank')} may not have reached it."
                 if unknown
-                else " Every rank has made this call, so the messages between them do not arrive."
+                else " Every rank has made this call, so the messages between the ranks do not arrive."
             )
             where = waits[0].where
         else:
@@ -110,17 +110,17 @@ def _stands(ranks: list[Stalled], *, by_name: bool = False) -> str:
 
 def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, ...]:
     if one_is_late:
-        first = "look at the line where the late rank stands: a lock, a read or a request without a time limit"
+        first = "look at the line of the late rank: a lock, a read or a request without a timeout"
     elif somebody_works:
-        first = "look at the line where each rank stands: a lock, a read or a request without a time limit"
+        first = "look at the line of each rank: a lock, a read or a request without a timeout"
     elif unknown:
         first = (
             "read the reports of the other hosts' ranks; diagnose run --output on a folder that all hosts share"
         )
     else:
-        first = "diagnose network, started as the job is: it names the pairs that cannot talk"
+        first = "diagnose network, started as the job is: it names the pairs that cannot communicate"
     return (
         first,
-        "if it is at work, as with a checkpoint or an evaluation: --stall-timeout with more seconds, and "
+        "if it is busy, for example with a checkpoint or an evaluation: a longer --stall-timeout, and "
         "init_process_group(timeout=...)",
     )

@@ -74,10 +74,10 @@ class UnevenBatches(Rule):
                 if epoch is None or not more.collective:
                     continue
                 return self._found(
-                    f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has moved. In iteration "
-                    f"{epoch + 1} over its training loader rank {less.number} got "
+                    f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has made progress. In "
+                    f"iteration {epoch + 1} over its training loader rank {less.number} got "
                     f"{count_of(less.epochs[epoch], 'batch', 'batches')}, and rank {more.number} more; rank "
-                    f"{more.number} waits in {call(more)} for a rank that is done.",
+                    f"{more.number} waits in {call(more)} for a rank that has finished.",
                     {str(rank.number): [*rank.epochs, *([rank.drawn] if rank.drawn else [])] for rank in known},
                     more,
                 )
@@ -97,7 +97,7 @@ class UnevenBatches(Rule):
                 kind, fewer, further = counted
                 return self._found(
                     f"Rank {less.number} ended after {count_of(fewer, *kind)}, and rank {more.number} failed in "
-                    f"number {further:,}, as the connection was gone: it waited for a rank that was done.",
+                    f"number {further:,}, as the connection was gone: it waited for a rank that had finished.",
                     {
                         str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
                         for rank in joined.ranks.values()
@@ -108,7 +108,7 @@ class UnevenBatches(Rule):
 
     def _found(self, message: str, batches: dict[str, object], rank: StalledRank | None) -> Finding:
         return self.found(
-            f"{message} Every step is a collective, so all ranks must make equally many.",
+            f"{message} Every step is a collective, so all ranks must make the same number of steps.",
             fix=FIX,
             evidence={"batches": batches},
             where=None if rank is None else rank.where,
@@ -116,9 +116,12 @@ class UnevenBatches(Rule):
 
 
 FIX: Fix = (
-    "DistributedSampler(dataset), which gives every rank equally many rows, and drop_last=True for the loader",
-    "with model.join(): around the epoch, which answers for the ranks that are done",
-    "of a stream: the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), and "
+    (
+        "DistributedSampler(dataset), which gives every rank the same number of rows, and drop_last=True for "
+        "the loader"
+    ),
+    "with model.join(): around the epoch, which answers for the ranks that have finished",
+    "for a stream: the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), and "
     "islice(loader, count)",
     "to stop early: decide on one rank, and broadcast the decision",
 )

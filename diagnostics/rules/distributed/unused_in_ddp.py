@@ -58,7 +58,7 @@ class UnusedInDdp(Rule):
             kind = "Parameters number" if symptom.parameters[0].isdigit() else "The parameters"
             which = f"{kind} {listed(symptom.parameters, most=MAX_NAMED)}"
         return self.found(
-            f"{which} got no gradient in the last step, and DistributedDataParallel waits for one from each.",
+            f"{which} got no gradient in the last step, but DistributedDataParallel waits for a gradient of each.",
             fix=(
                 "remove the layers that the loss does not use, or let every output count in the loss",
                 "DistributedDataParallel(model, find_unused_parameters=True), if they differ from step to step",

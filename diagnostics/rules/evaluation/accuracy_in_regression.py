@@ -62,8 +62,8 @@ class AccuracyInRegression(Rule):
             return None
         return self.found(
             f"A metric of the model is an accuracy, and {fractions} of the {labels.size} targets in this batch "
-            f"are no whole numbers (from {labels.min():.4g} to {labels.max():.4g}). An accuracy counts the rows "
-            "whose prediction is the right class, so these can never count: it stays near 0, however good the "
+            f"are not whole numbers (from {labels.min():.4g} to {labels.max():.4g}). An accuracy counts the "
+            "rows whose predicted class is right, so these rows never count: it stays near 0, however good the "
             "model is.",
             fix={
                 "torch": "the mean absolute error as the metric",

@@ -67,17 +67,17 @@ class AugmentedEvaluation(Rule):
         if draws.changed < CHANGED or draws.change < CHANGE or draws.turn > TURN or draws.likeness < LIKENESS:
             return None
         beneath = (
-            " The training rows come from the same dataset, and so with the same transform."
+            " The training rows come from the same dataset, so they get the same transform."
             if draws.shared
             else ""
         )
         return self.found(
-            f"The same {draws.rows} evaluation rows, with the same labels, were other numbers in each of "
-            f"{draws.rounds} evaluations: {draws.changed:.0%} of them changed, by {draws.change:.0%} of how far "
-            f"rows lie apart. They are drawn at random, as for an augmentation.{beneath} The metric is that of "
-            "distorted rows, and changes by chance.",
+            f"The same {draws.rows} evaluation rows, with the same labels, had different values in each of "
+            f"{draws.rounds} evaluations: {draws.changed:.0%} of them changed, by {draws.change:.0%} of the "
+            f"distance between rows. They are drawn at random, as in an augmentation.{beneath} The metric is "
+            "computed on distorted rows, and it changes by chance.",
             fix=(
-                "give the evaluation a dataset of its own, without the random transform: "
+                "give the evaluation its own dataset, without the random transform: "
                 "Subset(MyDataset(transform=plain), indices)",
             ),
             evidence=vars(draws),

@@ -103,9 +103,9 @@ class ConstantPredictions(Rule):
         answer, first = int(given.argmax()), int(answers.steps[late][0])
         share = labels[answer] / labels.sum()
         return self.found(
-            f"From step {first:,} on the model predicts class {answer} for all {given.sum():,} training examples "
-            f"sampled, while {share:.0%} of the labels are of that class. It has learned nothing about the "
-            "examples.",
+            f"From step {first:,} on the model predicts class {answer} for all {given.sum():,} training "
+            f"examples sampled, but only {share:.0%} of the labels are of that class. It has learned nothing "
+            "about the examples.",
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
                 "activations",
@@ -174,8 +174,9 @@ class ConstantPredictions(Rule):
         )
         return self.found(
             f"In the evaluation after {step:,} steps the model predicts class {answer} for all {last.sum():,} "
-            f"examples sampled{carry}. In training its predictions vary: {given.max() / given.sum():.0%} of them "
-            "are of the most frequent class. So the model or its inputs differ between the two.",
+            f"examples sampled{carry}. In training its predictions vary: {given.max() / given.sum():.0%} of "
+            "them are of the most frequent class. So the model or its inputs differ between training and "
+            "evaluation.",
             fix=(
                 "evaluate on a training batch in both modes: if the predictions are constant only after "
                 "model.eval(), fix the running statistics of batch norm",

@@ -52,10 +52,10 @@ SPLIT: Final = (
     "shuffle the indices before they are cut: np.random.shuffle(indices)",
 )
 
-ONE_LIST: Final = "number the classes of both datasets by one list, such as train.classes or class_to_idx"
+ONE_LIST: Final = "number the classes of both datasets from one list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
-    "The predictions are wrong more often than by chance: the classes are numbered otherwise in the evaluation, "
-    "or the rows were split in their order, and training never saw these classes."
+    "The predictions are wrong more often than by chance: the classes are numbered differently in the "
+    "evaluation, or the rows were split in order and training never saw these classes."
 )
 
 EXCLUDES: Final = {
@@ -185,9 +185,9 @@ class EvaluationAtChance(Rule):
         shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
-            f"In training {learned.right / learned.examples:.0%} of the predictions are right, in the evaluation "
-            f"after {step:,} steps {last.right / last.examples:.0%} of {last.examples:,}, where chance would give "
-            f"{last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
+            f"In training {learned.right / learned.examples:.0%} of the predictions are right, but in the "
+            f"evaluation after {step:,} steps only {last.right / last.examples:.0%} of {last.examples:,}, where "
+            f"chance would give {last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
             fix=SPLIT if unseen else PATIENCE if lags else _experiments(renumbered, fit),
             severity=None if unseen or (shown and not lags) else "note",
             evidence={
@@ -301,9 +301,9 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
         return ""
     classes = listed([str(number) for number in unseen], most=SHOWN)
     return (
-        f"None of the {int(answers.labels.sum()):,} training examples looked at is of the "
-        f"{'class' if len(unseen) == 1 else 'classes'} {classes}, which most of the evaluation is of: the rows "
-        "were split in their order, and not at random."
+        f"None of the {int(answers.labels.sum()):,} training examples sampled is of the "
+        f"{'class' if len(unseen) == 1 else 'classes'} {classes}, to which most evaluation rows belong: the "
+        "rows were split in order, not at random."
     )
 
 
@@ -354,22 +354,22 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
     if renumbered is not None:
         moved = [f"{label} as {given}" for label, given in enumerate(renumbered) if given not in (-1, label)]
         answered = listed(moved, most=4)
-        return f"The classes are numbered otherwise in the evaluation: the model predicts label {answered}."
+        return f"The classes are numbered differently in the evaluation: the model predicts label {answered}."
     if fit is None:
-        return "Whether there was more to learn than the examples themselves is not known."
+        return "It is not known whether the training rows allow any generalisation."
     kind = "linear" if fit.linear else "radial"
     if not _is_learnable(fit):
         return (
             f"Neither a linear nor a radial fit to {fit.fitted} of the training rows predicts {fit.predicted} "
-            "others: the model may have memorised its examples, as it would with labels unrelated to "
-            "their rows."
+            "others: the model may have memorised its examples, as it would if the labels were unrelated to the "
+            "rows."
         )
     start = (
         f"Rows like those of training can be predicted: a {kind} fit to {fit.fitted} of them leaves "
         f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
     )
     if last.is_below:
-        return f"{start} The evaluation is below chance, as where it is meant to mislead the model."
+        return f"{start} The evaluation is below chance, as in a test set that is built to mislead the model."
     if alike:
         return f"{start} The evaluation inputs look like them, so their labels may belong to other rows."
     return f"{start} The evaluation inputs {'differ' if alike is False else 'may differ'} from them."
@@ -384,5 +384,8 @@ def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[s
     if renumbered is not None:
         return (ONE_LIST,)
     rows = "print ten evaluation rows with their labels, as the model gets them: do they belong together?"
-    same = "evaluate on the training rows with the same function: if that is at chance, too, the fault is in it"
+    same = (
+        "evaluate on the training rows with the same function: if that is also at chance, the fault is in "
+        "the function"
+    )
     return (rows, same) if _is_learnable(fit) else (same, rows)

@@ -18,8 +18,8 @@ TURNED = 0.1  # area below which scores count as reversed, wherever they come fr
 
 UNITS: Final = (
     "predictions = target_scaler.inverse_transform(predictions)  # the scaler that was fitted on the targets",
-    "where the model was trained on a logarithm, undo it: np.expm1(predictions)",
-    "compare both in the unit of the training: leave out the inverse on both sides",
+    "if the model was trained on a logarithm, undo it: np.expm1(predictions)",
+    "or compare both in the training unit: leave out the inverse on both sides",
 )
 
 
@@ -84,11 +84,11 @@ class MisreadAnswers(Rule):
             return None
         times = f"{max(spread, 1 / spread):,.3g} times {'as widely' if spread > 1 else 'less widely'}"
         return self.found(
-            f"{measured.metric} compares predictions of {measured.answer_mean:.4g} ± {measured.answer_spread:.3g} "
-            f"with targets of {measured.target_mean:.4g} ± {measured.target_spread:.3g}. They follow each "
-            f"other, with a correlation of {measured.correlation:.2f} over {measured.rows:,} rows; the "
-            f"predictions are spread {times}: they are in another unit. The error is that of the units, and not "
-            "of the model.",
+            f"{measured.metric} compares predictions of {measured.answer_mean:.4g} ± "
+            f"{measured.answer_spread:.3g} with targets of {measured.target_mean:.4g} ± "
+            f"{measured.target_spread:.3g}. Their correlation is {measured.correlation:.2f} over "
+            f"{measured.rows:,} rows, but the predictions are spread {times}: they are in another unit. The "
+            "metric measures the difference of the units, not the error of the model.",
             fix=UNITS,
             evidence={
                 "metric": measured.metric,
@@ -110,13 +110,13 @@ class MisreadAnswers(Rule):
         if measured.area + ERRORS * error > 0.5 or not (first_of_two or measured.area < TURNED):
             return None
         why = (
-            "The scores are the first of two columns, the probability of class 0, and the metric wants that of "
+            "The scores are the first of two columns, the probability of class 0, but the metric needs that of "
             "class 1."
             if first_of_two
-            else "Either the scores are those of the other class, or their sign is to be turned."
+            else "Either the scores are those of the other class, or their sign is wrong."
         )
         return self.found(
-            f"{measured.metric} ranks {measured.rows:,} rows by scores that put the classes in the wrong order: "
+            f"{measured.metric} ranks {measured.rows:,} rows by scores that order the classes the wrong way: "
             f"the area under the ROC curve is {measured.area:.3g}, where chance gives 0.5 and the other column "
             f"would give {1 - measured.area:.3g}. {why}",
             fix="scores = predictions[:, 1]  # the probability of class 1",

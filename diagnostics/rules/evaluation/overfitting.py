@@ -92,7 +92,7 @@ class Overfitting(Rule):
             "its current weights are not its best ones.",
             fix=(
                 "save the weights of the best evaluation, and stop soon after it",
-                "add data, augmentation, dropout or weight decay, so that it starts to overfit later",
+                "add data, augmentation, dropout or weight decay, so that overfitting starts later",
             ),
             evidence={
                 "best_step": int(steps[best]),

@@ -62,10 +62,10 @@ class StatisticsNotCopied(Rule):
         one = len(left.layers) == 1
         return self.found(
             f"The {left.name} that is evaluated has weights that were averaged or copied from the trained one, "
-            f"and not its running statistics: {count_of(len(left.layers), 'layer')} of batch norm "
+            f"but not its running statistics: {count_of(len(left.layers), 'layer')} of batch norm "
             f"({listed(list(left.layers), most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
-            f"while those of the trained model have seen {left.batches:,} batches. `parameters()` leaves them "
-            "out.",
+            f"while those of the trained model have seen {left.batches:,} batches. `parameters()` does not "
+            "include them.",
             fix=(
                 "for average, buffer in zip(ema.buffers(), model.buffers()): average.copy_(buffer)",
                 "torch.optim.swa_utils.AveragedModel(model), which keeps the buffers in step",

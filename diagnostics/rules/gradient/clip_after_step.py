@@ -69,17 +69,17 @@ class ClipAfterStep(Rule):
         largest = _largest(clips, gradients)
         calls = f"`{clips.function}` was called {clips.useless:,} times, with a limit of {clips.limit:g}"
         seen = (
-            f"{calls}, and each time before `backward()`, when there were no gradients."
+            f"{calls}, each time before `backward()`, when there were no gradients."
             if clips.cleared
-            else f"{calls}, and each time after the optimizer's step, when the gradients had been used. They were "
-            "cleared before the next step."
+            else f"{calls}, each time after the optimizer's step, when the gradients had already been used. They "
+            "were cleared before the next step."
         )
         if largest is None:
             told = " No step used clipped gradients."
         elif largest > clips.limit:
             told = f" The steps used unclipped gradients, with norms of up to {largest:.3g}."
         else:
-            told = f" So far nothing was to be clipped: the largest norm is {largest:.3g}."
+            told = f" So far there was nothing to clip: the largest norm is {largest:.3g}."
         order = "loss.backward(), then {}(...), then optimizer.step()"
         return self.found(
             f"{seen}{told}",

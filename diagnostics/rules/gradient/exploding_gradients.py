@@ -105,7 +105,7 @@ class ExplodingGradients(Rule):
         return self.found(
             f"The gradient norm exploded: at most {first:.3g} in the first {beginning} steps, "
             f"{norms[place]:.3g} in step {step}, and {end}.{_largest(gradients, used[place])} Such an update "
-            "overshoots, and the next gradient is larger still.",
+            "overshoots, and the next gradient is even larger.",
             fix=(
                 "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # before optimizer.step()",
                 "lower the learning rate",

@@ -11,20 +11,19 @@ from diagnostics.text.join import not_known
 
 FIXED: dict[str, tuple[str, Fix]] = {
     "second backward": (
-        "backward() ran a second time through a graph that the first had freed. Something "
-        "computed before the loop, "
-        "or in an earlier step, is part of this loss: a hidden state carried over, a running sum of losses, or an "
-        "output used by two losses.",
+        "backward() ran a second time through a graph that the first call had freed. Something computed before "
+        "the loop, or in an earlier step, is part of this loss: a hidden state carried over, a running sum of "
+        "losses, or an output used by two losses.",
         (
             "recompute it in each step, inside the loop",
-            "hidden = hidden.detach(), before the next step, where a state is carried over",
-            "(loss_a + loss_b).backward(), where two losses share one forward pass",
-            "total += loss.item(), where losses are summed for logging",
+            "hidden = hidden.detach() before the next step, if a state is carried over",
+            "(loss_a + loss_b).backward(), if two losses share one forward pass",
+            "total += loss.item(), if losses are summed for logging",
         ),
     ),
     "leaf changed": (
-        "A parameter was changed in place while autograd was recording. It is a leaf of the "
-        "graph: the change could not be undone for the backward pass.",
+        "A parameter was changed in place while autograd was recording. It is a leaf of the graph, so the "
+        "backward pass could not recover its old value.",
         (
             "change weights under torch.no_grad(): with torch.no_grad(): weight += step",
             "use torch.nn.init to initialise weights",
@@ -128,9 +127,9 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
         else ()
     )
     return (
-        f"A tensor{shape}{made} was changed in place after the forward pass had kept it for backward.{unknown}",
+        f"A tensor{shape}{made} was changed in place after the forward pass had saved it for backward.{unknown}",
         (
-            "y = y + 1 in place of y += 1, and nn.ReLU() in place of nn.ReLU(inplace=True)",
+            "y = y + 1 instead of y += 1, and nn.ReLU() instead of nn.ReLU(inplace=True)",
             "x = x.clone(), before x[i] = ...",
             *steps,
             "torch.autograd.set_detect_anomaly(True), which shows the line of the forward pass",

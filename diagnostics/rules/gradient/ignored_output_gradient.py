@@ -61,8 +61,8 @@ class IgnoredOutputGradient(Rule):
         given = ignored.given[0]
         return self.found(
             f"`{ignored.function}.backward` never reads {names}, the gradient of the loss with respect to its "
-            f"output of shape {ignored.shape}. What it returns is not the gradient of any loss: everything before "
-            "this operation is moved the same way, whatever the target is.",
+            f"output of shape {ignored.shape}. What it returns is not the gradient of any loss: the layers "
+            "before this operation are updated the same way, whatever the target is.",
             fix=(
                 f"return {given} * derivative  # the chain rule",
                 f"torch.autograd.gradcheck({ignored.function}.apply, (x.double().requires_grad_(),))",

@@ -17,15 +17,15 @@ RECONNECT = (
     "compute the loss from the model's own output, without .detach(), .item(), .numpy() or argmax in between, and "
     "outside torch.no_grad() and torch.inference_mode()"
 )
-UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only the ones to train"
+UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only those to train"
 UNFREEZE_ADAPTERS = (
     "make the adapters trainable: get_peft_model(model, config), with a new head in modules_to_save; the base "
     "model stays frozen, and model.print_trainable_parameters() shows what is trained",
     "continue with saved adapters: PeftModel.from_pretrained(model, path, is_trainable=True)",
 )
 RECONNECT_ADAPTERS = (
-    "with gradient checkpointing, call model.enable_input_require_grads(), else the frozen embedding breaks the "
-    "graph",
+    "with gradient checkpointing, call model.enable_input_require_grads(), otherwise the frozen embedding "
+    "breaks the graph",
     "check what is trained: model.print_trainable_parameters(); the base model stays frozen",
 )
 RECONNECT_KERAS = (
@@ -125,13 +125,13 @@ class NoGradient(MessageRule):
         if order.cleared >= order.without_backward:
             return self.found(
                 f"`zero_grad()` was called between `backward()` and `step()` in {order.cleared:,} of "
-                f"{order.steps:,} steps: the optimizer found no gradients, and could change nothing by them.",
+                f"{order.steps:,} steps: the optimizer found no gradients, so it could not change any weight.",
                 fix=ORDER,
                 evidence=evidence,
             )
         return self.found(
             f"In {order.without_backward:,} of {order.steps:,} steps no `backward()` had been called since the "
-            "step before: the optimizer found no gradients, and could change nothing by them.",
+            "step before: the optimizer found no gradients, so it could not change any weight.",
             fix=("call loss.backward() before each step, inside of the loop over the batches", ORDER),
             evidence=evidence,
         )

@@ -56,11 +56,12 @@ class UndetachedTarget(Rule):
         """Report a target that is differentiated with its prediction."""
         which = "the highest prediction" if target.best else "a chosen prediction"
         return self.found(
-            f"The target of the squared error is a reward and {which} for the next state, and its gradient flows "
-            f"into the {target.weights} parameters that the trained predictions come from: each step moves the "
-            "target towards the prediction, too. Is the target network the trained one under another name?",
+            f"The target of the squared error is a reward and {which} for the next state, and its gradient "
+            f"flows into the {target.weights} parameters that the trained predictions come from: each step "
+            "moves the target towards the prediction, too. Is the target network the trained network under "
+            "another name?",
             fix=(
-                "target_net = copy.deepcopy(policy_net)  # then load_state_dict now and then",
+                "target_net = copy.deepcopy(policy_net)  # then load_state_dict every few steps",
                 "with torch.no_grad(): target = reward + gamma * target_net(next_state).max(1)[0]",
             ),
             evidence={"best": target.best, "weights": target.weights},

@@ -25,14 +25,14 @@ MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an unused pooler is 
 POOLER = "pooler"
 NAMED = 5  # layers named in the message; the evidence holds them all
 ADAPTERS = (
-    "with gradient checkpointing, call model.enable_input_require_grads(), else the frozen embedding breaks the "
-    "graph",
+    "with gradient checkpointing, call model.enable_input_require_grads(), otherwise the frozen embedding "
+    "breaks the graph",
     "if they are unused on purpose: take their layers out of LoraConfig(target_modules=..., modules_to_save=...)",
 )
 
 NO_PATH: Final = (
-    "no path with a gradient leads there from the loss: the result is not used, or something cuts it off, such as "
-    "detach(), no_grad or argmax"
+    "no differentiable path leads there from the loss: the result is not used, or something breaks the path, "
+    "such as detach(), no_grad or argmax"
 )
 
 
@@ -117,7 +117,7 @@ class UnreachedParameters(Rule):
                 ),
                 "peft": ADAPTERS,
                 "keras": (
-                    "use their result in the loss, with nothing on the way that has no gradient: .numpy(), NumPy, "
+                    "use their result in the loss, without operations that have no gradient: .numpy(), NumPy, "
                     "tf.stop_gradient, argmax, round, a cast to integers",
                     "layer.trainable = False  # if they are unused on purpose",
                 ),
@@ -173,12 +173,12 @@ class UnreachedParameters(Rule):
         named = _listed([f"{layer.name} ({layer.kind}, called on {layer.called_on})" for layer in layers])
         return self.found(
             f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on what the "
-            f"model computes, and part of no model: {named}. {'Its result goes' if one else 'Their results go'} "
-            "nowhere, so the model is smaller than it was written: a later line calls the next layer on something "
-            "else.",
+            f"model computes, but not part of any model: {named}. "
+            f"{'Its result goes' if one else 'Their results go'} nowhere, so the model is smaller than the code "
+            "suggests: a later line calls the next layer on something else.",
             fix=(
                 "x = Dense(64)(inputs); x = Dense(32)(x): call each layer on the result of the one before",
-                "take the layer out if it is not wanted",
+                "remove the layer if you do not want it",
             ),
             evidence={"layers": [layer.name for layer in layers], "scalars": sum(one.scalars for one in layers)},
             severity="note" if all(layer.like_an_output for layer in layers) else None,
@@ -193,10 +193,9 @@ class UnreachedParameters(Rule):
         also = f" No path leads from the loss to {_listed(none)}." if none else ""
         recurrent = all(OF_RECURRENT in name for name in zero)
         why = (
-            "Nothing that it gives is used: the output or state that the model goes on with is of another layer "
-            "or direction"
+            "Its result is not used: the model continues with the output or state of another layer or direction"
             if recurrent
-            else "Something on it multiplies by 0: units that are dead or saturated, weights that are all 0, a "
+            else "Something on this path multiplies by 0: dead or saturated units, weights that are all 0, a "
             "softmax over one number, or a factor of 0"
         )
         return self.found(

@@ -116,8 +116,8 @@ class VanishingGradients(Rule):
             f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} in the first step, "
             f"{losses.values[-1]:.4g} in the last.",
             fix=(
-                "torch.nn.LSTM with a forget gate bias above 0, or torch.nn.GRU  # in place of RNN",
-                "use the mean, the maximum or attention over all positions in place of the last state",
+                "torch.nn.LSTM with a forget gate bias above 0, or torch.nn.GRU  # instead of RNN",
+                "use the mean, the maximum or attention over all positions instead of the last state",
                 "shorten the sequences",
             ),
             evidence={
@@ -156,7 +156,7 @@ class VanishingGradients(Rule):
             f"steps. A step changes the weights of '{first}' by {moved[0]:.2g} of their norm; 0.001 is typical. "
             f"The first {third} of {len(used)} layers stay as initialised.",
             fix=(
-                "use ReLU or GELU in place of sigmoid or tanh, with kaiming_normal_ initialisation",
+                "use ReLU or GELU instead of sigmoid or tanh, with kaiming_normal_ initialisation",
                 "add batch norm or layer norm between the layers",
                 "add residual connections",
             ),

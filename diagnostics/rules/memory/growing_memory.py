@@ -149,8 +149,8 @@ class GrowingMemory(Rule):
             )
         first = int(graphs.steps[alive][0])
         return self.found(
-            f"The graphs of {alive.sum()} of the {old.sum()} sampled steps are still alive long after the "
-            f"optimizer step, the oldest from step {first:,}: something holds a tensor of each step with its "
+            f"The graphs of {alive.sum()} of the {old.sum()} sampled steps are still in memory long after the "
+            f"optimizer step, the oldest from step {first:,}: the script holds a tensor of each step with its "
             f"graph.{grown}",
             fix=(
                 "losses.append(loss.item()), or output.detach()  # store numbers, not tensors with their graphs",

@@ -39,32 +39,33 @@ ACCUMULATE = {
 
 IN_EVALUATION: dict[str, tuple[str, Fix]] = {
     "gathered": (
-        "It ran out where the Trainer joins the predictions of an evaluation: it keeps the logits of all batches "
-        "on the GPU until the end.",
+        "It ran out while the Trainer was joining the predictions of an evaluation: it keeps the logits of all "
+        "batches on the GPU until the end.",
         (
-            "Trainer(preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), which keeps a "
-            "number per position in place of the whole vocabulary; logits[0], where the model returns several",
+            "Trainer(preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), which keeps one "
+            "number per position instead of the whole vocabulary; logits[0], if the model returns several "
+            "outputs",
             "TrainingArguments(eval_accumulation_steps=8), which moves them to the host's memory every 8 batches",
             "TrainingArguments(prediction_loss_only=True), if no other metric is needed; "
             "predict_with_generate=True, for a Seq2SeqTrainer",
         ),
     ),
     "trainer": (
-        "It ran out in an evaluation, which has a batch size of its own.",
+        "It ran out in an evaluation, which has its own batch size.",
         (
             "a smaller TrainingArguments(per_device_eval_batch_size=...): it is 8, unless set",
             "TrainingArguments(bf16_full_eval=True), which halves weights and activations in the evaluation",
         ),
     ),
     "lightning": (
-        "It ran out in the validation, test or prediction, whose loader has a batch size of its own.",
+        "It ran out in the validation, test or prediction, whose loader has its own batch size.",
         (
             "a smaller batch_size in val_dataloader, or in that of the test",
             "x.detach().cpu(), for what validation_step keeps until the end of the epoch",
         ),
     ),
     "keras": (
-        "It ran out in an evaluation or prediction, which has a batch size of its own.",
+        "It ran out in an evaluation or prediction, which has its own batch size.",
         "a smaller batch_size in evaluate or predict; validation_batch_size=..., in fit",
     ),
 }
@@ -155,9 +156,9 @@ class OutOfMemory(MessageRule):
     def _killed(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding:
         who = "A worker of the data loader" if symptom.worker else "The process"
         return self.found(
-            f"{who} was killed by signal 9 (SIGKILL), which allows no exception. Unless somebody sent it by "
-            "hand, the operating system or the container sent it, nearly always because host memory (not GPU "
-            "memory) ran out. A job scheduler does the same at its own limit.",
+            f"{who} was killed by signal 9 (SIGKILL), which allows no exception. Unless a person sent it, the "
+            "operating system or the container did, nearly always because host memory (not GPU memory) ran out. "
+            "A job scheduler does the same at its own limit.",
             fix=(
                 "confirm the cause: `dmesg | grep -i kill`",
                 "use fewer workers (num_workers): each holds a copy of the dataset's data in memory",
@@ -221,7 +222,7 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
     if symptom.free is not None and symptom.free >= max(unused, symptom.tried):
         return (
             "That would be enough: either PyTorch's memory is fragmented into blocks that are too small, or a "
-            "limit keeps this process from what is free, or it was freed only after the failure."
+            "limit keeps this process from using the free memory, or it was freed only after the failure."
         )
     return (
         f"{symptom.framework} itself holds {in_bytes(unused)} that no tensor uses. That would be enough, but it "

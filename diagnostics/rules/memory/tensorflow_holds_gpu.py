@@ -19,7 +19,7 @@ FIX = (
     "TF_FORCE_GPU_ALLOW_GROWTH=true in its environment",
     "shut it down if it is a forgotten notebook",
 )
-DEFAULT = "By default TensorFlow reserves nearly all of the free memory on first use, whatever it needs"
+DEFAULT = "By default TensorFlow reserves nearly all free memory on first use, however little it needs"
 
 
 class TensorflowHoldsGpu(Rule):

@@ -32,7 +32,7 @@ DIED: Final = (
 )
 ROWS: Final = "print ten inputs with their targets, as the model gets them: do they belong together?"
 UNLEARNABLE: Final = (
-    " A simple fit to some of the rows predicts no others: where targets have nothing to do with the inputs, "
+    " A simple fit to some of the rows does not predict the others: if the targets are unrelated to the inputs, "
     "units die at any learning rate."
 )
 
@@ -234,9 +234,9 @@ class DeadUnits(Rule):
             f"The scores that cross_entropy takes for logits come out of a ReLU, and class{'' if one else 'es'} "
             f"{classes} {'is' if one else 'are'} never predicted in the second half of the run, for "
             f"{int(labels[missed].sum()):,} examples sampled of {'it' if one else 'them'}. A score of 0 is the "
-            "lowest that a ReLU gives, and has no gradient: a class whose score is 0 for every example is not "
-            "learned any more, and none can be ruled out by a negative score.",
-            fix="leave out the ReLU after the last layer: cross_entropy takes any numbers",
+            "lowest that a ReLU returns, and it has no gradient: a class whose score is 0 for every example can "
+            "no longer be learned, and no class can be ruled out by a negative score.",
+            fix="leave out the ReLU after the last layer: cross_entropy accepts any numbers",
             evidence={"classes": missed.tolist(), "examples": int(labels[missed].sum())},
             step=int(answers.steps[late][0]),
         )

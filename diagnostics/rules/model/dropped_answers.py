@@ -57,9 +57,9 @@ class DroppedAnswers(Rule):
         if not LEAST <= dropped <= MOST:
             return None
         return self.found(
-            f"In training mode {dropped:.0%} of the model's predictions are exactly 0, and in evaluation mode "
-            "none is: a dropout stands after the last layer. It erases predictions at random before the loss sees "
+            f"In training mode {dropped:.0%} of the model's predictions are exactly 0, but in evaluation mode "
+            "none is: a dropout follows the last layer. It erases predictions at random before the loss gets "
             "them, and scales up the others.",
-            fix="take out the dropout after the last layer; it belongs between the hidden layers",
+            fix="remove the dropout after the last layer; it belongs between the hidden layers",
             evidence={"dropped": dropped},
         )

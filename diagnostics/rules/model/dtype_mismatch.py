@@ -22,9 +22,9 @@ _HALF = (
     "inputs = inputs.to(model.dtype)",
 )
 _OF_TENSORFLOW = (
-    'x = tf.cast(x, tf.float32), for the one that is of the other dtype; dtype="float32" where an array is made',
-    "in code that is not yours: the releases of Keras and TensorFlow that it was written for. In another one an "
-    "argument stands in another place, and a tensor is taken for a size or an index",
+    'x = tf.cast(x, tf.float32), for the tensor of the other dtype; or dtype="float32" where an array is created',
+    "in third-party code: install the releases of Keras and TensorFlow that it was written for. In others the "
+    "order of arguments differs, so a tensor is read as a size or an index",
 )
 _HALF_ON_CPU = (
     "use torch.bfloat16 on the CPU: model.to(torch.bfloat16)",
@@ -102,28 +102,28 @@ def _seen(symptom: DtypesDiffer) -> str:
             return "One operation got tensors of different dtypes. It takes one dtype and casts neither."
         case "indices":
             return (
-                f"An embedding, or a tensor that is indexed, got indices of {got}. Indices must be int64 (newer "
-                "releases take int32, too): they count rows."
+                f"An embedding, or an indexed tensor, got indices of {got}. Indices must be int64 (newer "
+                "releases also accept int32), because they are row numbers."
             )
         case "classes":
             return (
-                f"The loss got a target of {got}, where it takes class indices: one int64 number "
-                "from 0 to C-1 for each example."
+                f"The loss got a target of {got}, but reads class indices: one int64 number from 0 to C-1 for "
+                "each example."
             )
         case "target":
-            return f"The loss got a target of {got}, where it computes with floating point numbers."
+            return f"The loss got a target of {got}, but computes with floating-point numbers."
         case "result":
             return (
-                f"An operation has a result of {symptom.wanted or 'another dtype'}, which does not go into a "
-                f"tensor of {got}: a loss over numbers got whole ones as target, or a tensor of whole numbers is "
-                "changed in place."
+                f"An operation has a result of {symptom.wanted or 'another dtype'}, which cannot be stored in a "
+                f"tensor of {got}: a regression loss got integers as target, or an integer tensor is changed in "
+                "place."
             )
         case "no kernel":
             return f"{symptom.operation} is not implemented for {got} on this device."
         case "integers":
             return f"An operation that needs floating point got {symptom.got or 'integers'}."
         case "no float64":
-            return "A tensor of float64 was made on MPS, Apple's GPU, which has no float64."
+            return "A float64 tensor was created on MPS, Apple's GPU, which has no float64."
         case "objects":
             return (
                 "A NumPy array of dtype object cannot become a tensor. It holds Python objects: strings, None, or "
@@ -144,19 +144,19 @@ def _fix(symptom: DtypesDiffer) -> Fix:
         case "classes":
             return (
                 "target = target.long()  # class indices",
-                "for a target that is no class: torch.nn.MSELoss() or torch.nn.BCEWithLogitsLoss()",
+                "for a target that is not a class: torch.nn.MSELoss() or torch.nn.BCEWithLogitsLoss()",
             )
         case "target":
             return "target = target.float()"
         case "result":
             return (
-                "target = target.float(), where the line calls a loss",
-                "x = x + y in place of x += y; x.clamp_(0, n - 1) with n a whole number: int(n), or n.long()",
+                "target = target.float(), if the line calls a loss",
+                "x = x + y instead of x += y; x.clamp_(0, n - 1) with an integer n: int(n), or n.long()",
             )
         case "no float64":
             return (
                 "values = values.float(), before they go to the device; NumPy computes in float64",
-                "torch.float32 in place of .double(), torch.float64 and dtype=float",
+                "torch.float32 instead of .double(), torch.float64 and dtype=float",
                 "run on the CPU what needs float64",
             )
         case "no kernel" if symptom.got in ("float16", "bfloat16"):
@@ -166,7 +166,10 @@ def _fix(symptom: DtypesDiffer) -> Fix:
         case "objects":
             return (
                 "print(array.dtype, table.dtypes), and convert or drop the columns that are object",
-                "array = numpy.asarray(rows, dtype=numpy.float32), which names the first value that is no number",
+                (
+                    "array = numpy.asarray(rows, dtype=numpy.float32), which names the first value that is not "
+                    "a number"
+                ),
             )
     if dtypes & {"float16", "bfloat16"}:
         return _HALF

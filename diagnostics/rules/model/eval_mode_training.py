@@ -14,7 +14,7 @@ STEPS = 8  # checked in a watched run, all in evaluation mode
 BLOCKS = 2  # blocks of steps in evaluation mode; a single one may be a separate phase
 NAMED = 3  # layers named in the message
 VALIDATION = (
-    "take the loss of the evaluation under torch.no_grad(), without backward() and step()",
+    "compute the evaluation loss under torch.no_grad(), without backward() and step()",
     "if training: loss.backward(); optimizer.step()  # in a function for both",
 )
 FIX = "model.train()  # at the start of each epoch, after any evaluation"
@@ -109,8 +109,8 @@ class EvalModeTraining(MessageRule):
         before = ""
         if last is not None:
             before = (
-                f" At step {modes.steps[last]:,} they still were: an evaluation probably called model.eval() and "
-                "did not switch back."
+                f" At step {modes.steps[last]:,} they still were. Then an evaluation probably called "
+                "model.eval() and did not switch back."
             )
         return self.found(
             f"The model trains in evaluation mode: in all {len(since)} sampled steps from step {since[0]:,} on, "
@@ -135,7 +135,7 @@ class EvalModeTraining(MessageRule):
             f"In {state.steps:,} steps no call in training mode reached {_named(state.layers)}: "
             f"{'its' if one else 'their'} state is as it was made. So the loop or train_step calls the model "
             "without training=True: dropout is off, and batch norm does not learn the statistics that it needs "
-            "afterwards.",
+            "for evaluation.",
             fix="model(x, training=True)  # within the GradientTape; self(x, training=True) in train_step",
             evidence={"mode_dependent_layers": list(state.layers), "steps": state.steps},
         )
@@ -145,10 +145,10 @@ class EvalModeTraining(MessageRule):
         idle = modes.in_training == 0
         first = int(modes.steps[idle][0])
         return self.found(
-            f"The optimizer steps in evaluation mode, too: {int(idle.sum())} of the {len(idle)} steps looked at, "
-            f"the first of them step {first:,}, have batches of another dataset than the others, and come "
-            f"{blocks} times or more after steps in training mode. So an evaluation calls backward() and step(): "
-            "the model is trained on the rows that are to tell how good it is.",
+            f"The optimizer also steps in evaluation mode: {int(idle.sum())} of the {len(idle)} sampled steps, "
+            f"beginning with step {first:,}, use batches of another dataset, and follow steps in training mode "
+            f"{blocks} times or more. So an evaluation calls backward() and step(): the model is trained on the "
+            "rows that should measure how good it is.",
             fix=VALIDATION,
             evidence={
                 "mode_dependent_layers": list(modes.layers),

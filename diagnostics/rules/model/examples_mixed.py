@@ -19,8 +19,8 @@ BY_KIND: Final[dict[str, dict[str, Fix]]] = {
         "keras": "keras.ops.softmax(x, axis=-1)  # over the classes of each example",
     },
     "reshape": {
-        "torch": ("x.transpose(…) or x.permute(…), which move axes, in place of view", "x.flatten(1)"),
-        "keras": "keras.ops.transpose(x, axes), which moves axes, in place of reshape",
+        "torch": ("x.transpose(…) or x.permute(…), which move axes, instead of view", "x.flatten(1)"),
+        "keras": "keras.ops.transpose(x, axes), which moves axes, instead of reshape",
     },
     "recurrent": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (time, batch, features)")},
     "attention": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (positions, batch, features)")},
@@ -110,11 +110,11 @@ class ExamplesMixed(Rule):
         if moved is None or scale is None or not CLEAR * scale < moved < math.inf:
             return None
         return self.found(
-            "The prediction for an example depends on its place in the batch: with the same "
+            "The prediction for an example depends on its position in the batch: with the same "
             f"{dependence.compared} examples in the reverse order it changes by {moved:.2g} (the predictions "
-            f"differ by {dependence.spread:.2g} from example to example). Something is added, or chosen, by the "
-            "number of the row: positions that are counted along the axis of the examples, or a part of the "
-            "batch that is treated in another way.",
+            f"differ by {dependence.spread:.2g} from example to example). The model adds or chooses something "
+            "by row number: positions counted along the example axis, or a part of the batch that is treated "
+            "differently.",
             fix="positional encodings: pe[:, : x.size(1)] for (batch, time, features), pe[: x.size(0)] for "
             "(time, batch, features)",
             severity="warning" if dependence.shuffled else "note",
@@ -136,7 +136,10 @@ def _severity(dependence: DependenceFacts) -> Severity:
 
 def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
     if mixing is None:
-        return "Some operation in it works along the batch. If that is not meant, neighbours in a batch are noise."
+        return (
+            "Some operation in the model works along the batch. Unless this is intended, the other examples "
+            "of the batch are noise."
+        )
     shape, axis = mixing.shape, mixing.axis
     match mixing.kind:
         case "softmax":
@@ -144,8 +147,8 @@ def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
             return f"{of} softmax of {shape} runs over axis {axis}, which counts the examples."
         case "reshape":
             return (
-                f"A view turns {shape} into {mixing.result}. A view keeps the order of the numbers and moves no "
-                "axis, so each row of the result holds numbers of several examples."
+                f"A view turns {shape} into {mixing.result}. A view keeps the order of the numbers and does not "
+                "move axes, so each row of the result mixes several examples."
             )
         case "recurrent":
             return (
@@ -154,6 +157,6 @@ def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
             )
         case "attention":
             return (
-                f"{mixing.name} gets {shape} and attends along axis {axis}, which counts the examples: each looks "
-                "at the others of its batch, and not at its own positions."
+                f"{mixing.name} gets {shape} and attends along axis {axis}, which counts the examples: each "
+                "example attends to the others in its batch, not to its own positions."
             )

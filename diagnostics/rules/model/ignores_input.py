@@ -90,9 +90,9 @@ class IgnoresInput(Rule):
         named = f" ({loss.name})" if loss is not None and loss.name else ""
         return self.found(
             "The model ends in a softmax over one unit, so its prediction is 1.0 for every input: a softmax "
-            f"divides by the sum over its units, and here there is only one. The loss{named} may still fall, "
-            "where it is computed from the numbers before the softmax, but the predictions stay 1.0, and the "
-            "accuracy stays at the share of one class.",
+            f"divides by the sum over its units, and here there is only one. The loss{named} may still fall, if "
+            "it is computed from the numbers before the softmax, but the predictions stay 1.0, and the accuracy "
+            "stays at the share of one class.",
             fix={
                 "torch": (
                     "two classes: one output without softmax, and torch.nn.BCEWithLogitsLoss()",
@@ -150,12 +150,12 @@ class IgnoresInput(Rule):
         if not same.answers < SAME or not same.apart < NEAR or not same.level > LEVEL or _still_falls(losses):
             return None
         return self.found(
-            f"After {steps.total_steps:,} steps the model gives the same {same.numbers:,} numbers whatever it is "
-            f"given, about the mean of its inputs: its predictions differ {same.answers:.2g} times as much as "
-            "these.",
+            f"After {steps.total_steps:,} steps the model returns the same {same.numbers:,} numbers for every "
+            f"input, about the mean of its inputs: the predictions vary {same.answers:.2g} times as much as the "
+            "inputs.",
             fix=(
-                "a variational autoencoder: sum both terms over the numbers of an example, and average them over "
-                "the batch; or weigh the KL term less in the beginning",
+                "a variational autoencoder: sum both terms over the numbers of an example, and average them "
+                "over the batch; or weight the KL term less in the beginning",
                 "print each term of the loss: one that outweighs the others decides",
             ),
             evidence={"answers_differ": same.answers, "from_the_mean": same.apart, "numbers": same.numbers},

@@ -23,7 +23,7 @@ CONFLICTS = 0.5  # of those between any two tokens; label noise causes fewer
 BETTER, ERRORS = 0.8, 3.0  # of the error without the order, at most; and standard errors below that error
 FALLING = 0.9  # of the second third's losses; below it, the run is still learning from the tokens
 
-UNKNOWN: Final = "Nothing shows that the targets depend on the order: a sum or a count of tokens does not."
+UNKNOWN: Final = "It is not known whether the targets depend on the order: a sum or a count of tokens does not."
 
 
 class MissingPositions(Rule):
@@ -106,9 +106,9 @@ class MissingPositions(Rule):
         what = "each prediction moves along with its token" if order.by_position else "no prediction changes"
         left = "" if share is None else f" The loss ends at {share:.0%} of what a constant prediction costs."
         return self.found(
-            f"The model does not know the order of its tokens: with the {order.length} tokens of each row in "
-            f"another order, {what} (by {order.change:.1g}; the predictions differ by {order.spread:.2g}). Its "
-            f"attention ({order.attention}) sees a set of tokens, and no positions are added to them.{left} "
+            f"The model does not know the order of its tokens: when the {order.length} tokens of each row are "
+            f"reordered, {what} (by {order.change:.1g}; the predictions differ by {order.spread:.2g}). Its "
+            f"attention ({order.attention}) sees a set of tokens, to which no positions are added.{left} "
             f"{proof or UNKNOWN}",
             severity="warning" if settled and proof and verdicts.complete else "note",
             evidence={
@@ -126,8 +126,8 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
         if order.conflicts < CONFLICTS * order.by_chance:
             return None
         return (
-            f"The targets depend on it: of equal tokens in a row {order.conflicts:.0%} of the pairs have "
-            f"different targets, and of any two tokens {order.by_chance:.0%}."
+            f"The targets depend on the order: {order.conflicts:.0%} of the pairs of equal tokens in a row have "
+            f"different targets, against {order.by_chance:.0%} of all pairs."
         )
     if fit is None or fit.of_places > BETTER * fit.of_counts:
         return None

@@ -81,9 +81,9 @@ class PaddingAttended(Rule):
         }
         if padding.hides_words:
             return self.found(
-                f"The padding mask that attention is given is True at every word of {padding.rows} rows of "
-                f"{shown} and False at their padding, up to {padding.longest} positions. In PyTorch's attention "
-                "True means to leave out: the words are hidden, and the padding is read.",
+                f"The padding mask given to attention is True at every word of {padding.rows} rows of {shown} "
+                f"and False at their padding, up to {padding.longest} positions. In PyTorch's attention, True "
+                "means to ignore: the words are hidden, and the padding is read.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",
@@ -92,7 +92,7 @@ class PaddingAttended(Rule):
             return self.found(
                 f"Without its padding, each of {padding.rows} rows of {shown} gets a prediction of NaN; with it "
                 "the prediction is finite. The mask hides the words and shows the padding: in PyTorch's "
-                "attention, True in a padding mask means to leave out.",
+                "attention, True in a padding mask means to ignore.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",

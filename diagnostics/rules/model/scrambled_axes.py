@@ -66,15 +66,15 @@ class ScrambledAxes(Rule):
         shape, made = view.shape, view.made
         swaps = len(shape) == 3 and made == (shape[0], shape[2], shape[1])
         what = (
-            f"It was to exchange the last two axes, and only cuts the same numbers into rows of {made[-1]}"
+            f"It should exchange the last two axes, but only cuts the same numbers into rows of {made[-1]}"
             if swaps
-            else f"A row of {made[-1]} numbers was to hold the {shape[1]} channels of one place; it holds "
-            f"neighbouring places of one channel"
+            else f"A row of {made[-1]} numbers should hold the {shape[1]} channels of one position; it holds "
+            "neighbouring positions of one channel"
         )
         axes = "0, 2, 1" if len(shape) == 3 else "0, " + ", ".join(str(n) for n in range(2, len(shape))) + ", 1"
         result = ", ".join(map(str, made)) if len(made) != 2 else f"-1, {made[-1]}"
         return self.found(
-            f"A view makes {made} of a tensor of shape {shape}. {what}: a view moves no axes.",
+            f"A view makes {made} of a tensor of shape {shape}. {what}: a view does not move axes.",
             fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
             evidence={"shape": list(shape), "view": list(made)},
         )
@@ -84,9 +84,9 @@ class ScrambledAxes(Rule):
         """Report channels-first images that a convolution reads as channels-last."""
         _, channels, side, _ = images.shape
         return self.found(
-            f"The images have the shape {images.shape}: channels first. The convolution {images.layer} reads them "
-            f"channels last, as {channels} by {side} pixels with {side} channels each: it slides over the "
-            f"{channels} channel{'s' * (channels > 1)} and one side, and takes the other side for the channels.",
+            f"The images have the shape {images.shape}: channels first. The convolution {images.layer} reads "
+            f"them channels last, as {channels} by {side} pixels with {side} channels each: it slides over the "
+            f"{channels} channel{'s' * (channels > 1)} and one side, and reads the other side as channels.",
             fix={
                 "keras": (
                     f"x = x.transpose(0, 2, 3, 1)  # ({side}, {side}, {channels}); a reshape would mix the pixels",
@@ -111,10 +111,11 @@ class ScrambledAxes(Rule):
             memory = (*sides, CHANNELS) if first else (CHANNELS, *sides)
             made, of_batch = ("(2, 0, 1)", "(0, 3, 1, 2)") if first else ("(1, 2, 0)", "(0, 2, 3, 1)")
             return self.found(
-                f"The images have the shape {values.shape}, and their neighbouring pixels differ by {before:.0%} "
-                f"of what any two pixels do. Read in the order {memory}, the same numbers have neighbours that "
-                f"differ by {after:.0%}, as those of a picture: a reshape or view was to move the channels, and "
-                "moves no axes. Each channel now holds a third of the picture, three colours side by side.",
+                f"The images have the shape {values.shape}, and neighbouring pixels differ by {before:.0%} of "
+                f"the difference between any two pixels. Read in the order {memory}, the same numbers have "
+                f"neighbours that differ by {after:.0%}, as in a picture: a reshape or view was meant to move "
+                "the channels, but does not move axes. Each channel now holds a third of the picture, three "
+                "colours side by side.",
                 fix={
                     "torch": (f"image.permute{made}  # not reshape or view", f"x.permute{of_batch}  # of a batch"),
                     "keras": (f"image.transpose{made}  # not reshape", f"x.transpose{of_batch}  # of a batch"),
@@ -131,9 +132,9 @@ class ScrambledAxes(Rule):
         if first == second or pair.labels != (second, first):
             return None
         return self.found(
-            f"The scores have the shape {pair.scores}, the labels {pair.labels}, and both were flattened for the "
-            f"loss. The {first * second:,} numbers fit, but the order of the axes differs: a score meets the "
-            "label of another place, often of another example.",
+            f"The scores have the shape {pair.scores}, the labels {pair.labels}, and both were flattened for "
+            f"the loss. The {first * second:,} numbers fit, but the order of the axes differs: a score meets "
+            "the label of another position, often of another example.",
             fix=(
                 f"loss_fn(scores.transpose(0, 1).reshape(-1, {classes}), labels.reshape(-1))",
                 "batch_first=True in each recurrent layer",

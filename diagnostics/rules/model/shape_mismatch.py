@@ -196,7 +196,7 @@ class ShapeMismatch(MessageRule):
             fix=(
                 "use larger inputs, or fewer layers with a stride",
                 "padding in the convolutions: padding=kernel_size // 2",
-                "nn.AdaptiveAvgPool2d(1) in place of a last pooling with a fixed window",
+                "nn.AdaptiveAvgPool2d(1) instead of a last pooling with a fixed window",
             ),
             evidence={"input_size": list(symptom.size), "window": _list(symptom.window)},
             where=crash.where,
@@ -208,10 +208,10 @@ class ShapeMismatch(MessageRule):
         counts = listed(f"{name} has {count_of(rows, 'row')}" for name, rows in symptom.rows.items())
         return self.found(
             f"Arrays that belong together have different numbers of rows: {counts}. Each row of the inputs "
-            "needs one of the targets.",
+            "needs a target.",
             fix=(
-                "print the shapes where the arrays are made: a split, a filter or a window was applied to one "
-                "of them",
+                "print the shapes where the arrays are created: a split, a filter or a window was applied to "
+                "only one of them",
                 "pass a list of inputs only to a model with several inputs: model.fit([a, b], y)",
             ),
             evidence={"rows": dict(symptom.rows)},
@@ -222,17 +222,17 @@ class ShapeMismatch(MessageRule):
     def from_state(self, crash: CrashFacts, symptom: StateOfOtherBatch) -> Finding | None:
         """Report along which axis the hidden state does not match the input."""
         wanted, got = symptom.wanted, symptom.got
-        seen = f"A recurrent layer was given a hidden state of shape {got}, where its input asks for {wanted}."
-        fix: Fix = "make it as (layers * directions, batch, units)"
+        seen = f"A recurrent layer got a hidden state of shape {got}, but its input requires {wanted}."
+        fix: Fix = "create it as (layers * directions, batch, units)"
         if len(wanted) == len(got) == 3 and wanted[1] != got[1] and (wanted[0], wanted[2]) == (got[0], got[2]):
             seen += (
                 f" The state is for a batch of {got[1]}, the input is a batch of {wanted[1]}: the last batch of "
-                "a loader is smaller, or the state was made for another batch size."
+                "a loader is smaller, or the state was created for another batch size."
             )
             fix = (
-                "make the state from the input: torch.zeros(layers, x.size(0), units), or pass none, which "
+                "create the state from the input: torch.zeros(layers, x.size(0), units), or pass none, which "
                 "means zeros",
-                "DataLoader(..., drop_last=True), where a state is carried from batch to batch",
+                "DataLoader(..., drop_last=True), if a state is carried from batch to batch",
                 "nn.LSTM(..., batch_first=True), if the batch is the input's first axis",
             )
         return self.found(
@@ -305,7 +305,7 @@ def _reading(symptom: OperandsMisfit) -> str:
     """Return what the two sizes suggest, or an empty string."""
     one, other = symptom.one, symptom.other
     if one == 0 or other == 0:
-        return " The tensor of size 0 is empty: an example without objects, or a filter that left nothing."
+        return " The tensor of size 0 is empty: an example without objects, or a filter that removed everything."
     if symptom.operation != "concatenation" and {one, other} in ({3, 4}, {1, 3}) and symptom.axis in (0, 1):
         kind = "4: RGBA, a PNG with transparency" if 4 in (one, other) else "1: grayscale"
         return (
@@ -322,8 +322,8 @@ def _reading(symptom: OperandsMisfit) -> str:
     spatial = symptom.axis in (2, 3) or (symptom.axis is None and symptom.operation == "concatenation")
     if spatial and abs(one - other) == 1 and min(one, other) > 1:
         return (
-            " If these are feature maps: sizes that differ by one come of inputs whose height or width cannot be "
-            "halved as often as the network does it."
+            " If these are feature maps: sizes that differ by one come from inputs whose height or width cannot "
+            "be halved as often as the network does."
         )
     of_feature_maps = abs(one - other) == 1 or max(one, other) == 2 * min(one, other)
     if symptom.operation == "concatenation" and min(one, other) > SMALLEST_SIDE and not of_feature_maps:
@@ -341,13 +341,12 @@ def _indivisible(symptom: ReshapeMisfit) -> shape_fixes.Repair | None:
     if not of_numpy or symptom.wanted.count(-1) != 1 or fixed == 0 or symptom.size % fixed == 0:
         return None
     return (
-        f"{symptom.size} is no multiple of {fixed}, so no size of the open axis fits.",
+        f"{symptom.size} is not a multiple of {fixed}, so no size fits the -1 axis.",
         (
             "print the shape where it comes from: a value, a column or a row is too many or missing",
-            "of a file that is read as plain numbers (np.fromfile): its columns, its dtype (float32 or "
-            "float64) and "
-            "a header that is no number; ls -l shows whether it was written or downloaded to its end",
-            "the sizes that the data has, in place of those that the code was written for",
+            "for a file of plain numbers (np.fromfile): check its columns, its dtype (float32 or float64) and "
+            "for a header; ls -l shows whether it was written or downloaded completely",
+            "use the sizes of the data instead of those that the code was written for",
         ),
     )
 

@@ -156,10 +156,10 @@ class TrainModeEvaluation(Rule):
             return None
         certain = drawn.has_target and drawn.change > MUCH * drawn.spread
         return self.found(
-            f"The first state of {drawn.layer} is drawn by `{drawn.function}` in each forward pass, in evaluation "
-            f"mode, too: the same inputs give predictions that differ by up to {drawn.change:.2g} from call to "
-            f"call, while those to different examples have a standard deviation of {drawn.spread:.2g}.",
-            fix="torch.zeros(num_layers, batch, hidden)  # or give the layer no state: zeros are the default",
+            f"The first state of {drawn.layer} is drawn by `{drawn.function}` in each forward pass, even in "
+            f"evaluation mode: the same inputs give predictions that differ by up to {drawn.change:.2g} from "
+            f"call to call, while those for different examples have a standard deviation of {drawn.spread:.2g}.",
+            fix="torch.zeros(num_layers, batch, hidden)  # or pass no state: zeros are the default",
             evidence=vars(drawn),
             severity="warning" if certain else "note",
         )
@@ -208,8 +208,8 @@ def _why(one: ActiveDropout) -> str:
     if one.function == "scaled_dot_product_attention":
         return "This function drops at `dropout_p` in every mode."
     if one.told == "nothing":
-        return "The function does not know the mode of the model, and drops unless the call says otherwise."
-    return "What the call says of the mode is true here: is it a part that model.eval() does not reach?"
+        return "The function does not know the mode of the model and drops values unless the call turns it off."
+    return "The call says that the model is training: is this a part that model.eval() does not reach?"
 
 
 def _is_final(no_grad: NoGradHistory, steps: StepHistory) -> bool:

@@ -88,9 +88,9 @@ class WrongBatchNormMomentum(Rule):
         return self.found(
             f"{count_of(len(state.layers), 'layer')} of batch norm ({listed(list(state.layers), most=SHOWN)}) "
             f"{'has' if one else 'have'} momentum 1. In Keras it is the weight of the old statistics, so after "
-            f"{state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving variance 1. "
-            "In training they normalise by the batch, in evaluation by these numbers, so the network that is "
-            "evaluated is another one.",
+            f"{state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving variance "
+            "1. In training they normalise by the batch, in evaluation by these numbers, so the evaluated "
+            "network is a different one.",
             fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},
             evidence={"layers": list(state.layers), "momentum": 1.0, "steps": state.steps},
         )
@@ -102,11 +102,10 @@ class WrongBatchNormMomentum(Rule):
         return self.found(
             f"{count_of(len(layers), 'layer')} of batch norm ({listed(layers, most=SHOWN)}) have momentum 0: "
             "their running statistics never move from mean 0 and variance 1. In training they normalise by the "
-            "batch, in evaluation by these numbers, so the network that is evaluated is another one."
-            f"{_told(shares)}",
+            f"batch, in evaluation by these numbers, so the evaluated network is a different one.{_told(shares)}",
             fix=(
                 "nn.BatchNorm2d(channels)  # momentum 0.1: the weight of the new batch",
-                "to normalise by the batch in evaluation, too: track_running_stats=False",
+                "to normalise by the batch in evaluation as well: track_running_stats=False",
             ),
             evidence={"layers": layers, "momentum": 0.0},
             severity=None if proved else "note",
@@ -160,7 +159,7 @@ def _is_worse(shares: tuple[float, float, float] | None) -> bool:
 def _told(shares: tuple[float, float, float] | None) -> str:
     if shares is None:
         return ""
-    return f" In training {shares[0]:.0%} of the predictions are right, in evaluation {shares[1]:.0%}."
+    return f" In training {shares[0]:.0%} of the predictions are right, but in evaluation {shares[1]:.0%}."
 
 
 def _answers_differ(answers: PredictionFacts) -> bool:

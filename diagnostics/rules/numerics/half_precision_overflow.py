@@ -114,8 +114,8 @@ class HalfPrecisionOverflow(MessageRule):
         others = f" Also close: {listed(more, most=NAMED)}." if more else ""
         return self.found(
             f"The activations of '{ranges.modules[first] or 'model'}' reached {near[first]:,.0f} in step "
-            f"{ranges.nearest_steps[first]}, {share:.0f} % of {limit:,.0f}, the largest number of float16. Larger "
-            f"values are infinite, and make the loss NaN.{others} Sampled in "
+            f"{ranges.nearest_steps[first]}, {share:.0f} % of {limit:,.0f}, the largest number of float16. "
+            f"Larger values become infinite and make the loss NaN.{others} Sampled in "
             f"{count_of(len(ranges.steps), 'step')}.",
             fix=(_in_float32("this part"), BFLOAT16),
             evidence={

@@ -132,8 +132,8 @@ def _cause(given: LossInputFacts, name: str) -> tuple[str, str]:
             return "", ""
         what = "probabilities" if given.lowest_input >= 0 and (given.highest_input or 0) <= 1 else "logits"
         return (
-            f"its input is not log-probabilities, for their exponentials add up to {given.mass:.3g} over the "
-            f"classes and not to 1. It runs from {given.lowest_input:.3g} to {given.highest_input:.3g}: {what}",
+            f"its input is not log-probabilities: the exponentials add up to {given.mass:.3g} over the classes, "
+            f"not to 1. It runs from {given.lowest_input:.3g} to {given.highest_input:.3g}: {what}",
             "loss = F.kl_div(F.log_softmax(logits, dim=-1), target, reduction='batchmean')",
         )
     if given.function == "kl_divergence":
@@ -145,7 +145,7 @@ def _cause(given: LossInputFacts, name: str) -> tuple[str, str]:
     if {given.lowest_target, given.highest_target} == {-1.0, 1.0}:
         fix = "labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
     else:
-        fix = "scale the targets to 0..1, or take a squared error"
+        fix = "scale the targets to 0..1, or use a squared error"
     return (
         f"its targets must be probabilities, and those of the first batch run from {given.lowest_target:.4g} to "
         f"{given.highest_target:.4g}",

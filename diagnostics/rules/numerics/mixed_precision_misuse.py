@@ -17,19 +17,19 @@ SMALL = 0.01  # of the scale: a limit that the script multiplied by the scale is
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "half parameters": (
-        "The gradient scaler got gradients of float16, because the model's parameters are "
-        "float16. Mixed precision "
-        "keeps float32 parameters and lets autocast choose float16 for single operations.",
+        "The gradient scaler got float16 gradients, because the model's parameters are float16. Mixed precision "
+        "keeps the parameters in float32 and lets autocast choose float16 for single operations.",
         (
             "load and keep the model in float32: no .half(), no dtype=torch.float16",
-            "bf16=True in place of fp16=True, which needs no scaler",
+            "bf16=True instead of fp16=True, which needs no scaler",
             "with PEFT: only the adapters are trained, and they must be float32",
         ),
     ),
     "nothing scaled": (
         "The gradient scaler stepped without gradients of a scaled loss: no parameter of this optimizer got a "
-        "gradient from scaler.scale(loss).backward(). The call is missing, the optimizer holds other parameters, "
-        "all of them are frozen, or the loss was cut from the graph, as by torch.tensor(loss) or .item().",
+        "gradient from scaler.scale(loss).backward(). The call is missing, the optimizer holds other "
+        "parameters, all of them are frozen, or the loss was cut from the graph, for example by "
+        "torch.tensor(loss) or .item().",
         (
             "scaler.scale(loss).backward(), before scaler.step(optimizer)",
             "check that the optimizer holds the parameters of the model that the loss comes from",
@@ -45,8 +45,8 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "unsafe loss": (
-        "binary_cross_entropy takes probabilities, and under autocast they would be float16, where the logarithm "
-        "of a small probability overflows.",
+        "binary_cross_entropy reads probabilities, which are float16 under autocast, and the logarithm of a "
+        "small float16 probability overflows.",
         "torch.nn.BCEWithLogitsLoss() on the logits, without the sigmoid",
     ),
 }
@@ -109,11 +109,10 @@ class MixedPrecisionMisuse(MessageRule):
         if order.unscaled:
             return None
         return self.found(
-            f"`scaler.scale` has scaled {order.scaled:,} losses, and neither `scaler.step` nor `scaler.unscale_` "
-            f"was "
-            f"ever called: the {order.steps:,} steps of the optimizer used gradients that are as many times too "
-            "large, 65,536 at first, and did not leave out those with an overflow.",
-            fix="scaler.step(optimizer); scaler.update()  # in place of optimizer.step()",
+            f"`scaler.scale` has scaled {order.scaled:,} losses, and neither `scaler.step` nor "
+            f"`scaler.unscale_` was ever called: the {order.steps:,} steps of the optimizer used gradients that "
+            "are too large by the scale, 65,536 at first, and did not skip those that overflowed.",
+            fix="scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
             evidence={"scaled": order.scaled, "steps": order.steps},
             severity="warning",
         )
@@ -134,15 +133,15 @@ class MixedPrecisionMisuse(MessageRule):
             return None
         norm = float(np.median(clips.norms[known])) if known.any() else None
         found = (
-            f" Their norm was {norm:.3g}, which is {norm / scale:.3g} without the scale: all were cut down to "
+            f" Their norm was {norm:.3g}, which is {norm / scale:.3g} without the scale: all were clipped to "
             f"{clips.limit / scale:.2g}."
             if norm is not None
             else f" No number above {clips.limit / scale:.2g} is left of them."
         )
         return self.found(
             f"`{clips.function}` was called {clips.scaled:,} times on gradients that the loss scaler had "
-            f"multiplied by {scale:,.0f}, with a limit of {clips.limit:g} that is meant for the gradients "
-            f"themselves.{found}",
+            f"multiplied by {scale:,.0f}, with a limit of {clips.limit:g} that is meant for the unscaled "
+            f"gradients.{found}",
             fix=f"scaler.unscale_(optimizer)  # before {clips.function}",
             evidence={
                 "function": clips.function,

@@ -79,8 +79,8 @@ class NonFiniteActivations(MessageRule):
                 "bound its input: normalise it, clip the gradients, or lower the learning rate",
             )
             if overflow
-            else "look in this module for a log or square root of a number <= 0, for 0 / 0, and for inf - inf, as "
-            "in a softmax over masked positions only",
+            else "look in this module for a log or square root of a number <= 0, for 0 / 0, and for inf - inf, "
+            "as in a softmax over masked positions only",
             evidence=nonfinite.evidence(origin),
             step=origin.step,
         )

@@ -140,7 +140,7 @@ class NonFiniteLoss(MessageRule):
             f"{rate} Every later loss is NaN.",
             fix=(
                 "lower the learning rate",
-                "give the optimizer an eps above 0 that its dtype can represent",
+                "give the optimizer an eps that its dtype does not round to 0",
                 "look for code that scales or divides weights after the step",
             ),
             evidence=nonfinite.evidence(origin),
@@ -189,7 +189,7 @@ def _origin(
         known += f" {examples[0].upper()}{examples[1:]} {verb} own."
     elif loss.non_finite_rows is not None:
         return (
-            f"{known} No example gives this loss on its own: it appears in the reduction over the batch.",
+            f"{known} No example gives this loss on its own: it arises in the reduction over the batch.",
             "average in float32, and check the denominator of the mean",
         )
     return (

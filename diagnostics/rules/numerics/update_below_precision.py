@@ -100,10 +100,10 @@ class UpdateBelowPrecision(Rule):
         )
         return self.found(
             f"{share:.0%} of {int(judged.sum()):,} sampled {rounding.dtype} weights did not change by a single "
-            f"bit in {between:,} steps, although they had gradients. A typical one is "
-            f"{_typical(rounding.weights[stuck]):.2g}, where an update of less than {float(np.median(half)):.2g} "
-            f"is rounded away; the update, {about} {update:.2g}."
-            + (" The loss has fallen all the same, by the weights that move." if learned else ""),
+            f"bit in {between:,} steps, although they had gradients. A typical weight is "
+            f"{_typical(rounding.weights[stuck]):.2g}, where an update of less than "
+            f"{float(np.median(half)):.2g} is rounded away; the update, {about} {update:.2g}."
+            + (" The loss has fallen nevertheless, because other weights do change." if learned else ""),
             fix=(
                 "keep the weights in float32, and use torch.autocast for half precision",
                 "use an optimizer with float32 copies of the weights, or with stochastic rounding",

@@ -20,8 +20,8 @@ EARLY_IF_SMOOTH = 1 / 3  # of the run, if the rate falls at every step or every 
 TREADS = 3  # in a staircase, before it counts as a steady fall
 UNEVEN = 0.1  # of a tread's length, plus one step: the tolerance for treads of equal length
 COMPOUNDS = (
-    "compute the rate from the first one: initial_rate * factor**epoch, not the last rate times that",
-    "a factor nearer to 1, as 0.95 for each epoch",
+    "compute the rate from the initial one: initial_rate * factor**epoch, not the last rate times that",
+    "use a factor closer to 1, such as 0.95 per epoch",
 )
 UNIT = 0.1  # an optimizer with at least this rate may be meant for a schedule that returns the rates themselves
 SQUARED = 0.01  # relative tolerance for a rate being the square of another
@@ -96,7 +96,7 @@ class CollapsedSchedule(Rule):
     causes = ("learning-rate-too-low", "unchanged-parameters", *NO_LEARNING)
     FIXES = {
         "torch": (
-            "call scheduler.step() once an epoch, outside of the loop over the batches",
+            "call scheduler.step() once per epoch, outside the loop over the batches",
             "give the schedule its lengths in batches: epochs * len(loader)",
         ),
         "trainer": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # both count steps",
@@ -153,9 +153,9 @@ class CollapsedSchedule(Rule):
             return None
         what = "the square of that" if squared else f"{first / full:.1g} of that"
         return self.found(
-            f"The optimizer was made with a learning rate of {full:.3g}, and its schedule begins at {first:.3g}, "
-            f"{what}, and never goes above it. The function of a schedule returns a factor, by which the "
-            "optimizer's rate is multiplied, and not the rate.",
+            f"The optimizer was made with a learning rate of {full:.3g}, and its schedule begins at "
+            f"{first:.3g}, {what}, and never goes above it. The function of a schedule returns a factor that "
+            "multiplies the optimizer's rate, not the rate itself.",
             fix=(
                 "LambdaLR(optimizer, lambda epoch: 0.95**epoch)  # factors from 1 down",
                 "for group in optimizer.param_groups: group['lr'] = rate  # to set the rate itself",
@@ -187,10 +187,10 @@ def _tread(at: Array, rates: Array) -> int | None:
 
 def _why(tread: int | None) -> str:
     if tread is not None and tread > 1:
-        return f"It falls every {count_of(tread, 'step')}, and each fall multiplies what the last one left."
+        return f"It falls every {count_of(tread, 'step')}, and each drop multiplies what the last one left."
     return (
-        "The schedule is stepped once a batch where an epoch was meant, or its lengths are given in epochs and it "
-        "counts batches."
+        "The schedule is stepped once per batch instead of once per epoch, or its lengths are given in epochs "
+        "although it counts batches."
     )
 
 

@@ -20,7 +20,7 @@ STEPS = 200  # in a watched run that is stuck; by then, steps of 1% add up to tw
 
 BY_HAND = (
     "subtract the gradient: weight.assign_sub(rate * gradient); a step that adds it makes the loss rise",
-    "divide the number that the step multiplies the gradient by, by 10",
+    "divide the factor of the gradient in the step by 10",
 )
 
 

@@ -105,11 +105,11 @@ class LearningRateTooLow(Rule):
         taken_off = (first - lowest) / first / (steps - 1) * update_size.LONG_RUN
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, and "
-            f"a step changed the weights by {update:.2g} of their norm. At that pace {update_size.LONG_RUN:,} "
-            f"steps change them by {update * update_size.LONG_RUN:.2%}, and take {taken_off:.2%} off the loss. "
-            f"At {trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
-            f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
+            f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
+            f"and a step changed the weights by {update:.2g} of their norm. At that pace, "
+            f"{update_size.LONG_RUN:,} steps change them by {update * update_size.LONG_RUN:.2%} and lower the "
+            f"loss by {taken_off:.2%}. At {trial.better_rate:.3g}, with everything else unchanged, the loss "
+            f"fell to {trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
             evidence=lr_trial.evidence(trial, baseline),
         )
@@ -184,7 +184,7 @@ class LearningRateTooLow(Rule):
             return None
         tenth = max(1, steps.total_steps // 10)
         return self.found(
-            f"The run was over before its warm-up: in {steps.total_steps:,} steps the learning rate rose from "
+            f"The run ended before its warm-up did: in {steps.total_steps:,} steps the learning rate rose from "
             f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} of its full {full:.3g}. All steps "
             f"together moved the weights by at most {moved:.2%} of their norm, and the loss ended at "
             f"{ended:.4g}, where a constant prediction would score {constant:.4g}.",
@@ -224,12 +224,12 @@ class LearningRateTooLow(Rule):
             return None
         tread = int(np.median(np.diff(rises)))
         return self.found(
-            f"The schedule was stepped once in {tread:,} steps, and the run was over at the beginning of its "
+            f"The schedule was stepped once in {tread:,} steps, so the run ended at the beginning of its "
             f"warm-up: in {steps.total_steps:,} steps the learning rate rose from {rates[0]:.3g} to "
             f"{rates[-1]:.3g}, {rates[-1] / full:.1%} of its full {full:.3g}. Its lengths are given in batches, "
-            "and it is stepped once an epoch.",
+            "but it is stepped once per epoch.",
             fix=(
-                "scheduler.step() after each optimizer.step(), inside of the loop over the batches",
+                "scheduler.step() after each optimizer.step(), inside the loop over the batches",
                 "give the schedule its lengths in epochs: OneCycleLR(optimizer, max_lr=..., total_steps=epochs)",
             ),
             evidence={

@@ -106,8 +106,8 @@ class LossPlateau(Rule):
         return self.found(
             f"The scores of the cross entropy are cosines times {scores.factor:.3g}: they lie within "
             f"{2 * scores.factor:.3g} of each other. Over {scores.classes:,} scores the loss is {chance:.4g} if "
-            f"all are equal, and cannot fall below {lowest:.4g}, whatever the weights: the softmax stays next to "
-            "uniform, and there is next to nothing to learn from.",
+            f"all are equal, and cannot fall below {lowest:.4g}, whatever the weights: the softmax stays almost "
+            "uniform, and there is almost nothing to learn from.",
             fix=("similarity / temperature  # 0.07 to 0.5, a division", "similarity * scale  # 10 to 64"),
             evidence={"factor": scores.factor, "classes": scores.classes, "lowest": lowest, "chance": chance},
         )
@@ -138,8 +138,8 @@ class LossPlateau(Rule):
         return self.found(
             f"On {lr_trial.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss is "
             f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it is between "
-            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {baseline:.4g}. It can be "
-            f"learned: at {trial.better_rate:.3g} the loss fell to "
+            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {baseline:.4g}. The "
+            f"batches can be learned: at {trial.better_rate:.3g} the loss fell to "
             f"{lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
@@ -198,14 +198,17 @@ class LossPlateau(Rule):
         if abs(value) <= SAME * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
             return None
         return self.found(
-            f"In the last {len(last)} steps that were kept the loss is {value:.5g}, and nothing else, although "
-            "each batch holds other rows. Neither inputs nor targets change it any more: the model gives the same "
-            "prediction for all, and there is no gradient that could part them.",
+            f"In the last {len(last)} recorded steps the loss is exactly {value:.5g}, although each batch holds "
+            "other rows. Neither inputs nor targets change it: the model gives the same prediction for all "
+            "rows, and no gradient can separate them.",
             fix=(
                 "look for the layer after which all rows are alike: a relu that is 0 for every row, a sigmoid at "
                 "its bound, a clip",
                 "divide the learning rate by 10, and scale the inputs to about unit size",
-                "for embeddings: bring them to length 1 before distances are taken; begin with easy triplets",
+                (
+                    "for embeddings: normalise them to length 1 before computing distances, and begin with easy "
+                    "triplets"
+                ),
             ),
             evidence={"loss": value, "steps": len(last), "range": float(np.ptp(last))},
         )

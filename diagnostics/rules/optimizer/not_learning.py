@@ -211,8 +211,8 @@ class NotLearning(Rule):
         far = worst.kind == "mean_squared_error" and worst.error >= FAR * worst.constant_error
         low, high = worst.answers
         reason = (
-            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the predictions run from "
-            f"{low:,.6g} to {high:,.6g}: the output has not even come to their mean."
+            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the predictions run "
+            f"from {low:,.6g} to {high:,.6g}: the output has not even reached their mean."
             if far
             else _evidence(worst.fit, falling=False)
         )
@@ -246,11 +246,11 @@ class NotLearning(Rule):
         which = "which is" if float(last.mean()) * NO_BETTER < margin else "no better than"
         return self.found(
             f"Over the last third of the run {triplets.function} is {last.mean():.4g}, {which} its margin, "
-            f"{margin:.4g}: to the model a negative is no further away than a positive. If all embeddings come "
-            "together in one point, the loss is exactly that.",
+            f"{margin:.4g}: to the model a negative is no further away than a positive. If all embeddings "
+            "collapse to one point, the loss is exactly the margin.",
             fix=(
                 f"{triplets.function}(anchor, positive, negative): check that the data comes in this order",
-                "begin with random negatives, not with the nearest ones, and at a lower learning rate",
+                "begin with random negatives, not the nearest ones, and a lower learning rate",
             ),
             evidence={"ended": float(last.mean()), "margin": margin, "steps": steps.total_steps},
             step=steps.total_steps - 1,
@@ -258,8 +258,8 @@ class NotLearning(Rule):
 
 
 PENALTY: Final = (
-    "compare the penalty with the loss: a factor of 1e-4 or 1e-3 is usual, and one that outweighs the loss drives "
-    "all weights to 0",
+    "compare the penalty with the loss: a factor of 1e-4 or 1e-3 is usual; a penalty that outweighs the loss "
+    "drives all weights to 0",
     "train on one batch without the penalty: can the model memorise it?",
 )
 SHARED: Final = (
@@ -304,16 +304,16 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
     """Describe what the inputs have visibly lost, and how to keep it."""
     if targets.rows_standardised:
         return (
-            "Each row of the inputs has a mean of 0 and a standard deviation of 1: rows were standardised, each "
-            "by itself, and have lost their level and their scale. ",
+            "Each row of the inputs has a mean of 0 and a standard deviation of 1: each row was standardised by "
+            "itself, so its level and its scale are lost. ",
             ("standardise columns: (x - x.mean(axis=0)) / x.std(axis=0), of the training rows",),
         )
     if (one := targets.sentinel) is not None:
         return (
             f"In column {one.column} of the inputs {one.share:.1%} of the rows have the number {one.value:.4g}, "
-            f"{one.apart:,.0f} standard deviations from all others, as one that stands for a missing number. "
+            f"{one.apart:,.0f} standard deviations from all others, like a placeholder for missing values. "
             "Compared with it, the others are almost equal. ",
-            ("put the column's median in its place, or leave out these rows, before the columns are scaled",),
+            ("replace it with the column's median, or drop these rows, before the columns are scaled",),
         )
     return "", ()
 
@@ -335,7 +335,7 @@ def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[st
 def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     still = "The loss was still falling. " if falling else ""
     if fit is None:
-        return f"{still}Whether the inputs tell the targets is not known."
+        return f"{still}It is not known whether the inputs predict the targets."
     kind = "linear" if fit.linear else "radial"
     if is_learnable(fit):
         return (
@@ -349,8 +349,8 @@ def _evidence(fit: SimpleFit | None, falling: bool) -> str:
 
 
 _PATIENCE: Final = (
-    "keep the rate until the loss falls: a schedule that waits for progress needs a patience of several epochs, "
-    "and a threshold that small gains pass (1e-4)"
+    "keep the rate until the loss falls: a schedule that waits for progress needs a patience of several epochs "
+    "and a small threshold (1e-4)"
 )
 
 
@@ -380,8 +380,8 @@ def _differential(verdicts: Verdicts, cut: int | None = None) -> str:
 
 def _experiments(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[str, ...]:
     one_batch = (
-        "train on one batch for 200 steps: if the model cannot memorise it, look for the fault between input and "
-        "loss; if it can, in the data or the rate"
+        "train on one batch for 200 steps: if the model cannot memorise it, look for the fault between input "
+        "and loss; if it can, look at the data and the learning rate"
     )
     rows = "print ten inputs with their targets, as the model gets them: do they belong together?"
     if falling:

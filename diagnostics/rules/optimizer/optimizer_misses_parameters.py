@@ -89,8 +89,8 @@ class OptimizerMissesParameters(MessageRule):
         adapters = (
             f"model = get_peft_model(model, config) first, then optimizer = {optimizer.name}(p for p in "
             "model.parameters() if p.requires_grad); the base model stays frozen",
-            "with a Trainer: give it no optimizer. It makes one of the adapters, also of those that TRL adds for "
-            "peft_config",
+            "with a Trainer: give it no optimizer. It creates one for the adapters, including those that TRL "
+            "adds for peft_config",
         )
         if not optimizer.held:
             return self.found(
@@ -163,10 +163,11 @@ class OptimizerMissesParameters(MessageRule):
         if leaves.unregistered:
             count = len(leaves.unregistered)
             return self.found(
-                f"The loss depends on {count_of(count, 'parameter')} that the model keeps in a list or dict of "
-                f"Python's: {describe_parameters(leaves.unregistered)}. `model.parameters()` does not find "
-                f"{'it' if count == 1 else 'them'} there, so no optimizer holds {'it' if count == 1 else 'them'}: "
-                f"{100 * share:.3g} % of all scalars, which get gradients and stay as initialised.",
+                f"The loss depends on {count_of(count, 'parameter')} that the model keeps in a Python list or "
+                f"dict: {describe_parameters(leaves.unregistered)}. `model.parameters()` does not find "
+                f"{'it' if count == 1 else 'them'} there, so no optimizer holds "
+                f"{'it' if count == 1 else 'them'}: {100 * share:.3g} % of all scalars, which get gradients but "
+                "stay as initialised.",
                 fix=(
                     "self.layers = nn.ModuleList([...])  # or nn.ModuleDict, nn.ParameterList",
                     "if they should stay frozen: parameter.requires_grad_(False)",
@@ -177,10 +178,10 @@ class OptimizerMissesParameters(MessageRule):
         if leaves.untracked:
             count = len(leaves.untracked)
             return self.found(
-                f"The answers depend on {count_of(count, 'variable')} of TensorFlow that the layers keep as "
-                f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks variables of its own alone, "
-                f"so `trainable_variables` does not have {'it' if count == 1 else 'them'}: {100 * share:.3g} % of "
-                f"all scalars, which the training has left as they were, and which no file of weights holds.",
+                f"The predictions depend on {count_of(count, 'TensorFlow variable')} that the layers keep as "
+                f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks only its own variables, "
+                f"so `trainable_variables` does not include {'it' if count == 1 else 'them'}: {100 * share:.3g} "
+                "% of all scalars, which training has not changed and no weights file contains.",
                 fix=(
                     "self.w = self.add_weight(shape=(inputs, units))  # in build; no tf.Variable",
                     "if it should stay frozen: tf.Variable(..., trainable=False)",
@@ -190,10 +191,10 @@ class OptimizerMissesParameters(MessageRule):
             )
         if leaves.vanished:
             return self.found(
-                f"The model makes a layer of its own within its forward pass ({listed(leaves.vanished)}), and the "
-                f"layer is gone when the pass is over. The loss depends on its {sum(leaves.vanished.values()):,} "
+                f"The model creates a layer within its forward pass ({listed(leaves.vanished)}), and the layer "
+                f"is gone when the pass is over. The loss depends on its {sum(leaves.vanished.values()):,} "
                 f"weights, {100 * share:.3g} % of all scalars that it depends on. No optimizer holds them, and "
-                "the next pass has to draw new ones.",
+                "the next pass draws new ones.",
                 fix={
                     "torch": (
                         "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
@@ -209,10 +210,9 @@ class OptimizerMissesParameters(MessageRule):
             )
         if not leaves.other_models:
             return self.found(
-                f"The loss depends on {listed(leaves.heads)}, which takes the model's output, gets gradients and "
-                f"is in training mode, and no optimizer holds any of its parameters: {scalars:,} scalars, "
-                f"{100 * share:.3g} % of those that the loss depends on. They have the random values that they "
-                "were made with, and keep them.",
+                f"The loss depends on {listed(leaves.heads)}, which takes the model's output, gets gradients "
+                f"and is in training mode, and no optimizer holds any of its parameters: {scalars:,} scalars, "
+                f"{100 * share:.3g} % of those that the loss depends on. They keep their random initial values.",
                 fix=(
                     f"optimizer = {optimizer.name}([*model.parameters(), *criterion.parameters()], ...)",
                     "if it should stay frozen: module.requires_grad_(False)",
@@ -224,7 +224,7 @@ class OptimizerMissesParameters(MessageRule):
         return self.found(
             f"The loss depends on {names}, which gives the model its input, gets gradients and is in training "
             f"mode, and no optimizer holds any of its parameters: {scalars:,} scalars, {100 * share:.3g} % of "
-            "those that the loss depends on. They have the random values that they were made with, and keep them.",
+            "those that the loss depends on. They keep their random initial values.",
             fix={
                 "torch": (
                     f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all",

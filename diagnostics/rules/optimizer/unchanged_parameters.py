@@ -116,12 +116,12 @@ class UnchangedParameters(Rule):
     def from_frozen(self, frozen: FrozenCalls) -> Finding:
         """Report a model that is trained repeatedly but has nothing to train."""
         return self.found(
-            f"{frozen.model}.train_on_batch was called {frozen.calls:,} times, and each time none of its "
-            f"{frozen.weights:,} weights was trainable: no call changed any. In Keras 3, trainable = False holds "
-            "for a model wherever it is used, whether it was compiled before or not.",
+            f"{frozen.model}.train_on_batch was called {frozen.calls:,} times while none of its "
+            f"{frozen.weights:,} weights was trainable: no call changed any. In Keras 3, trainable = False "
+            "holds for a model wherever it is used, whether it was compiled before or not.",
             fix=(
                 "model.trainable = True before its train_on_batch, and False before that of the combined model",
-                "a keras.Model with a train_step, and an optimizer for each of the two",
+                "a keras.Model with a train_step, and one optimizer for each of the two",
             ),
             evidence={"model": frozen.model, "calls": frozen.calls, "weights": frozen.weights},
         )
@@ -131,8 +131,8 @@ class UnchangedParameters(Rule):
         """Report a `fit` that begins after its last epoch."""
         return self.found(
             f"fit(epochs={fit.epochs}, initial_epoch={fit.initial_epoch}) makes no step: `epochs` is the number "
-            "of the last epoch, and not how many there are, and the first one comes after it. Keras says nothing, "
-            f"and the weights stay as they were{'' if fit.fitted is None else ' after the fit before'}.",
+            "of the last epoch, not the number of epochs, and initial_epoch is not below it. Keras says "
+            f"nothing, and the weights stay as they were{'' if fit.fitted is None else ' after the fit before'}.",
             fix=f"model.fit(..., epochs={fit.initial_epoch} + more, initial_epoch={fit.initial_epoch})",
             evidence={"epochs": fit.epochs, "initial_epoch": fit.initial_epoch, "fitted": fit.fitted},
             severity="note" if fit.fitted is None else "warning",
@@ -151,12 +151,12 @@ class UnchangedParameters(Rule):
 
 
 ZERO = (
-    "The parameters get a gradient, and it is exactly 0 in all of these steps: the loss stays the same, whichever "
-    "way a weight is moved.{also}"
+    "The parameters get a gradient that is exactly 0 in all of these steps: the loss stays the same, whichever "
+    "way a weight moves.{also}"
 )
 OF_ZERO = (
-    "let one of two factors start at random: a product of two matrices of zeros passes no gradient to either",
-    "look for units that are all dead, and for a loss that is 0 or constant whatever the prediction",
+    "initialise one of the two factors at random: a product of two zero matrices passes no gradient to either",
+    "look for layers whose units are all dead, and for a loss that is 0 or constant whatever the prediction",
 )
 
 
@@ -201,14 +201,17 @@ def _why(
             {
                 "torch": ("set the learning rate", "check whether the schedule has reached 0"),
                 "trainer": (
-                    "TrainingArguments(..., learning_rate=...)  # adapters take more than all weights: 2e-4, say",
+                    (
+                        "TrainingArguments(..., learning_rate=...)  # adapters need a higher rate than full "
+                        "fine-tuning, such as 2e-4"
+                    ),
                     "check whether the schedule has reached 0: lr_scheduler_type, warmup_steps, max_steps",
                 ),
             },
         )
     if got_gradient is None:
         return (
-            "The learning rate was not 0. The gradients were not seen.",
+            "The learning rate was not 0. The gradients were not observed.",
             (
                 "look for a part of the model that is disconnected from the loss",
                 "keep the weights in float32, if the updates are too small for their dtype",
@@ -219,7 +222,7 @@ def _why(
         return (
             "No parameter of the optimizer had a gradient in any of these steps.",
             (
-                "call loss.backward() before optimizer.step(), and optimizer.zero_grad() not between the two",
+                "call loss.backward() before optimizer.step(), without optimizer.zero_grad() between the two",
                 "look for a detach, .data or no_grad between the weights and the loss",
             ),
         )

@@ -64,7 +64,7 @@ class CellsOutOfOrder(Rule):
             return None
         first, *others = notebook.reordered
         names = list(dict.fromkeys(one.name for one in others if one.name != first.name))
-        more = f" So it is with {listed((f'`{name}`' for name in names), most=NAMED)}." if names else ""
+        more = f" The same holds for {listed((f'`{name}`' for name in names), most=NAMED)}." if names else ""
         return self.found(
             f"{_what(first)}{more}",
             fix=("restart the kernel and run all cells, before you save or trust the results",),
@@ -78,9 +78,9 @@ def _what(one: Reordered) -> str:
     if one.then is None:
         return (
             f"{read} read `{one.name}` before {one.from_top}, which sets it, was run for the last time: its "
-            "results are of an earlier state, which the notebook no longer holds if that cell was changed."
+            "results belong to an earlier state, which is lost if that cell has changed."
         )
     return (
-        f"{read} got `{one.name}` from {one.then} when it was run, and gets it from {one.from_top} when the "
+        f"{read} got `{one.name}` from {one.then} when it was run, but gets it from {one.from_top} when the "
         "notebook is run from the top."
     )

@@ -88,8 +88,8 @@ def _doubt(read: GlobalRead) -> str:
     places = listed(dict.fromkeys(map(str, read.bindings)), most=NAMED)
     if read.leftover:
         return (
-            f"`{read.function}` reads `{read.name}`, which only a loop sets, in {places}, and is called outside "
-            "of it: it gets the last value of the loop. "
+            f"`{read.function}` reads `{read.name}`, which only a loop sets, in {places}, but is called outside "
+            "the loop: it gets the last value of the loop. "
         )
     if read.differs:
         return (

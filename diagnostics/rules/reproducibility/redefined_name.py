@@ -93,8 +93,8 @@ class RedefinedName(Rule):
         places = list(dict.fromkeys(map(str, read.bindings)))
         return self.found(
             f"The function `{read.function}` of {read.defined} reads `{read.name}` from the notebook, which is "
-            f"{listed(kinds, 'and')} in turn: {listed(places)} set it. What the function sees depends on which of "
-            "these was run last before the call.",
+            f"{listed(kinds, 'and')} in turn: {listed(places)} set it. What the function reads depends on which "
+            "of these was run last before the call.",
             fix=(f"pass it: def {read.function}(..., {read.name})", "give the two meanings two names"),
             evidence={"function": read.function, "name": read.name, "bindings": len(read.bindings)},
             where=Where(f"{notebook.file}, cell {read.defined.cell}", read.defined.line, read.function),

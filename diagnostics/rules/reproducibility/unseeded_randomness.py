@@ -85,7 +85,7 @@ class UnseededRandomness(Rule):
 
 def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
     if rounding:
-        return "A difference this small comes from an operation without a fixed order of summation."
+        return "A difference this small comes from an operation that does not sum in a fixed order."
     if reproduction.unseeded:
         count = reproduction.unseeded
         return (

@@ -20,7 +20,7 @@ def of_axes(symptom: AxesMisfit) -> Repair:
 def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     shape = symptom.shape
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
-        return "If each of its rows is an array itself, it is an array of objects.", (
+        return "If each of its rows is itself an array, it is an array of objects.", (
             "print(x.dtype); if that is object: x = np.stack(x.ravel()), with examples of one shape",
             "x = x[..., None] before it, if each example is one number",
         )
@@ -37,8 +37,8 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     if symptom.got == 3 and most == 2:
         return "", (
             "x.reshape(len(x), -1), for a first layer that is Dense",
-            "the ids of shape (n, length), for a first layer that is an Embedding: it makes the vectors; or "
-            "keras.Input(shape=x.shape[1:]) without the Embedding, for vectors that are made already",
+            "the ids of shape (n, length), if the first layer is an Embedding, which looks up the vectors; or "
+            "keras.Input(shape=x.shape[1:]) without the Embedding, if these are vectors already",
         )
     if symptom.got > most:
         return "", ("keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape", reshape)

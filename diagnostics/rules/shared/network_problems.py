@@ -62,7 +62,7 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
                 (rank.number,),
             )
     for number, who in network.claims.items():
-        nobody = f" Nobody is {_ranks(network.missing)}." if network.missing else ""
+        nobody = f" No process is {_ranks(network.missing)}." if network.missing else ""
         yield Problem(
             f"{len(who)} processes say that they are rank {number}: {listed(who)}.{nobody}",
             _ONE_NUMBER_EACH,
@@ -71,23 +71,23 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
     if not network.claims:
         for rank, failure in _failures(network, "claimed twice"):
             yield Problem(
-                f"{capitalized(rank.place)} found its number taken: {failure.text} is rank {rank.number}, too.",
+                f"{capitalized(rank.place)} found its number taken: {failure.text} is also rank {rank.number}.",
                 _ONE_NUMBER_EACH,
                 (rank.number,),
             )
 
 
 _ONE_NUMBER_EACH = (
-    "leave RANK to the launcher: torchrun or srun gives each process its own; a script that exports it gives all "
-    "the same",
-    "with one command per host, another --node-rank on each",
+    "leave RANK to the launcher: torchrun or srun gives each process its own; a script that exports it gives "
+    "all processes the same number",
+    "with one command per host: a different --node-rank on each",
 )
 
 
 def _device(rank: RankFacts, failure: NetworkFailure) -> Problem:
     if failure.kind == "too few GPUs":
         return Problem(
-            f"{capitalized(rank.place)} is to use {rank.device}, and PyTorch sees "
+            f"{capitalized(rank.place)} should use {rank.device}, but PyTorch sees "
             f"{count_of(int(failure.text), 'GPU')} there, numbered from 0.",
             (
                 "start no more processes on a host than it has GPUs: torchrun --nproc-per-node, srun "
@@ -121,12 +121,13 @@ def _unresolved(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure)
 
 def _refused(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     return (
-        f"{rank.place} found nobody at {network.address} for {network.limit:g} s: the connection is refused. "
-        "Rank 0 has not started or has ended, it listens on another port, or MASTER_ADDR is another host's.",
+        f"{rank.place} could not connect to {network.address} for {network.limit:g} s: the connection is "
+        "refused. Rank 0 has not started or has ended, it listens on another port, or MASTER_ADDR names another "
+        "host.",
         (
             "read the output of rank 0: did it start, and with which MASTER_ADDR and MASTER_PORT?",
             SAME_EVERYWHERE,
-            "127.0.0.1 and localhost are each host itself: take another name if there are several hosts",
+            "127.0.0.1 and localhost mean the local host: use another name if there are several hosts",
         ),
     )
 
@@ -147,7 +148,7 @@ def _elsewhere(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) 
     host = network.address.rpartition(":")[0]
     own = f" (it has {listed(rank.addresses, most=MAX_NAMED)})" if rank.addresses else ""
     return (
-        f"{rank.place} is to listen at {host}, which is no address of its host{own}.",
+        f"{rank.place} should listen at {host}, which is not an address of its host{own}.",
         (
             "MASTER_ADDR: the name or address of the host where rank 0 runs",
             "start rank 0 (torchrun --node-rank 0) on the host that MASTER_ADDR names",
@@ -158,7 +159,7 @@ def _elsewhere(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) 
 def _port_taken(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     port = network.address.rpartition(":")[2]
     return (
-        f"{rank.place} cannot listen on port {port}: another program on this host does.",
+        f"{rank.place} cannot listen on port {port}: another program on this host already does.",
         (
             "MASTER_PORT: another free port, the same on every host",
             f"ss -ltnp 'sport = :{port}' names the program: often an earlier run that still waits",
@@ -168,9 +169,12 @@ def _port_taken(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure)
 
 def _not_a_store(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     return (
-        f"{rank.place} reached {network.address}, and what listens there is not rank 0 of a job: {failure.text}.",
         (
-            "MASTER_PORT: a port that no other program has, the same on every host",
+            f"{rank.place} reached {network.address}, but the program that listens there is not rank 0 of a "
+            f"job: {failure.text}."
+        ),
+        (
+            "MASTER_PORT: a port that no other program uses, the same on every host",
             "read the output of rank 0: it may have ended because the port is taken",
         ),
     )
@@ -181,7 +185,7 @@ def _no_interface(network: NetworkFacts, rank: RankFacts, failure: NetworkFailur
         f"{rank.place} has no such interface: {failure.text}.",
         (
             "name one that every host has; ip -br addr lists them",
-            "unset it: without it the libraries choose by themselves",
+            "unset it: the libraries then choose by themselves",
         ),
     )
 
@@ -218,15 +222,15 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
         host = network.address.rpartition(":")[0]
         loopback = host == "localhost" or host.startswith("127.")
         own = (
-            f" {host} is each host itself: only ranks of the same host can come."
+            f" {host} means the local host: only ranks on the same host can connect."
             if loopback and network.launcher
             else ""
         )
         yield Problem(
-            f"{len(missing)} of {network.world} ranks did not come to {network.address} within "
+            f"{len(missing)} of {network.world} ranks did not connect to {network.address} within "
             f"{network.limit:g} s: {_ranks(missing)}.{own}",
             (
-                f"read the output of {_ranks(missing[:1])}: it did not start, or it says why it cannot come",
+                f"read the output of {_ranks(missing[:1])}: it did not start, or it says why it cannot connect",
                 f"nc -vz {network.address.replace(':', ' ')} on {'their hosts' if several else 'its host'}, while "
                 "the others wait",
                 "the number of processes started must be WORLD_SIZE: --nnodes times --nproc-per-node, or --ntasks",
@@ -295,7 +299,7 @@ _OF_THE_LIBRARY = {
     "gloo": ("GLOO_SOCKET_IFNAME=eth0, with the interface that the hosts share; ip -br addr lists them",),
     "nccl": (
         "NCCL_SOCKET_IFNAME=eth0, with the interface that the hosts share; NCCL_IB_DISABLE=1 without InfiniBand",
-        "NCCL_P2P_DISABLE=1, then NCCL_SHM_DISABLE=1, to see which way between the GPUs of a host is at fault",
+        "NCCL_P2P_DISABLE=1, then NCCL_SHM_DISABLE=1, to see which path between the GPUs of a host is at fault",
         "diagnose network --keep-logs FOLDER keeps NCCL's log of each rank",
     ),
 }
@@ -304,7 +308,7 @@ _OF_THE_LIBRARY = {
 def _subject(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> str:
     with_peer = "" if failure.peer is None else f" with rank {failure.peer}"
     library = {"nccl": "NCCL", "gloo": "gloo"}.get(network.backend, "the communication library")
-    what = "making the process group" if failure.step == "group" else f"the {failure.step}"
+    what = "creating the process group" if failure.step == "group" else f"the {failure.step}"
     if failure.kind == "wrong sum":
         return f"The {failure.step}{with_peer} by {library} gives a wrong result on {rank.place}: {failure.text}."
     if failure.kind == "stuck":
@@ -326,8 +330,8 @@ def _loopback(network: NetworkFacts) -> str:
     if network.backend != "gloo" or len(hosts) < 2 or not wrong:
         return ""
     return (
-        f" On {_ranks(wrong)} the host's own name resolves to {first}, which gloo offers to the other hosts: they "
-        "then find themselves there."
+        f" On {_ranks(wrong)} the host's own name resolves to {first}, which gloo gives to the other hosts: "
+        "they then connect to themselves."
     )
 
 
@@ -349,7 +353,7 @@ def _while(rank: RankFacts) -> str:
 
 
 def _step(name: str) -> str:
-    return {"device": "the first allocation", "group": "the making of the group"}.get(name, f"the {name}")
+    return {"device": "the first allocation", "group": "creating the group"}.get(name, f"the {name}")
 
 
 def _ranks(numbers: tuple[int, ...] | list[int]) -> str:

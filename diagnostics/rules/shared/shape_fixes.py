@@ -196,7 +196,7 @@ def _expansion(symptom: OperandsMisfit, target: Shape, tensor: Shape) -> Fix:
         )
     if len(tensor) > len(target):
         return (
-            "x.squeeze(), or an index: the tensor has more axes than the place it is written to",
+            "x.squeeze(), or an index: the tensor has more axes than the target it is written to",
             "print the two shapes just before the line",
         )
     return "print the two shapes just before the line: a mask, a table of positions or a buffer has another length"
@@ -215,15 +215,15 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
     (one, a), (other, b) = zip(names, shapes, strict=True)
     if symptom.library == "numpy" and abs(len(a) - len(b)) > 2:
         return (
-            f"They have {len(a)} and {len(b)} axes: one of them is probably a whole tuple of outputs, made into "
-            "an array.",
+            f"They have {len(a)} and {len(b)} axes: one of them is probably a whole tuple of outputs, converted "
+            "to an array.",
             "logits = predictions[0] if isinstance(predictions, tuple) else predictions",
         )
     if symptom.operation == "matrix product":
         return "", _matrix_product(one, a, other, b)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
-        return "Only the rows differ: another batch size.", f"{x}[0] in place of a fixed one; or {drop}=True"
+        return "Only the rows differ: another batch size.", f"{x}[0] instead of a fixed one; or {drop}=True"
     if symptom.library == "keras":
         return "", "change the layers before it, or the data, so that the two sizes are equal"
     for name, short, long in ((other, b, a), (one, a, b)):
@@ -252,8 +252,8 @@ def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair
     of_keras = {len(shape) for shape in shapes} == {4} and abs(symptom.one - symptom.other) == 1
     if symptom.library == "keras" and of_keras and min(symptom.one, symptom.other) > 1:
         return "", (
-            "images whose height and width can be halved as often as the network does it: a multiple of 32 for "
-            "most encoders; resize them, or pad them",
+            "use images whose height and width can be halved as often as the network does: a multiple of 32 for "
+            "most encoders; resize or pad them",
             "keras.layers.Cropping2D or ZeroPadding2D before they are joined",
         )
     if symptom.library == "torch" and maps and abs(symptom.one - symptom.other) == 1:
@@ -273,10 +273,10 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
     name = symptom.tensor or "x"
     each = math.prod(rest)
     if symptom.library == "keras" or (symptom.library == "numpy" and (symptom.size or 0) % (each or 1)):
-        return "", f"a target shape that holds {symptom.size} values, or just as many values as the shape holds"
+        return "", f"use a target shape that holds {symptom.size} values, or as many values as the shape holds"
     if symptom.library == "torch" and symptom.shape is None and len(rest) == 2 and first == rest[0] > 3:
         return (
-            f"If it is to be an image or a mask of {first} x {first}, it was made in another size.",
+            f"If it should be an image or a mask of {first} x {first}, it was created in another size.",
             (f"resize it to {first} x {first} where it is read", "print its size, and the number of its channels"),
         )
     if first > 0 and rest and each > 0 and symptom.size % each == 0:
@@ -294,8 +294,8 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
             )
         times = f", {rows // first} times as many as {first}" if rows % first == 0 else f", and not {first}"
         return (
-            f"It has {rows} rows of {each}{times}: the rows hold an axis that the code counts apart (heads, "
-            "channels, positions, several inputs in one batch), or the examples are larger.",
+            f"It has {rows} rows of {each}{times}: the rows include an axis that the code counts separately "
+            "(heads, channels, positions, several inputs in one batch), or the examples are larger.",
             (f"print({name}.shape) where it comes from", f"{open_view}, if {each} values belong together"),
         )
     if symptom.shape is not None and len(symptom.shape) > 1 and len(rest) == 1:
@@ -304,11 +304,11 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
             f"Each example has {held} values, not {abs(each)}.",
             f"{name}.flatten(1), and build the next layer for {held}",
         )
-    keep = "x.flatten(1), which keeps the batch's axis, and the next layer built for what that gives"
+    keep = "x.flatten(1), which keeps the batch axis, and build the next layer for the result"
     if symptom.shape is None and len(rest) == 3 and rest[-1] == rest[-2] <= LARGEST_KERNEL:  # as in convolutions
         return (
-            "If these are weights that are read from a file, the file ends too early, or belongs to another "
-            "configuration (classes, filters).",
-            ("the configuration that belongs to the file, or the file again", keep),
+            "If these are weights read from a file, the file ends too early or belongs to another configuration "
+            "(classes, filters).",
+            ("use the configuration that belongs to the file, or download the file again", keep),
         )
     return "", keep

@@ -12,7 +12,7 @@ ERRORS = 2.0  # standard errors above the share of the most frequent class: the 
 HALF = 0.5  # of the gain of batch statistics over that class; with less, the running statistics lag
 
 PATIENCE = (
-    "train longer before it is evaluated: the running statistics need some ten times 1 / momentum steps",
+    "train longer before the evaluation: the running statistics need about 10 / momentum steps",
     "take a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
 )
 
@@ -25,7 +25,7 @@ def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps:
     if seen is None:
         return (
             f"The model has batch norm, and {steps:,} steps are few for its running statistics, which the "
-            "evaluation takes in place of a batch's own: they may lag behind the weights."
+            "evaluation uses instead of those of the batch: they may lag behind the weights."
         )
     chance = seen.most_frequent / seen.rows
     own, running = seen.right_with_own / seen.rows - chance, seen.right_with_running / seen.rows - chance

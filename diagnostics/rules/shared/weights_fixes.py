@@ -64,7 +64,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
         was, now = pairs[0][0]
         return f"All of them have {was} where the model has {now}: most often the number of classes.", (
             "own = model.state_dict(); state = {key: value for key, value in state.items() if key in own and "
-            "value.shape == own[key].shape}; model.load_state_dict(state, strict=False), to train these anew",
+            "value.shape == own[key].shape}; model.load_state_dict(state, strict=False), to train these from "
+            "scratch",
             build,
         )
     return "", build
@@ -75,7 +76,7 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
     if not all(_OF_IMAGE_SIZE.search(name) for name in symptom.weights):
         return None
     name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
-    return f"{name} is made for one size of the image and of the windows: the model was built for another.", (
+    return f"{name} depends on the size of the image and of the windows: the model was built for another.", (
         f"build {symptom.model} with the img_size and window_size of the checkpoint (its name often says them)",
         "for masks and indices, which are computed: drop these keys from the state, and load with strict=False",
         "for tables of positions: interpolate the saved ones; timm does so with img_size= in create_model",
@@ -93,10 +94,10 @@ def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repai
             ),
         )
     return (
-        f"Only the number of rows of {owner} differs: one for each word, id or item that it knows.",
+        f"Only the number of rows of {owner} differs: one for each word, id or item.",
         (
-            f"the vocabulary, tokenizer or list of ids with which the checkpoint was made: it has {size}; one "
-            "that is rebuilt from other data numbers them otherwise, too",
+            f"use the vocabulary, tokenizer or list of ids of the checkpoint: it has {size}; one rebuilt from "
+            "other data also numbers them differently",
             f"model.resize_token_embeddings({size}) before loading, for a model of transformers with added tokens",
         ),
     )

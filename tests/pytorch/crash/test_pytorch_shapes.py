@@ -55,8 +55,8 @@ class TestLinear:
         )
         assert live.fix == "x.flatten(1) before it"
         assert text.message == (
-            "self.head (Linear) has in_features=1352, but its input has size 13, in 3,328 rows. If the input has "
-            "more than two axes, its 3,328 rows of 13 are 32 examples of 1352 that were not flattened."
+            "self.head (Linear) has in_features=1352, but its input has size 13, in 3,328 rows. If the input "
+            "has more than two axes, its 3,328 rows of 13 are 32 examples of 1352 that were not flattened."
         )
 
     def test_a_layer_within_layers_is_named_as_python_reaches_it(self):

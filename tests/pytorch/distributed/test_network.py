@@ -150,8 +150,8 @@ class TestRanksThatCannotTalk:
         assert code == 1, err
         finding = only_finding(report)
         assert finding["rule"] == "unreachable-rank"
-        assert finding["message"] == f"1 of 2 ranks did not come to 127.0.0.1:{port} within 1 s: rank 1." + (
-            " 127.0.0.1 is each host itself: only ranks of the same host can come."
+        assert finding["message"] == f"1 of 2 ranks did not connect to 127.0.0.1:{port} within 1 s: rank 1." + (
+            " 127.0.0.1 means the local host: only ranks on the same host can connect."
         )
         assert status_of(report)["roll call"] == "failed"
 
@@ -159,7 +159,7 @@ class TestRanksThatCannotTalk:
         code, report, err = ended(ranks.rank(1, port, "--limit", "1"))
         assert code == 1, err
         assert (
-            f"found nobody at 127.0.0.1:{port} for 1 s: the connection is refused"
+            f"could not connect to 127.0.0.1:{port} for 1 s: the connection is refused"
             in only_finding(report)["message"]
         )
 
@@ -188,15 +188,15 @@ class TestRanksThatCannotTalk:
         )
         code, report, err = ended(rank_0)
         assert code == 1, err
-        assert "is to listen at 192.0.2.1, which is no address of its host" in only_finding(report)["message"]
+        assert "should listen at 192.0.2.1, which is not an address of its host" in only_finding(report)["message"]
 
     def test_a_port_that_another_program_has(self, ranks):
         with socket.create_server(("", 0)) as other:
             port = other.getsockname()[1]
             rank_0, rank_1 = (ranks.rank(number, port, "--limit", "2") for number in (0, 1))
             (_, of_0, _), (_, of_1, _) = ended(rank_0), ended(rank_1)
-        assert f"cannot listen on port {port}: another program on this host does" in only_finding(of_0)["message"]
-        assert "what listens there is not rank 0 of a job" in only_finding(of_1)["message"]
+        assert f"cannot listen on port {port}: another program on this host already does" in only_finding(of_0)["message"]
+        assert "the program that listens there is not rank 0 of a job" in only_finding(of_1)["message"]
 
     def test_two_ranks_of_one_number(self, ranks):
         store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)

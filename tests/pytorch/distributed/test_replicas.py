@@ -201,7 +201,7 @@ class TestBroken:
         codes, _, errors = two_ranks(SAME_ROWS)
         assert codes == [0, 0], errors
         (told,) = (err for err in errors if "warning: ranks-share-rows" in err)
-        assert "Ranks 0 and 1 were fed the same batch" in " ".join(told.split())
+        assert "Ranks 0 and 1 got the same batch" in " ".join(told.split())
 
     def test_a_layer_that_is_added_after_wrapping(self, two_ranks, tmp_path):
         codes, _, errors = two_ranks(GROWN, "--output", "r.json")

@@ -51,7 +51,7 @@ def test_live_and_pasted_agree():
     ("key", "told", "fix"),
     [
         ("conv.0.weight", "A model in DataParallel has 'module.' in front", "model.load_state_dict(state) before"),
-        ("module.conv.weight", "DataParallel or DistributedDataParallel puts 'module.'", "state = {key.replace("),
+        ("module.conv.weight", "DataParallel or DistributedDataParallel adds 'module.'", "state = {key.replace("),
     ],
 )
 def test_an_old_message_stops_at_the_first_key(key, told, fix):

@@ -242,7 +242,7 @@ AttributeError: Can't pickle local object 'Images.__init__.<locals>.<lambda>'
     def test_the_child_alone_sends_the_reader_to_the_parent(self):
         (finding,) = explain(self.CHILD).findings
         assert finding.rule == "worker-failure"
-        assert "The parent process says which one" in finding.message
+        assert "The parent process names it" in finding.message
 
     def test_with_the_parent_the_object_is_named(self):
         (finding,) = explain(self.PARENT + self.CHILD).findings

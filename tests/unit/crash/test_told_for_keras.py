@@ -179,7 +179,7 @@ class TestRows:
         finding = told(f"InvalidArgumentError: Incompatible shapes: [32,1] vs. [4,1]\n\t {node}")
         assert (finding.rule, finding.fix) == (
             "shape-mismatch",
-            "tf.shape(x)[0] in place of a fixed one; or drop_remainder=True",
+            "tf.shape(x)[0] instead of a fixed one; or drop_remainder=True",
         )
 
     def test_and_others_in_a_loss_are_the_losss(self):
@@ -208,8 +208,8 @@ class TestUndefinedSymbol:
             ("torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister", "LD_LIBRARY_PATH"),
             ("torch/lib/libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent", "mkl<2024.1"),
             ("tensorflow_text/core/_ops.so: undefined symbol: _ZN4absl12lts_202111026", "for this TensorFlow"),
-            ("own_ops.so: undefined symbol: _ZN2at4_ops5zeros4callE", "build the package again"),
-            ("torchvision/_C.so: undefined symbol: _ZN3c104cuda9SetDeviceEi", "build the package again"),
+            ("own_ops.so: undefined symbol: _ZN2at4_ops5zeros4callE", "rebuild the package"),
+            ("torchvision/_C.so: undefined symbol: _ZN3c104cuda9SetDeviceEi", "rebuild the package"),
         ],
     )
     def test_tells_whose_library_does_not_fit(self, said, meant):

@@ -156,7 +156,7 @@ def renumbered(symptom: CheckpointKeysDiffer) -> bool:
 def _of_optimizer() -> tuple[str, Fix]:
     return (
         "The optimizer's saved state belongs to other parameter groups than this optimizer has: parameters were "
-        "added, removed, frozen or grouped otherwise since it was saved.",
+        "added, removed, frozen or regrouped since it was saved.",
         (
             "create the optimizer with the same parameters, in the same groups, as when it was saved",
             "start with a new optimizer, if the model has changed",
@@ -173,14 +173,14 @@ def _of_first(key: str) -> tuple[str, Fix]:
     for prefix, wrapper in WRAPPERS.items():
         if key.startswith(prefix) and prefix in ("module.", "_orig_mod."):
             return (
-                f"{seen} {wrapper} puts {prefix!r} in front of every key.",
+                f"{seen} {wrapper} adds {prefix!r} in front of every key.",
                 (
                     f"state = {{key.replace({prefix!r}, '', 1): value for key, value in state.items()}}",
                     "build the model with the arguments that the checkpoint was trained with, if it still differs",
                 ),
             )
     return (
-        f"{seen} A model in DataParallel has 'module.' in front of every key; else the two are of different "
+        f"{seen} A model in DataParallel has 'module.' in front of every key; otherwise the two are different "
         "architectures.",
         (
             "model.load_state_dict(state) before model = DataParallel(model), or "
@@ -263,18 +263,19 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
             f"{sentence[:1].upper()}{sentence[1:]}. Where the model has one layer, {layer}, the checkpoint has "
             "several in a row: it was made with another class of that name.",
             (
-                "build the model by the code of the repository that published the checkpoint, with the release of "
-                "the library that it names or brings along (a timm of its own, for example)",
+                "build the model with the code of the repository that published the checkpoint, and with the "
+                "release of the library that it names or bundles (its own timm, for example)",
             ),
         )
     if renumbered(symptom):
         return (
-            f"{sentence[:1].upper()}{sentence[1:]}. The names differ only by their numbers: the same layers stand "
-            "at other places, as another release of the library, or a layer more or less before them, makes them.",
+            f"{sentence[:1].upper()}{sentence[1:]}. The names differ only by their numbers: the same layers are "
+            "at other positions, because of another release of the library, or one layer more or less before "
+            "them.",
             (
                 "python -m pip show timm (or the library that builds the model), and the release that the "
-                "checkpoint was made with; timm 0.9 moved Swin's downsample to the layer behind",
-                "rename the keys in the state, if it is one layer that was put in or taken out",
+                "checkpoint was made with; timm 0.9 moved Swin's downsample to the next layer",
+                "rename the keys in the state, if one layer was added or removed",
             ),
         )
     return (

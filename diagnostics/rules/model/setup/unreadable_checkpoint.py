@@ -10,16 +10,16 @@ from diagnostics.facts.crash import setup as facts
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "weights only": (
-        "torch.load reads only weights since PyTorch 2.6, and this file holds other Python objects, too, or is "
-        "no whole checkpoint.",
+        "torch.load reads only weights since PyTorch 2.6, and this file also holds other Python objects, or is "
+        "not a complete checkpoint.",
         (
-            "torch.load(path, weights_only=False), for a file whose source you trust: it can run any code",
+            "torch.load(path, weights_only=False), if you trust the source of the file: it can run any code",
             "torch.serialization.add_safe_globals([Class]), for the class that the message names",
-            "save model.state_dict() in place of the model",
+            "save model.state_dict() instead of the model",
         ),
     ),
     "custom class": (
-        "The model was saved with a class of its own, and Keras cannot find it while it loads.",
+        "The model was saved with a custom class, which Keras cannot find while loading.",
         (
             'keras.models.load_model(path, custom_objects={"Name": Name})',
             "@keras.saving.register_keras_serializable() above the class, before saving and loading, with "
@@ -28,16 +28,17 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "newer keras": (
-        "Another version of Keras saved the model than reads it: Keras 2 and 3 keep their classes under names "
-        "that the other does not know (keras.src.engine is of 2.13 to 2.15, keras.src.models of 3).",
+        "The model was saved by another version of Keras than the one that reads it: Keras 2 and 3 keep their "
+        "classes under names that the other does not know (keras.src.engine is of 2.13 to 2.15, "
+        "keras.src.models of 3).",
         (
             "the version of Keras that saved it; tf_keras and TF_USE_LEGACY_KERAS=1 for a model of Keras 2",
             "build the model in code, and model.load_weights(path)",
         ),
     ),
     "not a checkpoint": (
-        "The file is no checkpoint of the format that it is read as: often a web page, a text or a pointer of "
-        "Git LFS in place of the download.",
+        "The file is not a checkpoint of the expected format: often it is a web page, a text or a Git LFS "
+        "pointer instead of the download.",
         (
             "look at its first bytes and its size: head -c 200 FILE; ls -l FILE",
             "git lfs pull, or download it again",
@@ -47,14 +48,14 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "The checkpoint's file ends too early: writing or downloading it was interrupted, or the disk was full.",
         (
             "download it again, without the cached copy",
-            "go on from the checkpoint before; write to a temporary name and rename it when it is whole",
+            "continue from the previous checkpoint; write to a temporary name and rename it when complete",
         ),
     ),
     "missing module": (
-        "The file holds a pickled class, and its module cannot be imported here.",
+        "The file holds a pickled class whose module cannot be imported here.",
         (
             "run it from the folder, or with the package, in which it was saved",
-            "save model.state_dict() in place of the model",
+            "save model.state_dict() instead of the model",
         ),
     ),
 }

@@ -72,9 +72,9 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 else f"target_modules={what} matches no layer of this model"
             )
             return (
-                f"{named}, so there is nothing to put adapters on. Layers are called otherwise in each "
-                "architecture; quantised ones have a class of their own, and a model that already has adapters "
-                "another structure.",
+                f"{named}, so there is nothing to attach adapters to. Layer names differ between architectures; "
+                "quantised layers have their own classes, and a model that already has adapters has another "
+                "structure.",
                 (
                     "print([name for name, module in model.named_modules()]), and name the last parts of the "
                     "linear ones",
@@ -82,9 +82,11 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 ),
             )
         case "monitor":
-            offered = f" Logged are: {listed(symptom.offered, most=MAX_NAMED)}." if symptom.offered else ""
+            offered = (
+                f" The logged metrics are: {listed(symptom.offered, most=MAX_NAMED)}." if symptom.offered else ""
+            )
             return (
-                f"{what} is monitored, and nothing has logged a metric of that name.{offered}",
+                f"{what} is monitored, but no metric of that name has been logged.{offered}",
                 (
                     "monitor one of the logged names, in its spelling"
                     if symptom.offered
@@ -99,19 +101,19 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 (
                     'set these values to "auto" in the DeepSpeed configuration',
                     "pass the same value as an argument, and check that the arguments reach the script: a "
-                    "command is cut off where a line lacks its backslash",
+                    "command ends early where a line lacks its backslash",
                 ),
             )
         case "strategies":
             return (
-                "load_best_model_at_end needs an evaluation at every save, and the two are set to different "
-                "times.",
+                "load_best_model_at_end needs an evaluation at every save, but the two are scheduled at "
+                "different steps.",
                 'eval_strategy="steps", save_strategy="steps", and save_steps a multiple of eval_steps',
             )
         case "address":
             return (
-                f"{f'Port {what}' if what else 'The port of the rendezvous'} is taken by another process: "
-                "another run on this machine, or one that was stopped and still lives.",
+                f"{f'Port {what}' if what else 'The port of the rendezvous'} is in use by another process: "
+                "another run on this machine, or one that was stopped but is still alive.",
                 (
                     "torchrun --master-port 29501 ..., accelerate launch --main_process_port 29501, or "
                     "MASTER_PORT=29501; torchrun --standalone picks a free one",
@@ -121,7 +123,7 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
         case "steps":
             wanted = f"{int(what):,} batches are" if what else "More batches are"
             return (
-                f"{wanted} asked for by steps_per_epoch and epochs, and the data ended before.",
+                f"{wanted} requested by steps_per_epoch and epochs, but the data ended before.",
                 (
                     "leave out steps_per_epoch for data that ends by itself",
                     "dataset.repeat(), for a tf.data.Dataset; while True: in a generator",

@@ -97,9 +97,9 @@ NOTED = {
             "hits(loader)",
         ),
         "function-reads-globals",
-        "`hits` reads `x`, which only a loop sets, in cell 2 (In[2]), and is called outside of it: it gets the "
-        "last value of the loop. 1 function of the notebook reads variables that it is not given: `hits` reads "
-        "`model` and `x`.",
+        "`hits` reads `x`, which only a loop sets, in cell 2 (In[2]), but is called outside the loop: it gets "
+        "the last value of the loop. 1 function of the notebook reads variables that it is not given: `hits` "
+        "reads `model` and `x`.",
     ),
     "the last model of a loop": (
         numbered(
@@ -110,19 +110,19 @@ NOTED = {
         ),
         "redefined-name",
         "The function `score` of cell 2 (In[2]) reads `model` from the notebook, which is a value and a loop "
-        "variable in turn: cell 1 (In[1]) and cell 3 (In[3]) set it. What the function sees depends on which of "
-        "these was run last before the call.",
+        "variable in turn: cell 1 (In[1]) and cell 3 (In[3]) set it. What the function reads depends on which "
+        "of these was run last before the call.",
     ),
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
         "cells-out-of-order",
         "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets it, was run for the last time: its results "
-        "are of an earlier state, which the notebook no longer holds if that cell was changed.",
+        "belong to an earlier state, which is lost if that cell has changed.",
     ),
     "the second experiment was shown above": (
         [(1, "lr = 1e-2"), (5, "losses = [1 - lr * n for n in range(3)]"), (4, "lr = 1e-4"), (6, "losses")],
         "cells-out-of-order",
-        "Cell 2 (In[5]) got `lr` from cell 3 (In[4]) when it was run, and gets it from cell 1 (In[1]) when the "
+        "Cell 2 (In[5]) got `lr` from cell 3 (In[4]) when it was run, but gets it from cell 1 (In[1]) when the "
         "notebook is run from the top.",
     ),
     "not run, and perhaps given from outside": (
