@@ -108,10 +108,10 @@ class LabelsUnrelated(Rule):
         if targets is not None and _has_learned(targets):
             return None
         return self.found(
-            f"The same inputs come with other targets: {rows.compared:,} times a row came again that had come "
-            f"before, and {rows.changed:,} times ({rows.changed / rows.compared:.0%}) its target was another one, "
-            f"that of another row. Targets assigned at random would differ in {rows.chance:.0%}. Inputs and "
-            "targets are brought together in different orders.",
+            f"The same inputs come with different targets: a row was repeated {rows.compared:,} times, and "
+            f"{rows.changed:,} times ({rows.changed / rows.compared:.0%}) it had the target of another row. "
+            f"Targets assigned at random would differ in {rows.chance:.0%}. Inputs and targets are paired in "
+            "different orders.",
             fix={
                 "torch": "rows = torch.randperm(n); x[rows], y[rows]  # one order for both",
                 "keras": (
@@ -136,8 +136,8 @@ class LabelsUnrelated(Rule):
         by = "the collator puts them" if order.collated else "the script puts them, between loader and model,"
         return self.found(
             f"In the first batch, {order.moved} of {order.rows} rows of the inputs are not where their examples "
-            f"are: {by} into another order, as by their length, and the targets stay behind. {order.apart} rows "
-            "have the target of another example.",
+            f"are: {by} into another order, such as by length, but the targets are not. {order.apart} rows have "
+            "the target of another example.",
             fix=(
                 "batch.sort(key=lambda example: len(example[0]), reverse=True)  # whole examples, then zip(*batch)"
                 if order.collated
@@ -177,10 +177,10 @@ class LabelsUnrelated(Rule):
         if counts.sum() - counts.max() < DIFFERENT * len(ids) or len(np.unique(tags[tail])) > 1:
             return None
         return self.found(
-            f"The rows begin with a start token ({start}), which has {len(counts)} different tags in this batch, "
-            f"and the last quarter of each row has {'no tag' if not tail.any() else 'a single tag'}. The tags "
-            "are those of the words, from the first on, and the tokens are pieces of them, with a start token "
-            "before: each tag is at the place of another word.",
+            f"The rows begin with a start token ({start}), which has {len(counts)} different tags in this "
+            f"batch, and the last quarter of each row has {'no tag' if not tail.any() else 'a single tag'}. The "
+            "tags belong to the words, counted from the first, but the tokens are pieces of words behind a "
+            "start token: each tag is at the position of another word.",
             fix=(
                 "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
                 "one tag for the first piece of each word, -100 for its others and for special tokens",
@@ -198,9 +198,9 @@ class LabelsUnrelated(Rule):
             return None
         pair = written.apart[0]
         return self.found(
-            f"`{pair.first}` and `{pair.second}` are shuffled one after the other, each in an order of its own: "
-            "the generator has moved on in between. They are inputs and targets of a training, and no target is "
-            "where its row is.",
+            f"`{pair.first}` and `{pair.second}` are shuffled one after the other, each in its own order, "
+            "because the generator has moved on in between. They are the inputs and targets of a training, so "
+            "the targets no longer match the rows.",
             fix=(
                 f"order = np.random.permutation(len({pair.first}))  # one order for both",
                 f"{pair.first}, {pair.second} = {pair.first}[order], {pair.second}[order]",
@@ -211,9 +211,9 @@ class LabelsUnrelated(Rule):
 
     def _of_filter(self, cut: CutTargets) -> Finding:
         return self.found(
-            f"Rows of `{cut.inputs}` are left out for what they hold, and `{cut.targets}` keeps those of all "
-            f"rows: `{cut.shown}` pairs them by their places. From the first row left out on, each target is that "
-            "of another row.",
+            f"Rows of `{cut.inputs}` are filtered by their content, but `{cut.targets}` keeps the targets of "
+            f"all rows: `{cut.shown}` pairs them by position. From the first dropped row on, each target "
+            "belongs to another row.",
             fix=f"{cut.inputs}, {cut.targets} = {cut.inputs}[keep], {cut.targets}[keep]  # one mask for both",
             evidence={"inputs": cut.inputs, "targets": cut.targets},
             where=cut.where,

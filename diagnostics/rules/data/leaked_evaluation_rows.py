@@ -105,7 +105,7 @@ class LeakedEvaluationRows(Rule):
             )
         elif copied:
             why = (
-                "The training set repeats itself as much, and measurements never repeat by nature: rows were "
+                "The training set repeats itself as often, and measurements never repeat naturally: rows were "
                 "copied before the split. The model is trained on them, so the evaluation score is higher than "
                 "the score on new data would be."
             )
@@ -116,8 +116,8 @@ class LeakedEvaluationRows(Rule):
             )
         else:
             why = (
-                "Duplicates within the training set are about as frequent, so these may be natural duplicates; or "
-                "rows were copied before the split."
+                "Duplicates within the training set are about as frequent, so these may be natural duplicates; "
+                "or rows were copied before the split."
             )
         partial = splits.training_size is None or splits.training_rows < splits.training_size
         which = f"all {compared:,}" if shared == compared else f"{shared:,} of the {compared:,}"
@@ -148,10 +148,10 @@ class LeakedEvaluationRows(Rule):
     def _windows(self, splits: SplitFacts) -> Finding:
         share = splits.overlapping / splits.evaluation_rows
         return self.found(
-            f"{splits.overlapping:,} of the {splits.evaluation_rows:,} compared evaluation rows ({share:.0%}) are "
-            "windows of a series that overlap with windows in the training set: the same values stand there, some "
-            "steps earlier or later. The model is trained on them, and on what follows them, so the evaluation "
-            "score is higher than the score on new data would be.",
+            f"{splits.overlapping:,} of the {splits.evaluation_rows:,} compared evaluation rows ({share:.0%}) "
+            "are windows of a series that overlap with windows in the training set: they hold the same values, "
+            "some steps earlier or later. The model is trained on these values and on those that follow them, "
+            "so the evaluation score is higher than the score on new data would be.",
             fix=(
                 "split the series in time first, then cut each part into windows",
                 "leave out a gap as long as a window between training and evaluation",
@@ -172,7 +172,7 @@ class LeakedEvaluationRows(Rule):
         read = f"`{first.read}`, which the model is trained on"
         seen, fix = {
             "made": (
-                f"`{first.loader}` is made of {read}, and `{first.unread}` is held out and never used",
+                f"`{first.loader}` is made of {read}, but `{first.unread}` is held out and never used",
                 f"{first.loader} = DataLoader({first.unread}, ...)",
             ),
             "computed": (
@@ -196,9 +196,9 @@ class LeakedEvaluationRows(Rule):
         """Report a split of a shuffle that is redrawn for each side and each epoch."""
         return self.found(
             f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), "
-            "which draws another order for each iteration: the rows that validation reads are others than those "
-            "that training leaves out, and others in each epoch. Over the epochs the model is trained on most of "
-            "the validation rows, so their score is higher than the score on new data would be.",
+            "which draws a new order for each iteration: the validation rows are not those that training leaves "
+            "out, and they change in each epoch. Over the epochs the model is trained on most of the validation "
+            "rows, so their score is higher than the score on new data would be.",
             fix=(
                 "cut first, then shuffle: train = data.skip(n).shuffle(size), validation = data.take(n)",
                 "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",
@@ -210,8 +210,8 @@ class LeakedEvaluationRows(Rule):
     def from_same(self, data: SameData) -> Finding:
         """Report an object that serves as both training and validation data."""
         return self.found(
-            f"fit() got the same {data.kind} as its data and as its validation_data: all evaluation rows are also "
-            "in the training set, and the validation score says nothing about new data.",
+            f"fit() got the same {data.kind} as its data and as its validation_data: all evaluation rows are "
+            "also in the training set, so the validation score says nothing about new data.",
             fix="validation_data=val_ds, of rows that are split off before the training",
             evidence={"kind": data.kind},
         )
@@ -220,10 +220,10 @@ class LeakedEvaluationRows(Rule):
     def from_folds(self, held: HeldOutBefore) -> Finding:
         """Report folds whose rows were in an earlier training of the same model."""
         return self.found(
-            f"The {held.rows:,} rows of an evaluation are held out of the latest training of this model, and "
-            f"{held.seen:,} of them were in one of the {held.trainings - 1} trainings before, from whose weights "
-            f"it went on. So it was after {held.evaluations} trainings: the folds of a cross-validation seem to "
-            "train one model, and each is tested on rows that it has learned.",
+            f"The {held.rows:,} rows of an evaluation are held out of the latest training of this model, but "
+            f"{held.seen:,} of them were in one of the {held.trainings - 1} trainings before, whose weights it "
+            f"continued from. This happened after {held.evaluations} trainings: the folds of a cross-validation "
+            "seem to train one model, so each is tested on rows that it has learned.",
             fix=(
                 "model = build_model() in each fold, recompiled, before it is fitted",
                 "or first = model.get_weights() before the folds, and model.set_weights(first) and "

@@ -88,7 +88,7 @@ class RepeatedWorkerRandomness(Rule):
             )
         return self.found(
             f"{held.drawn_in} draws from {_called(held)}, one {held.kind} for all rows, and {drawn} "
-            f"numbers.{again} The random augmentations repeat each other.",
+            f"numbers.{again} The random augmentations repeat.",
             evidence={
                 "workers": workers.workers,
                 "persistent": workers.persistent,
@@ -106,8 +106,7 @@ class RepeatedWorkerRandomness(Rule):
         again = "" if workers.persistent or workers.workers == 1 else ", in each epoch from the start"
         return self.found(
             f"`worker_init_fn` seeds {workers.same_seed} with one number that depends neither on the worker nor "
-            f"on the epoch, and the rows are drawn from it: {alike}{again}. The random augmentations repeat each "
-            "other.",
+            f"on the epoch, and the rows are drawn from it: {alike}{again}. The random augmentations repeat.",
             fix=(
                 "without worker_init_fn PyTorch seeds torch, random and numpy.random in each worker differently",
                 "np.random.seed(torch.initial_seed() % 2**32)  # differs by worker and by epoch",
@@ -128,11 +127,11 @@ class RepeatedWorkerRandomness(Rule):
         seed = written.seeds[0]
         return self.found(
             f"{seed.where.function} seeds {seed.generator} with {seed.seed} for every row, and then calls "
-            f"{seed.draw}: it returns the same numbers for each row, in each epoch. What is added to the rows as "
-            "noise is one constant. In the main process everything else that draws from that generator, shuffling "
-            "and dropout too, starts over with each row.",
+            f"{seed.draw}: it returns the same numbers for each row, in each epoch. The noise added to the rows "
+            "is one constant. In the main process everything else that draws from this generator, including "
+            "shuffling and dropout, starts over with each row.",
             fix=(
-                "seed once, before the data set is made",
+                "seed once, before the dataset is created",
                 "a generator for each row: torch.Generator().manual_seed(index), or "
                 "np.random.default_rng((seed, epoch, index))",
             ),

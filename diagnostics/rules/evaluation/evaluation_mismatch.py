@@ -172,10 +172,10 @@ class EvaluationMismatch(Rule):
         if ratio is None:
             return None
         return self.found(
-            f"The targets of evaluation are in another unit than those of training: they have "
+            "The evaluation targets are in another unit than the training targets: they have "
             f"{_described(sides.evaluation)}, and in training {_described(sides.training)}. They are spread "
-            f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and distributed alike. The loss of "
-            "the evaluation compares the model's predictions, in the unit of training, with numbers in another.",
+            f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and distributed alike. The "
+            "evaluation loss compares predictions in the training unit with targets in another.",
             fix=TARGETS,
             evidence={
                 "training_mean": float(sides.training.mean()),
@@ -193,13 +193,13 @@ class EvaluationMismatch(Rule):
             return None
         one = min(written.refitted, key=lambda one: one.kind in CODES)  # a scaler, if there is one
         differs = (
-            "a category that one side lacks shifts the numbers of the others"
+            "a category that one side lacks shifts the codes of the others"
             if one.kind in CODES
-            else "the same raw value becomes another number in the evaluation than in training"
+            else "the same raw value becomes a different number in evaluation than in training"
         )
         return self.found(
             f"{one.kind} is fitted on `{one.training}` and again on `{one.evaluation}`: {differs}, and a single "
-            "row could not be prepared.",
+            "row could not be transformed.",
             severity="note" if one.kind in CODES else None,
             fix=f"{one.evaluation} = fitted.transform({one.evaluation})  # fitted on training rows alone",
             evidence={
@@ -214,9 +214,10 @@ class EvaluationMismatch(Rule):
     def _differs(self, found: _Mismatch) -> Finding:
         called = "The inputs" if found.name.isdigit() else f"The values of {found.name}"
         return self.found(
-            f"{called} of evaluation are prepared otherwise than those of training: they have "
-            f"{_described(found.evaluation)}, and in training {_described(found.training)}. {found.how} The model "
-            "is measured on numbers that it was not trained on, so the evaluation says nothing about it.",
+            f"{called} of evaluation are preprocessed differently from those of training: they have "
+            f"{_described(found.evaluation)}, and in training {_described(found.training)}. {found.how} The "
+            "model is measured on a kind of input that it was not trained on, so the evaluation says nothing "
+            "about it.",
             fix=ORDER if found.cause == "order" else None,
             evidence={
                 "input": found.name,
@@ -293,7 +294,7 @@ def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mi
     if order is None:
         return None
     moved = [f"number {here} looks like number {there}" for here, there in enumerate(order) if here != there]
-    how = f"The channels stand in another order: of evaluation, {listed(moved, most=SHOWN)} of training."
+    how = f"The channels are in another order: in evaluation, {listed(moved, most=SHOWN)} of training."
     return _Mismatch(name, training.numbers(), evaluation.numbers(), how, "order")
 
 
@@ -380,7 +381,10 @@ class _Sides:
         if ours == theirs or not self.apart.is_changed(factor, deviations) or not self._is_whole():
             return None
         one, other = ("training", "evaluation") if ours else ("evaluation", "training")
-        return "standardised", f"In {one} each channel has mean 0 and standard deviation 1, in {other} it has not."
+        return (
+            "standardised",
+            f"In {one} each channel has mean 0 and standard deviation 1, in {other} they do not.",
+        )
 
     def _by_scale(self, factor: float) -> tuple[str, str] | None:
         if self.sample.size < FEATURES or not self.apart.is_scaled(factor) or not self._is_whole():
@@ -392,8 +396,8 @@ class _Sides:
         if self.sample.size < FEATURES or not self.apart.is_moved(MOVED):
             return None
         return "mean", (
-            f"The means of the channels lie {np.median(self.apart.shifts):.3g} standard deviations from those of "
-            "training."
+            f"The means of the channels are {np.median(self.apart.shifts):.3g} standard deviations away from "
+            "those of training."
         )
 
     def _is_whole(self) -> bool:

@@ -107,9 +107,9 @@ class MetricOnLogits(MessageRule):
 
     def _of_wrong(self, name: str, score: float) -> Finding:
         return self.found(
-            f"For predictions that are all wrong, {name} is {score:.3g}: it judges each output by itself, and of "
-            "a row whose one class is missed it counts all other zeros as right. The accuracy that is reported is "
-            "far too high.",
+            f"For predictions that are all wrong, {name} is {score:.3g}: it scores each output by itself, so in "
+            "a row whose one class is missed it counts all other zeros as right. The accuracy that is reported "
+            "is far too high.",
             fix={"keras": KERAS},
             evidence={"metric": name, "on_wrong": score},
             severity="warning",
@@ -122,8 +122,8 @@ class MetricOnLogits(MessageRule):
             return self._of_cut(written) or self._of_half(written)
         first = written.argmaxes[0]
         return self.found(
-            f"The model returns one score for each example, {first.answers}, and the script takes the argmax "
-            f"of `{first.of}` over that axis: the class is 0 for every example, whatever the score.",
+            f"The model returns one score for each example, {first.answers}, but the script takes the argmax of "
+            f"`{first.of}` over that axis: the class is 0 for every example, whatever the score.",
             fix=(THRESHOLD, TWO_OUTPUTS),
             severity="warning",
             evidence={"of": first.of, "answers": list(first.answers)},
@@ -136,8 +136,8 @@ class MetricOnLogits(MessageRule):
         first = written.truncated[0]
         return self.found(
             f"The model ends in a {first.activation}, so it returns probabilities, and the script casts "
-            f"`{first.of}` to integers. A cast cuts off what stands behind the point: each probability below 1 "
-            "becomes 0, whatever the model has learned.",
+            f"`{first.of}` to integers. A cast cuts off the fraction: each probability below 1 becomes 0, "
+            "whatever the model has learned.",
             fix=CUT if first.activation == "sigmoid" else CLASSES,
             severity="warning",
             evidence={"of": first.of, "last_activation": first.activation},
@@ -155,7 +155,7 @@ class MetricOnLogits(MessageRule):
             "counts as positive only from a probability of 0.62 on"
         )
         return self.found(
-            f"The loss takes the model's outputs for logits, and the script {use}.",
+            f"The loss reads the model's outputs as logits, but the script {use}.",
             fix=("predictions = logits > 0", "predictions = torch.sigmoid(logits) > 0.5  # the same"),
             severity="warning",
             evidence={"of": first.of, "rounded": first.rounded},

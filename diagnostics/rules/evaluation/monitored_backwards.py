@@ -90,8 +90,8 @@ class MonitoredBackwards(Rule):
         right, kept = ("<", "highest") if one.rises else (">", "lowest")
         return self.found(
             f"`{one.best}` is given `{one.value}` where this is {'above' if one.rises else 'below'} it, so the "
-            f"best is the {kept} so far: the worst. What is saved then, and what counts as an epoch without "
-            "progress, is the wrong one.",
+            f"best is the {kept} so far: the worst. The script therefore saves the wrong weights, and counts "
+            "the wrong epochs as progress.",
             fix=f"if {one.value} {right} {one.best}: {one.best} = {one.value}",
             evidence={"value": one.value, "best": one.best, "rises": one.rises},
             where=one.where,
@@ -100,9 +100,9 @@ class MonitoredBackwards(Rule):
     def _of_trainer(self, monitor: Monitor, rises: bool) -> Finding:
         named = f'metric_for_best_model="{monitor.monitored}"'
         return self.found(
-            f"The Trainer looks for its best model by {named} with greater_is_better={not rises}, so it takes "
-            f"{'a fall' if rises else 'a rise'} for progress. The checkpoint that it loads at the end as the best "
-            "is the worst, and early stopping counts epochs that are better as epochs without progress.",
+            f"The Trainer looks for its best model by {named} with greater_is_better={not rises}, so it counts "
+            f"{'a fall' if rises else 'a rise'} as progress. The checkpoint that it loads at the end as the "
+            "best is the worst, and early stopping counts better epochs as epochs without progress.",
             fix=f"{monitor.callback}({named}, greater_is_better={rises})",
             evidence={
                 "callback": monitor.callback,
@@ -116,8 +116,8 @@ class MonitoredBackwards(Rule):
         return self.found(
             f"{monitor.callback} ended the training after epoch {monitor.stopped_after}, while "
             f"{monitor.monitored} got better in each epoch, from {first:.4g} to {last:.4g}. With "
-            f"min_delta={monitor.least_gain:g} a gain counts only above that, in the unit of the metric, and no "
-            "epoch gains so much.",
+            f"min_delta={monitor.least_gain:g}, a gain counts only if it is larger, in the unit of the metric, "
+            "and no epoch gains that much.",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", min_delta=1e-4, patience=10)',
             evidence={
                 "callback": monitor.callback,
@@ -137,8 +137,8 @@ class MonitoredBackwards(Rule):
             first, last = monitor.values[0], monitor.values[-1]
             course = f" From epoch 1 to {len(monitor.values)} it went from {first:.4g} to {last:.4g}."
         return self.found(
-            f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it takes '
-            f"{'a fall' if rises else 'a rise'} for progress.{course} {_effect(monitor)}",
+            f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it counts '
+            f"{'a fall' if rises else 'a rise'} as progress.{course} {_effect(monitor)}",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", mode="{right}")',
             evidence={
                 "callback": monitor.callback,
@@ -171,8 +171,8 @@ def _effect(monitor: Monitor) -> str:
     if monitor.callback == "ModelCheckpoint":
         return "The epoch that it saves as the best is the worst."
     if monitor.callback == "ReduceLROnPlateau":
-        return "It cuts the learning rate after epochs that were better."
-    return "Epochs that are better count as epochs without progress."
+        return "It lowers the learning rate after epochs that were better."
+    return "Better epochs count as epochs without progress."
 
 
 def _rises(monitored: str) -> bool | None:

@@ -56,9 +56,9 @@ class ShuffledPredictions(Rule):
         """Report a pass of `predict` and one of the script, or labels in the order of their source."""
         if passes.sequence:
             return self.found(
-                f"predict() got a {passes.sequence} that shuffles its rows, and the script compares the "
-                "predictions with the labels that it was made of, in their own order. Predictions and labels "
-                "belong to different rows: an accuracy or a confusion matrix of the two is that of chance.",
+                f"predict() got a {passes.sequence} that shuffles its rows, but the script compares the "
+                "predictions with the labels that it was made of, in their original order. Predictions and "
+                "labels belong to different rows, so an accuracy or a confusion matrix is at chance level.",
                 fix=(
                     "shuffle=False in the data that is evaluated",
                     "collect the labels batch by batch, as they come with the rows",
@@ -66,11 +66,11 @@ class ShuffledPredictions(Rule):
                 evidence={"sequence": passes.sequence},
             )
         return self.found(
-            "predict() got a dataset that is reshuffled for each pass, and the script compares the predictions "
-            "with what it has collected in another pass over it, such as the labels: these come in another order. "
-            "An accuracy or a confusion matrix of the two is that of chance.",
+            "predict() got a dataset that is reshuffled for each pass, but the script compares the predictions "
+            "with labels or other values collected in another pass, which are in another order. An accuracy or "
+            "a confusion matrix is at chance level.",
             fix=(
-                "leave shuffle() out of the data that is evaluated",
+                "do not shuffle() the evaluation data",
                 "collect both in one pass: for x, y in test: predictions.append(model(x, training=False)); "
                 "labels.append(y)",
             ),

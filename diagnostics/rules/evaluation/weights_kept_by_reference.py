@@ -111,8 +111,8 @@ class WeightsKeptByReference(Rule):
         first = written.kept[0]
         attribute = first.kept.rpartition(".")[2]
         return self.found(
-            f"`{first.kept}` is kept in the loop without a copy: it is `{first.model}` itself, which goes on "
-            "training. After the loop it holds the weights of the last step, not the best ones.",
+            f"`{first.kept}` is kept in the loop without a copy: it is `{first.model}` itself, which continues "
+            "to train. After the loop it holds the weights of the last step, not the best ones.",
             fix=(
                 f"{first.kept} = copy.deepcopy({first.model})",
                 f'torch.save({first.model}.state_dict(), "{attribute}.pt"), and load that after the loop',

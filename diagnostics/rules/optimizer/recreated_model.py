@@ -69,9 +69,9 @@ class RecreatedModel(Rule):
         first = written.remade[0]
         does = "initialised" if first.weights else "made"
         return self.found(
-            f"`{first.model}` is {does} in the loop over `{first.loop}`, and trained there: each epoch begins "
-            f"with {'' if first.weights else 'a new model and '}random weights, and what the epoch before has "
-            "learned is thrown away.",
+            f"`{first.model}` is {does} in the loop over `{first.loop}`, and trained there. Each epoch begins "
+            f"with {'' if first.weights else 'a new model and '}random weights, so everything that the previous "
+            "epoch learned is lost.",
             fix=f"{'initialise' if first.weights else 'make'} `{first.model}` once, before the loop",
             evidence={"model": first.model, "loop": first.loop, "weights_alone": first.weights},
             where=first.where,
@@ -81,10 +81,10 @@ class RecreatedModel(Rule):
     def from_evaluation(self, evaluated: UntrainedEvaluation) -> Finding:
         """Report the evaluation of an instance other than the trained one."""
         return self.found(
-            f"The {evaluated.name} that is evaluated after the training is not the one that was trained, but "
-            "another instance: its weights are random, as when it was made, and the trained one is not evaluated.",
+            f"The {evaluated.name} that is evaluated after the training is not the trained one but another "
+            "instance: its weights are still the random initial ones, and the trained model is not evaluated.",
             fix=(
-                "evaluate the trained model: pass it on, and make no second one",
+                "evaluate the trained model: pass it to the evaluation instead of creating a second one",
                 f"load its weights first: {evaluated.load}",
             ),
             evidence={"model": evaluated.name, "rows": evaluated.rows},

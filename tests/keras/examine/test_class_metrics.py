@@ -63,7 +63,7 @@ def test_an_accuracy_of_each_output_is_named_for_exclusive_classes(metric):
     finding = report_on(metric, ONE_HOT, "softmax", "categorical_crossentropy")["metric-on-logits"]
     assert finding.severity == "warning"
     assert finding.message == (
-        "For predictions that are all wrong, binary_accuracy is 0.333: it judges each output by itself, and of a "
+        "For predictions that are all wrong, binary_accuracy is 0.333: it scores each output by itself, so in a "
         "row whose one class is missed it counts all other zeros as right. The accuracy that is reported is far "
         "too high."
     )

@@ -113,8 +113,8 @@ def test_a_second_instance_is_found(make, train, judge, kept):
 
     (message,) = found(script)
     assert message == (
-        "The Sequential that is evaluated after the training is not the one that was trained, but another "
-        "instance: its weights are random, as when it was made, and the trained one is not evaluated."
+        "The Sequential that is evaluated after the training is not the trained one but another instance: its "
+        "weights are still the random initial ones, and the trained model is not evaluated."
     )
 
 

@@ -195,7 +195,8 @@ class TestRanksThatCannotTalk:
             port = other.getsockname()[1]
             rank_0, rank_1 = (ranks.rank(number, port, "--limit", "2") for number in (0, 1))
             (_, of_0, _), (_, of_1, _) = ended(rank_0), ended(rank_1)
-        assert f"cannot listen on port {port}: another program on this host already does" in only_finding(of_0)["message"]
+        message = only_finding(of_0)["message"]
+        assert f"cannot listen on port {port}: another program on this host already does" in message
         assert "the program that listens there is not rank 0 of a job" in only_finding(of_1)["message"]
 
     def test_two_ranks_of_one_number(self, ranks):

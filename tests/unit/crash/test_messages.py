@@ -288,8 +288,8 @@ class TestFixes:
             "InvalidArgumentError", f"logits and labels must have the same first dimension, {shapes}"
         )
         assert message == (
-            "The loss got 40 labels for 8 predictions of 5 classes: the targets are one-hot, and "
-            "this loss reads class indices."
+            "The loss got 40 labels for 8 predictions of 5 classes: the targets are one-hot, but this loss "
+            "reads class indices."
         )
         assert "argmax" in fix
 

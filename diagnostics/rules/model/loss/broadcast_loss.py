@@ -100,9 +100,8 @@ class BroadcastLoss(MessageRule):
         each = math.prod(prediction[1:])
         return self.found(
             f"The prediction has shape {prediction} and the target {target}: an example has {each} predictions, "
-            "one for each position of its input, and a single target, with which the loss compares all of them. "
-            "Each prediction is made from its own position, or from what came before it, and not from the whole "
-            "input.",
+            "one for each position of its input, but a single target, with which the loss compares all of them. "
+            "Each prediction is made from its own position or those before it, not from the whole input.",
             fix={
                 "torch": "pool or flatten the positions before the last layer: x.flatten(1), x.mean(dim=1)",
                 "keras": (
@@ -140,9 +139,9 @@ class BroadcastLoss(MessageRule):
         squeezed = "log_prob" if len(product.values) == 2 else "advantage"
         return self.found(
             f"The loss multiplies {size} values of shape {product.values}, which are differentiated, by {size} "
-            f"numbers of shape {product.numbers}, which are not. That is a matrix of {size} by {size}, and its "
-            "mean or sum is taken: each value is weighted by the numbers of all examples, as if each had their "
-            "mean. What tells one example from another, such as its advantage or its weight, is averaged away.",
+            f"numbers of shape {product.numbers}, which are not. That is a matrix of {size} by {size}, of which "
+            "the mean or sum is taken: each value is multiplied by the mean over all examples. What "
+            "distinguishes the examples, such as an advantage or a weight, is averaged away.",
             fix=(
                 f"{squeezed}.squeeze(-1) before the product: both of shape ({size},)",
                 "assert log_prob.shape == advantage.shape",
@@ -176,16 +175,16 @@ class BroadcastLoss(MessageRule):
             return self.found(seen, fix=fix, evidence=evidence, where=crash.where)
         if symptom.wants_indices and (prediction is None or target is None):
             return self.found(
-                "The loss reads class indices, one integer per prediction, and the target has an axis too many: "
-                f"one-hot rows, a last axis of size 1, or colours. {not_known('its shape', crash.live)}",
+                "The loss reads class indices, one integer per prediction, but the target has one axis too "
+                f"many: one-hot rows, a last axis of size 1, or colours. {not_known('its shape', crash.live)}",
                 fix=INDICES,
                 evidence=evidence,
                 where=crash.where,
             )
         if prediction is not None and target is not None and _is_one_hot(prediction, target):
             return self.found(
-                f"The loss got {target[0]} labels for {prediction[0]} predictions of {prediction[1]} classes: the "
-                "targets are one-hot, and this loss reads class indices.",
+                f"The loss got {target[0]} labels for {prediction[0]} predictions of {prediction[1]} classes: "
+                "the targets are one-hot, but this loss reads class indices.",
                 fix=ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
@@ -211,12 +210,12 @@ class BroadcastLoss(MessageRule):
 
 def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
     """Return what two row counts prove when the message contains nothing else."""
-    seen = f"The loss got {predictions} predictions for {targets} targets, and needs one for each."
+    seen = f"The loss got {predictions} predictions for {targets} targets, but needs one for each."
     print_both = "print both shapes just before the loss"
     if targets == 0:
         return (
             f"{seen} No target is left: the labels are missing from the batch, or were all cut off.",
-            ("print the labels of the batch that fails, and what the collator makes of them", print_both),
+            ("print the labels of the failing batch, and the output of the collator for them", print_both),
         )
     if predictions % targets == 0:
         each = predictions // targets
@@ -232,8 +231,8 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
     if targets % predictions == 0:
         each = targets // predictions
         return (
-            f"{seen} That is {each} targets each: a label for each of {each} positions where the model gives one "
-            "prediction for the whole, one-hot rows that were flattened, or an output that was cut.",
+            f"{seen} That is {each} targets each: a label for each of {each} positions although the model gives "
+            "one prediction for the whole, one-hot rows that were flattened, or an output that was cut.",
             (
                 "a model with a prediction for each position, if the labels are of positions",
                 f"target.view(-1, {each}).argmax(1), if they are one-hot",
@@ -241,10 +240,10 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
             ),
         )
     return (
-        f"{seen} Neither is a multiple of the other: a reshape mixes the batch with other axes, the last batch is "
-        "smaller than a fixed size in the code, or the sequence of labels has another length than that of the "
+        f"{seen} Neither is a multiple of the other: a reshape mixes the batch with other axes, the last batch "
+        "is smaller than a fixed size in the code, or the sequence of labels differs in length from that of the "
         "predictions.",
-        ("x.view(x.size(0), -1), in place of a fixed batch size", print_both),
+        ("x.view(x.size(0), -1), instead of a fixed batch size", print_both),
     )
 
 
@@ -253,9 +252,8 @@ def _mask_with_channels(target: Shape) -> tuple[str, Fix]:
     axis = 3 if (target[3] or 0) <= 4 < (target[1] or 0) else 1
     count = target[axis]
     seen = (
-        f"The loss reads class indices, one integer per pixel, and the mask has shape {target}: axis {axis}, of "
-        f"size "
-        f"{count}, is too many."
+        f"The loss reads class indices, one integer per pixel, but the mask has shape {target}: axis {axis}, of "
+        f"size {count}, is one too many."
     )
     if count == 1:
         return seen, f"target = target.squeeze({axis})"
@@ -267,9 +265,8 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
     """Describe the target that a loss requires if the classes are on axis 1 of the prediction."""
     if len(got) < len(wanted):
         return (
-            f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted}, "
-            f"and got {got}: the prediction has an axis more than one prediction for each target needs, such as "
-            "one for each step of a sequence.",
+            f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, "
+            f"but got {got}: the prediction has one axis too many, such as the steps of a sequence.",
             (
                 "output[:, -1], or output.mean(1), for outputs of shape (batch, steps, classes)",
                 "output.squeeze(1), if that axis has size 1; print(output.shape)",
@@ -277,8 +274,8 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
         )
     if len(got) > len(wanted):
         return (
-            f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted} "
-            f"and got {got}: the prediction lost an axis, by squeeze() or an index, or the target has one more.",
+            f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, "
+            f"but got {got}: the prediction lost an axis, by squeeze() or an index, or the target has one more.",
             (
                 "print(output.shape, target.shape): (batch, classes, ...) and (batch, ...)",
                 "squeeze(1), never squeeze(), which drops the batch when it is 1",
@@ -286,12 +283,12 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
             ),
         )
     return (
-        f"The loss takes the classes from axis 1 of the prediction, so it asks for targets of shape {wanted}, and "
+        f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, but "
         f"got {got}: most often the classes are the last axis of the prediction, and axis 1 the positions.",
         (
             "loss_fn(output.flatten(0, -2), target.flatten()), for outputs of shape (batch, positions, classes)",
             "loss_fn(output.movedim(-1, 1), target), to keep the axes",
-            "or resize the target, if it is a mask of another size than the output",
+            "or resize the target, if it is a mask of a different size from the output",
         ),
     )
 

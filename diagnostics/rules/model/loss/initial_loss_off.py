@@ -94,9 +94,7 @@ class InitialLossOff(Rule):
         if loss.class_weights:
             raise NotApplicable("needs a loss without class weights")
         if outputs.multiplied:
-            raise NotApplicable(
-                "needs scores that no factor makes larger, as that of cosines or a temperature does"
-            )
+            raise NotApplicable("needs scores that no factor scales up, as with cosines or a temperature")
         if not math.isfinite(loss.value):
             raise NotApplicable("needs a finite loss")
         chance = math.log(classes)
@@ -118,7 +116,7 @@ class InitialLossOff(Rule):
         """Make it a note if the run recovered from its start, or was too short to tell."""
         ended, last = ending(losses), int(losses.steps[-1])
         if ended < LEARNED * float(finding.evidence["chance"]):
-            what = f"The run has overcome it: its last losses are {ended:.2g} on average."
+            what = f"The run has recovered from it: its last losses are {ended:.2g} on average."
         elif last + 1 < STEPS and ended < float(finding.evidence["loss"]):
             what = f"After {last + 1} steps the loss is {ended:.2g}: too early to tell whether it did harm."
         else:

@@ -78,13 +78,13 @@ class InvertedLoss(Rule):
         if not losses.in_unit_range and not losses.scale_free:
             return None
         return self.found(
-            f"The loss {losses.name} is higher for right predictions than for wrong ones: predictions that equal "
-            f"the targets, but for 1%, score {losses.right:.4g}, a constant prediction {losses.constant:.4g}, "
-            f"and the model has reached {losses.reached:.4g}. Training makes the loss small, and so the "
-            "predictions wrong.",
+            f"The loss {losses.name} is higher for right predictions than for wrong ones: predictions that "
+            f"equal the targets, but for 1%, score {losses.right:.4g}, a constant prediction "
+            f"{losses.constant:.4g}, and the model has reached {losses.reached:.4g}. Training lowers the loss, "
+            "which makes the predictions wrong.",
             fix=(
                 "return 1 - score, or -score, for a score that is to be high",
-                "keras.losses.cosine_similarity has its minus sign already: add nothing, or 1",
+                "keras.losses.cosine_similarity already has a minus sign: add nothing, or 1",
             ),
             evidence={
                 "loss": losses.name,
@@ -102,7 +102,7 @@ class InvertedLoss(Rule):
         name = loss.kind.replace("_", " ")
         does = f"The optimizer has maximize=True, and the loss is a {name}"
         if not loss.maximized:
-            does = f"The loss that is minimised is minus the {name}"
+            does = f"The minimised loss is minus the {name}"
         return self.found(
             f"{does}: the {name} between predictions and targets rose from {loss.first:.4g} to {loss.last:.4g}. "
             "Training makes the predictions wrong.",

@@ -88,7 +88,7 @@ class LabelsOutOfRange(MessageRule):
             f"{not_known('how many outputs it has, and which examples have that label,', live=False)}",
             fix=(
                 symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
-                "print(labels.unique()) on the CPU: colours or 255 in a mask are no classes; map them to "
+                "print(labels.unique()) on the CPU: colours or 255 in a mask are not classes; map them to "
                 "0..C-1, or give the loss ignore_index=255",
             ),
             evidence={"label": symptom.label},

@@ -127,9 +127,9 @@ class LogitsAsProbabilities(MessageRule):
         """Report an overlap such as Dice computed from outputs without a sigmoid or softmax."""
         return self.found(
             f"The loss divides a sum of the outputs of shape {overlap.shape} times the target by a sum of these "
-            "outputs, as Dice and Jaccard do, and they are those of a linear layer or convolution: they may be "
-            "negative, and larger than 1. The ratio is no overlap then: it improves as the outputs grow, wherever "
-            "they are, and jumps where the sum passes 0.",
+            "outputs, as Dice and Jaccard do, but they come from a linear layer or convolution, so they may be "
+            "negative or larger than 1. Then the ratio is not an overlap: it improves as the outputs grow, "
+            "wherever they are, and jumps where the sum crosses 0.",
             fix=(
                 "probabilities = torch.sigmoid(outputs)  # one class",
                 "outputs.softmax(dim=1)  # several classes",
@@ -148,9 +148,9 @@ class LogitsAsProbabilities(MessageRule):
         else:
             seen, fix = f"{span}: scores", "log_probs = scores.log_softmax(dim=-1)"
         return self.found(
-            f"{seen}, and it reads log-probabilities, whose exponentials add up to 1 over the classes. Without "
-            "that it falls as all numbers grow, below 0 in the end, whether or not the model tells the classes "
-            "apart.",
+            f"{seen}, and it reads log-probabilities, whose exponentials add up to 1 over the classes. "
+            "Otherwise it falls as all numbers grow, in the end below 0, whether or not the model distinguishes "
+            "the classes.",
             fix=fix,
             evidence={"lowest": scores.lowest, "highest": scores.highest, "made": scores.made},
         )
@@ -257,7 +257,7 @@ def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple
     if outputs.sums_to_one:
         return (
             f"{span} and add up to 1: they are probabilities, but {named} reads log-probabilities, which are "
-            "never above 0. It uses each probability in place of its logarithm, so a confident mistake costs "
+            "never above 0. It uses each probability instead of its logarithm, so a confident mistake costs "
             "hardly more than a small one, and the loss is negative.",
             {"torch": "loss_fn = torch.nn.CrossEntropyLoss(), without the softmax in the model"},
         )

@@ -53,9 +53,9 @@ class SelfPairsInLoss(Rule):
         if pairs.others < 1:
             return None
         return self.found(
-            f"The cross entropy is over the scores of each of {pairs.rows} rows with all {pairs.rows}, itself "
-            f"among them: that score, {pairs.score:.3g}, is the highest of every row, and no row's target. The "
-            "row itself counts as a negative that no weights can make less similar.",
+            f"The cross entropy is over the scores of each of {pairs.rows} rows with all {pairs.rows}, "
+            f"including itself: that score, {pairs.score:.3g}, is the highest of every row, but never the "
+            "target. The row itself counts as a negative that no weights can make less similar.",
             fix=(
                 "scores = scores.masked_fill(torch.eye(len(z), dtype=torch.bool, device=z.device), -torch.inf)",
                 "leave the diagonal out of the sum over the negatives",

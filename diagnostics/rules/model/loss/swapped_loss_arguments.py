@@ -53,10 +53,10 @@ class SwappedLossArguments(Rule):
     def from_names(self, turned: TurnedArguments) -> Finding:
         """Report a loss whose argument names imply the opposite order."""
         return self.found(
-            f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, and "
+            f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, but "
             f"Keras calls it with the targets first: {turned.first} holds the targets, {turned.second} the "
-            f"predictions. On a batch the loss is {turned.as_called:.4g}; in the order that the names say it "
-            f"would be {turned.turned:.4g}.",
+            f"predictions. On a batch the loss is {turned.as_called:.4g}; in the order of the names it would be "
+            f"{turned.turned:.4g}.",
             fix=f"def {turned.name}({turned.second}, {turned.first}):",
             evidence={
                 "loss": turned.name,

@@ -27,9 +27,11 @@ RANGES: Final = {
 """What the last function of a model can give, by its name."""
 
 _OF_ZEROS: Final = {
-    "cosine_embedding_loss": "A pair with target 0 costs nothing: only the alike are drawn together, and the loss "
-    "falls to 0 once all predictions are the same.",
-    "hinge_embedding_loss": "A target of 0 counts as both: drawn together and pushed apart at once.",
+    "cosine_embedding_loss": (
+        "A pair with target 0 costs nothing: the loss only pulls similar pairs together, and falls to 0 once all "
+        "predictions are the same."
+    ),
+    "hinge_embedding_loss": "A target of 0 counts as both: the pair is pulled together and pushed apart at once.",
     "margin_ranking_loss": "With a target of 0 the loss is the margin for any prediction: it has no gradient.",
     "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the prediction: it has no gradient.",
 }
@@ -146,10 +148,10 @@ class TargetsOutOfReach(Rule):
         if targets.with_blank:
             return self.found(
                 f"The targets of {targets.with_blank:,} of {targets.examples:,} examples hold the index "
-                f"{targets.blank}, which ctc_loss takes for the blank between labels. When an output is decoded, "
-                "blanks are taken out: this label can never be predicted.",
+                f"{targets.blank}, which ctc_loss reads as the blank between labels. Decoding removes blanks, "
+                "so this label can never be predicted.",
                 fix=(
-                    "number the labels from 1, and give the last layer one output more",
+                    "number the labels from 1, and give the last layer one more output",
                     f"CTCLoss(blank=num_labels)  # an index that no label has, not {targets.blank}",
                     "if it is padding: leave it out of target_lengths",
                 ),
@@ -172,10 +174,10 @@ class TargetsOutOfReach(Rule):
         if not twice and (rates.made_by not in ("softplus", "relu", "sigmoid") or rates.mean_target >= 1):
             return None
         low = f"The rate is then at least 1, and the targets have a mean of {rates.mean_target:.3g}"
-        effect = "The exponential is taken twice" if twice else f"{low}: the predictions go to 0, and stay there"
+        effect = "The exponential is taken twice" if twice else f"{low}: the predictions go to 0 and stay there"
         return self.found(
-            f"The output is made by {rates.made_by}, as a rate, and poisson_nll_loss takes it for the logarithm "
-            f"of the rate (log_input=True). {effect}.",
+            f"The output comes from {rates.made_by} and is a rate, but poisson_nll_loss reads it as the "
+            f"logarithm of the rate (log_input=True). {effect}.",
             fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"leave out the last {rates.made_by}"),
             evidence=vars(rates),
         )
@@ -188,7 +190,7 @@ class TargetsOutOfReach(Rule):
             return self.found(
                 f"Scores and targets have the shape {shape}, and the targets add up to 1 over the last axis, as "
                 f"over {width} classes. cross_entropy takes its softmax over the second axis, of {shape[1]}: it "
-                "compares places with each other, not classes.",
+                "compares positions with each other, not classes.",
                 fix=(
                     f"loss_fn(scores.flatten(0, -2), targets.flatten(0, -2))  # (n, {width})",
                     "loss_fn(scores.movedim(-1, 1), targets.movedim(-1, 1))",
@@ -240,8 +242,8 @@ class TargetsOutOfReach(Rule):
         classes = [int(one) for one in np.unique(np.trunc(targets))]
         left = f"class {classes[0]} only" if len(classes) == 1 else f"{len(classes)} classes"
         return self.found(
-            f"{share:.0%} of the targets are no whole numbers: they run from {lowest:.4g} to {highest:.4g}, and "
-            f"{_named(loss)} reads class indices. It cuts the fractions off: of {np.unique(targets).size} "
+            f"{share:.0%} of the targets are not whole numbers: they run from {lowest:.4g} to {highest:.4g}, "
+            f"and {_named(loss)} reads class indices. It cuts off the fractions: of {np.unique(targets).size} "
             f"different targets in this batch it leaves {left}.",
             fix=(
                 "labels as integers from 0, never scaled: divide the images by 255, not the labels",
@@ -273,10 +275,11 @@ class TargetsOutOfReach(Rule):
         what = "as numbers of classes" if numbers else "as several labels" if highest == 1 else "as quantities"
         named = _named(loss)
         return self.found(
-            f"{share:.0%} of the examples have targets that are no distribution over the {width} classes: several "
-            f"numbers from {lowest:.4g} to {highest:.4g}, {what}, which add up to {np.median(rows.sum(1)):.4g} "
-            f"(the median) and not to 1. {named[0].upper()}{named[1:]} has its minimum where the outputs are in "
-            "proportion to these numbers, and an accuracy compares the places of the largest.",
+            f"{share:.0%} of the examples have targets that are not a distribution over the {width} classes: "
+            f"several numbers from {lowest:.4g} to {highest:.4g}, {what}, which add up to "
+            f"{np.median(rows.sum(1)):.4g} (the median) and not to 1. {named[0].upper()}{named[1:]} has its "
+            "minimum where the outputs are proportional to these numbers, and an accuracy compares the position "
+            "of the largest.",
             fix={
                 "torch": (
                     "one class an example: its index as the target",
@@ -311,7 +314,7 @@ class TargetsOutOfReach(Rule):
         return self.found(
             f"The model ends in a softmax, so the {width} outputs of an example add up to 1, but the targets of "
             f"{share:.0%} of the examples add up to more, up to {sums.max():.4g}: several labels at once. With "
-            "two labels, not both outputs can go above 0.5.",
+            "two labels, the two outputs cannot both exceed 0.5.",
             fix={
                 "torch": "a sigmoid for each label: torch.nn.BCEWithLogitsLoss() on outputs without softmax",
                 "keras": f'keras.layers.Dense({width}, activation="sigmoid") with loss="binary_crossentropy"',
@@ -334,9 +337,8 @@ class TargetsOutOfReach(Rule):
         if indices and 2 <= highest < CLASSES:
             return self._classes(targets, loss)
         return self.found(
-            f"{share:.0%} of the targets lie outside of 0 to 1: they run from {lowest:.4g} to {highest:.4g}. "
-            "Binary cross entropy has no minimum for them: it falls below 0 without end, and the logits grow with "
-            "it.",
+            f"{share:.0%} of the targets are outside 0 to 1: they run from {lowest:.4g} to {highest:.4g}. "
+            "Binary cross entropy has no minimum for them: it falls below 0 without limit as the logits grow.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
             else ("scale the targets to 0..1, as pixels by / 255", "a squared error, if these are measurements"),
@@ -351,9 +353,9 @@ class TargetsOutOfReach(Rule):
     def _classes(self, targets: Array, loss: LossFacts) -> Finding:
         classes = int(targets.max()) + 1
         return self.found(
-            f"The targets are whole numbers from {targets.min():.4g} to {targets.max():.4g}, as of {classes} "
-            f"classes, and the model has one output under {_named(loss)}, which knows 0 and 1 only. For a target "
-            "of 2 and more it has no minimum: it falls below 0 without end.",
+            f"The targets are whole numbers from {targets.min():.4g} to {targets.max():.4g}, as for {classes} "
+            f"classes, but the model has one output under {_named(loss)}, which accepts only 0 and 1. For a "
+            "target of 2 or more it has no minimum: it falls below 0 without limit.",
             fix={
                 "torch": f"{classes} outputs, and torch.nn.CrossEntropyLoss()",
                 "keras": f'keras.layers.Dense({classes}, activation="softmax") with '
@@ -377,7 +379,7 @@ class TargetsOutOfReach(Rule):
         lowest, highest = float(targets.min()), float(targets.max())
         reach = f"{least:g} to {most:g}" if math.isfinite(most) else f"{least:g} and more"
         return self.found(
-            f"The model ends in {activation}, which gives {reach}, and the targets run from {lowest:.4g} to "
+            f"The model ends in {activation}, which gives {reach}, but the targets run from {lowest:.4g} to "
             f"{highest:.4g}: {share:.0%} of them are out of reach. The predictions saturate at the bound, where "
             "they get no gradient.",
             fix={

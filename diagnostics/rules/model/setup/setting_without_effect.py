@@ -103,7 +103,7 @@ class SettingWithoutEffect(Rule):
         ]
         return self.found(
             f"{', and '.join(parts)}, and the {whose} of the script never reads `{model}.losses`, where Keras "
-            "collects what they add. The loss that is minimised is without it, as if it were not there.",
+            "collects these terms. The minimised loss does not include them.",
             fix=(
                 f"loss += sum({model}.losses)  # within the tape",
                 "loss = self.compute_loss(x, y, y_pred), which adds them"
@@ -122,7 +122,7 @@ class SettingWithoutEffect(Rule):
         return self.found(
             f"`{one.first}` and `{one.second}` are parts of one data set, so `{one.second}.dataset.{one.name} = "
             f"{one.kept}` also replaces what `{one.first}.dataset.{one.name}` was set to. `{one.lost}` is never "
-            "used, in training neither.",
+            "used, not even in training.",
             fix=(
                 f"two data sets, each with a {one.name} of its own, and Subset(dataset, indices) of both",
                 f"{one.second}.dataset = copy.copy({one.second}.dataset)  # before it is set",
@@ -143,8 +143,8 @@ class SettingWithoutEffect(Rule):
         one = written.lost[0]
         if one.rebound:
             message = (
-                f"`{one.shown}` makes the name `{one.name}` stand for a new tensor. The parameter for which it "
-                "stood stays as it was, and so does the model."
+                f"`{one.shown}` binds the name `{one.name}` to a new tensor. The parameter that it named before "
+                "stays unchanged, and so does the model."
             )
             fix: Fix = (
                 f"with torch.no_grad(): {one.name}.copy_(...)  # writes into the parameter",
@@ -152,8 +152,8 @@ class SettingWithoutEffect(Rule):
             )
         else:
             message = (
-                f"`{one.shown}` returns a new object, which is kept nowhere, and `{one.name}` stays as it was: "
-                "the line has no effect."
+                f"`{one.shown}` returns a new object that is not kept, and `{one.name}` stays as it was: the "
+                "line has no effect."
             )
             fix = f"{one.name} = {one.shown}"
         return self.found(
@@ -211,8 +211,8 @@ def _of_subset(idle: IdleSetting) -> tuple[str, Fix]:
 
 def _of_loader(idle: IdleSetting) -> tuple[str, Fix]:
     return (
-        "The script sets `shuffle = True` on a DataLoader that was made without it. The sampler was chosen when "
-        "it was made, and gives the rows in their order.",
+        "The script sets `shuffle = True` on a DataLoader that was made without it. The sampler was chosen at "
+        "creation, and returns the rows in order.",
         "DataLoader(dataset, ..., shuffle=True)",
     )
 
