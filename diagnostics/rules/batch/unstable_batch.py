@@ -120,7 +120,7 @@ class UnstableBatch(Rule):
         """Compare the spread of the inputs in the first sampled steps with that in the last."""
         if not verdicts.alone:
             raise NotApplicable(
-                "needs a model that is not trained in turn with another, which may make its inputs"
+                "needs a model that is not trained in alternation with another, which may create its inputs"
             )
         for name, sample in drawn.inputs.items():
             found = _narrowed(sample)

@@ -226,7 +226,7 @@ class LeakedEvaluationRows(Rule):
             "seem to train one model, so each is tested on rows that it has learned.",
             fix=(
                 "model = build_model() in each fold, recompiled, before it is fitted",
-                "or first = model.get_weights() before the folds, and model.set_weights(first) and "
+                "first = model.get_weights() before the folds, and model.set_weights(first) and "
                 "model.compile(...) in each",
             ),
             evidence={

@@ -114,7 +114,7 @@ class SingleClassLabels(MessageRule):
         if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
             raise NotApplicable("needs a binary cross entropy, or a squared error, with one output")
         if not verdicts.alone:
-            raise NotApplicable("needs a model that is not trained in turn with another")
+            raise NotApplicable("needs a model that is not trained in alternation with another")
         if targets.kind == "mean_squared_error":
             return self._only_number(targets)
         if targets.only_target not in (0.0, 1.0):

@@ -128,7 +128,7 @@ class UnscaledInputs(Rule):
             fix={
                 "keras": (
                     "give the model the pixels from 0 to 255: no division by 255 in the pipeline or the generator",
-                    "or remove the layer; for a keras.applications base: include_preprocessing=False",
+                    "remove the layer; for a keras.applications base: include_preprocessing=False",
                 )
             },
             evidence={"layer": scaled.layer, "scale": scaled.scale, "low": scaled.low, "high": scaled.high},

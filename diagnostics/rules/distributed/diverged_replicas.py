@@ -30,7 +30,7 @@ FIX = (
 FIX_AT_START = (
     "load checkpoints and initialise layers before wrapping: DistributedDataParallel broadcasts the weights of "
     "rank 0 in its constructor, and never again",
-    "or do so on every rank in the same way",
+    "do so on every rank in the same way",
     SAME,
 )
 ALIKE_AT_FIRST = 0.2
@@ -43,7 +43,7 @@ FIX_APART = (
         "Accelerate: accelerator.prepare(model, optimizer, loader): it averages only the gradients of a "
         "prepared model"
     ),
-    "or average them by hand, between backward() and step(): dist.all_reduce(parameter.grad)",
+    "average them in the script, between backward() and step(): dist.all_reduce(parameter.grad)",
 )
 FIX_BY_HAND = (
     "all_reduce the gradients after backward() and before optimizer.step()",

@@ -59,7 +59,7 @@ class StalledRank(Rule):
         unknown = stall.world - len(stall.ranks)
         if waits and absent:
             message = (
-                f"{for_long} {capitalized(who(absent))} {_stands(absent)}, and {who(waits)} "
+                f"{for_long} {capitalized(who(absent))} {_position(absent)}, and {who(waits)} "
                 f"{'wait' if len(waits) > 1 else 'waits'} in {call(waits[0])}."
             )
             where = absent[0].where
@@ -74,7 +74,7 @@ class StalledRank(Rule):
             )
             where = waits[0].where
         else:
-            message = f"{for_long} None of them is in a collective: {_stands(absent, by_name=True)}."
+            message = f"{for_long} None of them is in a collective: {_position(absent, by_name=True)}."
             where = absent[0].where
         return self.found(
             message,
@@ -97,10 +97,10 @@ class StalledRank(Rule):
         )
 
 
-def _stands(ranks: list[Stalled], *, by_name: bool = False) -> str:
+def _position(ranks: list[Stalled], *, by_name: bool = False) -> str:
     first = ranks[0]
     name = f"rank {first.number} " if by_name else ""
-    verb = "stands" if by_name or len(ranks) == 1 else "stand"
+    verb = "is" if by_name or len(ranks) == 1 else "are"
     inside = (
         "" if first.where is None or first.inside.startswith(f"{first.where.file}:") else f", in {first.inside}"
     )

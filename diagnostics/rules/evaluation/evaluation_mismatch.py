@@ -51,7 +51,7 @@ ORDER: Final = (
 )
 TARGETS: Final = (
     "transform the targets of both sides by what was fitted on training: scaler.transform(y_val)",
-    "or compare in the original unit: loss(prediction * std + mean, y_val)",
+    "compare in the original unit: loss(prediction * std + mean, y_val)",
 )
 
 

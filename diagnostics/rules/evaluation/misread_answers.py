@@ -19,7 +19,7 @@ TURNED = 0.1  # area below which scores count as reversed, wherever they come fr
 UNITS: Final = (
     "predictions = target_scaler.inverse_transform(predictions)  # the scaler that was fitted on the targets",
     "if the model was trained on a logarithm, undo it: np.expm1(predictions)",
-    "or compare both in the training unit: leave out the inverse on both sides",
+    "compare both in the training unit: leave out the inverse on both sides",
 )
 
 

@@ -71,7 +71,7 @@ class WeightsKeptByReference(Rule):
         first = wrong[0]
         between = first.used_after - first.taken_after
         since = (
-            f"the {count_of(between, 'step')} since have changed them, too. {_effect(first)}"
+            f"the {count_of(between, 'step')} since have also changed them. {_effect(first)}"
             if between
             else f"those of {first.times_taken} different steps were kept, and all are one. The load changed "
             "nothing; in this run the latest weights happen to be the ones to keep."

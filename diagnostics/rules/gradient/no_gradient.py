@@ -150,8 +150,8 @@ class NoGradient(MessageRule):
             "whatever the model predicts, and so is the gradient.",
             fix=(
                 "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",
-                "compute them as floating-point numbers: integers divided with // end at 0, and so do weights "
-                "looked up by a name that no label has",
+                "compute them as floating-point numbers: integer division with // gives 0, and so does looking "
+                "up weights by a name that no label has",
             ),
             evidence={"batches": weights.batches, "blank": weights.blank, "zero_rows": weights.zero_rows},
         )

@@ -170,7 +170,7 @@ class LearningRateTooLow(Rule):
         update_size.check_measured(updates)
         if steps.total_steps < WARM_UP_STEPS or not verdicts.complete or not verdicts.alone:
             raise NotApplicable(
-                f"needs a whole run of {WARM_UP_STEPS} steps that no other is trained in turn with"
+                f"needs a whole run of {WARM_UP_STEPS} steps without another model trained in alternation"
             )
         full = None if optimizer is None else optimizer.full_rate
         if full is None:

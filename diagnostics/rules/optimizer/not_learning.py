@@ -150,7 +150,7 @@ class NotLearning(Rule):
         if not verdicts.complete:
             raise NotApplicable("needs a run that was not cut off")
         if not verdicts.alone:
-            raise NotApplicable("needs a model that is not trained in turn with another")
+            raise NotApplicable("needs a model that is not trained in alternation with another")
         if warms_up(steps):
             raise NotApplicable("needs a run whose learning rate has stopped rising")
         late = targets.steps >= LATE * steps.total_steps

@@ -288,7 +288,7 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
         (
             "loss_fn(output.flatten(0, -2), target.flatten()), for outputs of shape (batch, positions, classes)",
             "loss_fn(output.movedim(-1, 1), target), to keep the axes",
-            "or resize the target, if it is a mask of a different size from the output",
+            "resize the target, if it is a mask of a different size from the output",
         ),
     )
 

@@ -245,7 +245,7 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
         proper = "sigmoid" if binary else "softmax"
         return message, {
             "torch": f"{torch}, without the {ended} at the end of the model",
-            "keras": f'activation="{proper}" in place of "{ended}" in the last layer',
+            "keras": f'activation="{proper}" instead of "{ended}" in the last layer',
         }
     keras: Fix = ("give the loss from_logits=True", "give the last layer a softmax activation")
     if known or binary:

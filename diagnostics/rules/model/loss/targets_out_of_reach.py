@@ -341,7 +341,7 @@ class TargetsOutOfReach(Rule):
             "Binary cross entropy has no minimum for them: it falls below 0 without limit as the logits grow.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
-            else ("scale the targets to 0..1, as pixels by / 255", "a squared error, if these are measurements"),
+            else ("scale the targets to 0..1, such as pixels / 255", "a squared error, if these are measurements"),
             evidence={
                 "lowest_target": lowest,
                 "highest_target": highest,

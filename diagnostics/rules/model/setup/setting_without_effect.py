@@ -120,11 +120,11 @@ class SettingWithoutEffect(Rule):
             return self._of_lost(written)
         one = written.shared[0]
         return self.found(
-            f"`{one.first}` and `{one.second}` are parts of one data set, so `{one.second}.dataset.{one.name} = "
+            f"`{one.first}` and `{one.second}` are parts of one dataset, so `{one.second}.dataset.{one.name} = "
             f"{one.kept}` also replaces what `{one.first}.dataset.{one.name}` was set to. `{one.lost}` is never "
             "used, not even in training.",
             fix=(
-                f"two data sets, each with a {one.name} of its own, and Subset(dataset, indices) of both",
+                f"two datasets, each with its own {one.name}, and Subset(dataset, indices) of both",
                 f"{one.second}.dataset = copy.copy({one.second}.dataset)  # before it is set",
             ),
             evidence={
@@ -204,7 +204,7 @@ def _of_subset(idle: IdleSetting) -> tuple[str, Fix]:
         "called.",
         (
             f"a Dataset of your own around the subset, whose __getitem__ calls {idle.value}",
-            f"two {idle.kind}, each with a transform of its own, and Subset(dataset, indices) of both",
+            f"two {idle.kind}, each with its own transform, and Subset(dataset, indices) of both",
         ),
     )
 
