@@ -30,6 +30,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -44,6 +45,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.recall.cutting import CUTS  # noqa: E402
 from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source  # noqa: E402
+from tests.recall.warm import Servers, kind_of  # noqa: E402
 
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
 RECORD, CUT_RECORD = FOLDER / "measured.json", FOLDER / "measured_cuts.json"
@@ -114,15 +116,16 @@ class Row:
     missed: list[str] = field(default_factory=list)
 
 
-def run(program: Program) -> Outcome:
-    """Run one program under `diagnose run`, in a folder of its own."""
+def run(program: Program, servers: Servers | None = None) -> Outcome:
+    """Run one program under `diagnose run`, in a folder of its own; in a server's fork if servers are given."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         try:
             script = _script(program, folder)
-            report, errors = (_report if program.ranks == 1 else _joined_report)(
-                script, program, folder, _environment()
-            )
+            if program.ranks == 1:
+                report, errors = _report(script, folder, servers)
+            else:
+                report, errors = _joined_report(script, program, folder, _environment())
         except subprocess.TimeoutExpired:
             return Outcome(program, failure=f"not over after {LIMIT_S} seconds")
     took = time.monotonic() - started
@@ -141,10 +144,14 @@ def _script(program: Program, folder: str) -> Path:
     return script
 
 
-def _report(script: Path, program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
+def _report(script: Path, folder: str, servers: Servers | None) -> tuple[str, str]:
     """Return the JSON report of one process, empty if there is none, and its standard error."""
-    command = [sys.executable, "-m", "diagnostics", "run", "--output", "report.json", str(script)]
-    ended = _ended(command, folder, environment)
+    arguments = ["run", "--output", "report.json", str(script)]
+    kind = kind_of(script.read_text(encoding="utf-8")) if servers else None
+    if servers and kind:
+        ended = servers.run(kind, arguments, folder, LIMIT_S)
+    else:
+        ended = _ended([sys.executable, "-m", "diagnostics", *arguments], folder, _environment())
     report = Path(folder, "report.json")
     return report.read_text(encoding="utf-8") if report.is_file() else "", ended.stderr
 
@@ -303,6 +310,25 @@ def lost(outcomes: list[Outcome]) -> list[str]:
     return [o.program.name for o in outcomes if o.program.name in known and not o.is_named_first]
 
 
+def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
+    """Run the programs, so many at a time, and show how far it is."""
+    outcomes: list[Outcome] = []
+    of_thread, all_servers = threading.local(), []
+
+    def start() -> None:
+        of_thread.servers = Servers(_environment())
+        all_servers.append(of_thread.servers)
+
+    with ThreadPoolExecutor(jobs, initializer=start) as pool:
+        for outcome in pool.map(lambda program: run(program, of_thread.servers), chosen):
+            outcomes.append(outcome)
+            print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    for servers in all_servers:
+        servers.close()
+    return outcomes
+
+
 def main() -> int:
     """Measure; return 1 if a healthy program is alarmed, a bug is no longer named, or one of them fails to run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -318,14 +344,14 @@ def main() -> int:
         parser.error("--record needs all programs: leave out --only, --every and --cut in-turn")
     whole = programs(options.only)[:: options.every]
     chosen = cut_programs(options.cut, options.every) if options.cut else whole
-    outcomes: list[Outcome] = []
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for outcome in pool.map(run, chosen):
-            outcomes.append(outcome)
-            print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    # A busy machine may leave the second look no time: what is lost is run once more, with nothing beside it.
-    again = {name: run(next(p for p in chosen if p.name == name)) for name in lost(outcomes)}
+    outcomes = run_all(chosen, options.jobs)
+    # A busy machine may leave the second look no time: what is lost, or alarmed, is run once more, with nothing
+    # beside it and in an interpreter of its own.
+    doubted = {
+        *lost(outcomes),
+        *(o.program.name for o in outcomes if o.failure or (o.program.is_healthy and o.alarms)),
+    }
+    again = {program.name: run(program) for program in chosen if program.name in doubted}
     outcomes = [again.get(o.program.name, o) for o in outcomes]
     broken_by_cut = [outcome for outcome in outcomes if outcome.is_broken_by_its_cut]
     outcomes = [outcome for outcome in outcomes if outcome not in broken_by_cut]
