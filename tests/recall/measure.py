@@ -9,6 +9,9 @@ nothing here is tuned to a rule. A program for several processes says so in a co
 A second table is of the functions that are called in a program, a test or a notebook: functions/ has cases of
 each.
 
+With --variant every variable has another name, or the module's code is in a function or in a method: the findings
+must be the same.
+
 With --cut the healthy programs, and those of tests/healthy and the repaired exhibits, end early, as in a first
 try: after one epoch, or after 16, 30 or 64 steps. They must get no error and no warning then, either. A cut
 program that also fails without `diagnose run` (ranks whose epochs differ in length, say) is listed, not counted.
@@ -19,6 +22,7 @@ $ python tests/recall/measure.py --every 8                # one in eight
 $ python tests/recall/measure.py --only collapsed-schedule --jobs 1
 $ python tests/recall/measure.py --cut 16                 # the healthy ones, to 16 steps
 $ python tests/recall/measure.py --cut in-turn --every 16 # one in sixteen, each to another length
+$ python tests/recall/measure.py --variant renamed --every 8 # every variable under another name
 """
 
 from __future__ import annotations
@@ -44,7 +48,8 @@ ROOT = FOLDER.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.recall.cutting import CUTS  # noqa: E402
-from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source  # noqa: E402
+from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source, variants_of  # noqa: E402
+from tests.recall.variants import VARIANTS  # noqa: E402
 from tests.recall.warm import Servers, kind_of  # noqa: E402
 
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
@@ -54,6 +59,7 @@ NOT_FIRST = "named, behind another finding"
 LIMIT_S = 300  # of one program
 ENDS_S = 40  # for a launcher that is told to end, which gives its processes 30 seconds
 SLOWEST = 20  # that are printed: shorten them first
+STILL_NAMED = 0.95  # of the programs on record, when they are rewritten
 STALL_S = 20  # a collective of a program that hangs gives up after 40 seconds
 
 
@@ -136,8 +142,8 @@ def run(program: Program, servers: Servers | None = None) -> Outcome:
 
 
 def _script(program: Program, folder: str) -> Path:
-    """Return what is run: the program itself, or in the folder one that is cut."""
-    if not program.cut:
+    """Return what is run: the program itself, or in the folder one that is cut or rewritten."""
+    if not program.cut and not program.variant:
         return program.path
     script = Path(folder, program.path.name)
     script.write_text(source(program), encoding="utf-8")
@@ -304,10 +310,15 @@ def record_cuts(outcomes: list[Outcome]) -> None:
     CUT_RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
+def known() -> set[str]:
+    """Return the programs whose bug is named first, by the record."""
+    return set(json.loads(RECORD.read_text(encoding="utf-8"))["first"]) if RECORD.is_file() else set()
+
+
 def lost(outcomes: list[Outcome]) -> list[str]:
     """List the programs whose bug is no longer named first, although the record says that it was."""
-    known = set(json.loads(RECORD.read_text(encoding="utf-8"))["first"]) if RECORD.is_file() else set()
-    return [o.program.name for o in outcomes if o.program.name in known and not o.is_named_first]
+    recorded = known()
+    return [o.program.name for o in outcomes if o.program.path.stem in recorded and not o.is_named_first]
 
 
 def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
@@ -330,7 +341,7 @@ def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
 
 
 def main() -> int:
-    """Measure; return 1 if a healthy program is alarmed, a bug is no longer named, or one of them fails to run."""
+    """Measure; return 1 if a healthy program is alarmed, bugs are no longer named, or a program fails to run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", metavar="RULE", help="broken programs of one rule")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
@@ -339,11 +350,19 @@ def main() -> int:
     parser.add_argument(
         "--cut", action="append", choices=(*CUTS, IN_TURN), help="healthy programs, ended early; more than once"
     )
+    parser.add_argument("--variant", choices=VARIANTS, help="programs rewritten in one way")
     options = parser.parse_args()
-    if options.record and (options.only or options.every != 1 or IN_TURN in (options.cut or ())):
-        parser.error("--record needs all programs: leave out --only, --every and --cut in-turn")
-    whole = programs(options.only)[:: options.every]
-    chosen = cut_programs(options.cut, options.every) if options.cut else whole
+    if options.record and (
+        options.only or options.every != 1 or options.variant or IN_TURN in (options.cut or ())
+    ):
+        parser.error(
+            "--record needs all programs as they are: leave out --only, --every, --variant, --cut in-turn"
+        )
+    chosen = programs(options.only)[:: options.every]
+    if options.cut:
+        chosen = cut_programs(options.cut, options.every)
+    elif options.variant:
+        chosen = variants_of(chosen, options.variant)
     outcomes = run_all(chosen, options.jobs)
     # A busy machine may leave the second look no time: what is lost, or alarmed, is run once more, with nothing
     # beside it and in an interpreter of its own.
@@ -361,15 +380,18 @@ def main() -> int:
     if again:
         print("run a second time, alone:", ", ".join(again))
     no_longer = lost(outcomes)
+    still = sum(outcome.is_named_first for outcome in outcomes if outcome.program.path.stem in known())
     if no_longer:
         print("no longer named first:", ", ".join(no_longer))
-    as_meant, counted = (True, {}) if options.only or options.cut else functions()
+    print(f"{still} of {still + len(no_longer)} named first, as on record")
+    as_meant, counted = (True, {}) if options.only or options.cut or options.variant else functions()
     if options.record and options.cut:
         record_cuts(outcomes)
     elif options.record:
         record(outcomes, counted)
     alarmed = any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes)
-    return int(alarmed or bool(no_longer) or not as_meant)
+    too_few = still < (STILL_NAMED if options.variant else 1) * (still + len(no_longer))
+    return int(alarmed or too_few or not as_meant)
 
 
 if __name__ == "__main__":
