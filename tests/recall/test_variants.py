@@ -43,8 +43,12 @@ SCRIPT = '''
         print(count, total(points, start=1), maths.floor(2.5), f"{factor:>3}")
     by_size = sorted(points, key=lambda point: -point.x)
     print([point.x for point in by_size], point.x)
+
+    def main():
+        print("done", factor)
+
     if __name__ == "__main__":
-        print("done")
+        main()
 '''
 
 

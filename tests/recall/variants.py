@@ -67,9 +67,9 @@ def _wrap(tree: ast.Module, *, as_class: bool) -> None:
         attributes = variables - {*_unassignable(tree)}
         code = [_ToAttributes(attributes).visit(node) for node in code]
     made = ast.parse(
-        "class Experiment:\n    def run(self):\n        pass\nExperiment().run()"
+        "class WholeScript:\n    def run(self):\n        pass\nWholeScript().run()"
         if as_class
-        else "def main():\n    pass\nmain()"
+        else "def whole_script():\n    pass\nwhole_script()"
     )
     function = next(node for node in ast.walk(made) if isinstance(node, ast.FunctionDef))
     function.body = code or function.body
