@@ -49,10 +49,11 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    A share of 0.9 (our choice): above it, a constant prediction reaches what is often reported as a good accuracy.
-    At least 50 rows (our choice): a class with three quarters of the data makes up 90% of 50 random rows about
-    once in 100 times. For weights: any two classes must differ in weight as they do in label count, within 15%
-    plus chance, and the most common class must have at least twice the labels and twice the weight of the rarest.
+    A share of 0.9 (our choice): above it, a constant prediction has what often passes for a good accuracy. At
+    least 50 rows (our choice): the chance that a class with three quarters of the data makes up 90% of 50 random
+    rows is about 1 in 100. For weights: the ratio of any two class weights must equal the ratio of the label
+    counts, within 15% plus chance, and the most common class must have at least twice the labels and twice the
+    weight of the rarest.
 
     ## Known problems
     The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric

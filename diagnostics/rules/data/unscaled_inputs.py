@@ -41,7 +41,7 @@ class UnscaledInputs(Rule):
     scales inputs that are already scaled.
 
     ## Why it is bad
-    Initial weights and usual learning rates are chosen for values of about unit size. Inputs around 255 give
+    Initial weights and common learning rates are chosen for values of about unit size. Inputs around 255 give
     outputs of similar size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of
     300,000 are out of reach for weights that change by a thousandth per step, or give gradients that make the
     weights diverge.
@@ -80,7 +80,7 @@ class UnscaledInputs(Rule):
 
     Harm, for targets: in the trial run, the distance to the best constant prediction (the root of a squared error)
     shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at
-    0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps to learn only the mean,
+    0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps just to learn the mean,
     half of them over 1400.
 
     ## Known problems
