@@ -21,9 +21,9 @@ class EosNeverLearned(Rule):
     """The end-of-text token never counts in the loss.
 
     ## What it does
-    Checks a batch of a language model whose labels are its tokens, or the next ones. It looks for texts with an
-    end: those that are shorter than the batch and padded, or whose last token is the end-of-text token of the
-    model's configuration. The rule fires if that token is not a label anywhere in the batch, and says why: its
+    Checks a batch of a language model whose labels are its own tokens, or the next ones. It looks for texts that
+    have an end: those that are shorter than the batch and padded, or whose last token is the end-of-text token of
+    the model's configuration. The rule fires if that token is not a label anywhere in the batch, and says why: its
     label is ignored, the attention mask treats it as padding, or the texts never had one.
 
     ## Why it is bad

@@ -20,7 +20,7 @@ class PaddingInLoss(Rule):
     positions from the input, it looks for rows that end with several pad tokens.
 
     ## Why it is bad
-    The loss averages over all positions that have a label. The label at padding is always the same and is learned
+    The loss averages over all positions that have a label. The label of padding is always the same and is learned
     within a few steps, so the loss looks good early and hardly changes after that. The real tokens get less
     weight, especially in short examples.
 

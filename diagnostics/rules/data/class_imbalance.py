@@ -28,7 +28,7 @@ class ClassImbalance(Rule):
 
     ## What it does
     Counts the labels of rows drawn from the whole dataset. Reports a class with at least nine tenths of the labels
-    if nothing compensates for it, neither class weights in the loss nor a sampler that draws rare rows more often.
+    unless something compensates for it: class weights in the loss, or a sampler that draws rare rows more often.
     It also compares class weights with label counts, because weights that grow with the count make the common
     class count for even more.
 
@@ -56,8 +56,8 @@ class ClassImbalance(Rule):
     weight of the rarest.
 
     ## Known problems
-    The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric
-    that a constant prediction cannot satisfy, and ignore this rule. The finding is only a note where something
+    The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric on
+    which a constant prediction scores badly, and ignore this rule. The finding is only a note where something
     unseen may compensate: in Keras before `fit`, which receives the class weights (`diagnose run` sees them); with
     a custom loss; in PyTorch when the checked batch happens to hold only one class; with a `Trainer` that has its
     own sampler; and with a single output, which is often trained to rank the rows and evaluated on the ranking. If

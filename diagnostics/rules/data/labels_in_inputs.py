@@ -87,7 +87,7 @@ class LabelsInInputs(Rule):
     step is usually meant to be remembered, as in memory tests of recurrent networks, so it counts only if at least
     10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
 
-    A token model whose targets are one of its inputs must reproduce nine of ten random tokens after training.
+    A token model whose targets are one of its inputs must reproduce nine out of ten random tokens after training.
     Unless it is a `ForMaskedLM` of transformers, a model without an encoder must not look ahead, as an autoencoder
     does.
 

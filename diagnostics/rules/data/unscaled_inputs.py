@@ -63,13 +63,13 @@ class UnscaledInputs(Rule):
     (at most 1000 columns). Standardised values have a root mean square of 1, MNIST's raw pixels 78. Targets must
     also be at least 10 times the largest initial output.
 
-    Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the batch is
-    already between -1 and 1. A first layer that standardises was adapted to different numbers if, for at least 80%
-    of the features, both the standard deviation and the size of the values in the batch differ from the adapted
-    ones by a factor of 50 or more.
+    Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
+    batch is already between -1 and 1. A first layer that standardises counts as adapted to different numbers if,
+    for at least 80% of the features, both the standard deviation and the size of the values in the batch differ
+    from the adapted ones by a factor of 50 or more.
 
-    Inputs are tiny if all of them together have a root mean square of at most 0.02, such as bytes divided by 255
-    twice. In a watched run, harm is a run of at least 100 steps that ended no better than the best constant
+    Inputs count as tiny if all of them together have a root mean square of at most 0.02, such as bytes divided by
+    255 twice. In a watched run, harm is a run of at least 100 steps that ended no better than the best constant
     prediction (for large inputs, at twice its loss or more), while a linear or radial fit to the same rows,
     standardised, predicts other rows.
 

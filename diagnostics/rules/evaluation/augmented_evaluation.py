@@ -37,7 +37,8 @@ class AugmentedEvaluation(Rule):
     ```
 
     ## Thresholds
-    At least three evaluations of the same 12 rows or more, with class numbers as labels. All of these must hold:
+    At least three evaluations of the same rows, 12 or more, whose labels are class numbers. All of these must
+    hold:
 
     - At least 20% of the rows differ from those of the first evaluation, by at least 5% of the distance between
       rows.

@@ -70,9 +70,9 @@ class NotLearning(Rule):
 
     ## What it does
     Compares the losses of the second half of a run with what the best constant prediction would have scored on the
-    same batches. The targets are recovered from the gradient of the output, and only if they reproduce the loss
-    that the script differentiated. If the run is no better, the rule fits a linear and a radial model to some of
-    its rows, to see whether they learn something that the model did not.
+    same batches. The targets are recovered from the gradient of the output, and used only if they reproduce the
+    loss that the script differentiated. If the run is no better, the rule fits a linear and a radial model to some
+    of its rows, to see whether they learn something that the model did not.
 
     A triplet loss (`triplet_margin_loss`) is compared with its margin, which is its value when all embeddings are
     equal. Such losses also end at the margin, or just above it, if positives and negatives are passed in the wrong
