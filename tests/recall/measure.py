@@ -50,7 +50,7 @@ sys.path.insert(0, str(ROOT))
 from tests.recall.cutting import CUTS  # noqa: E402
 from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source, variants_of  # noqa: E402
 from tests.recall.variants import VARIANTS  # noqa: E402
-from tests.recall.warm import Servers, kind_of  # noqa: E402
+from tests.recall.warm import WarmProcesses, kind_of  # noqa: E402
 
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
 RECORD, CUT_RECORD = FOLDER / "measured.json", FOLDER / "measured_cuts.json"
@@ -122,14 +122,14 @@ class Row:
     missed: list[str] = field(default_factory=list)
 
 
-def run(program: Program, servers: Servers | None = None) -> Outcome:
-    """Run one program under `diagnose run`, in a folder of its own; in a server's fork if servers are given."""
+def run(program: Program, warm: WarmProcesses | None = None) -> Outcome:
+    """Run one program under `diagnose run`, in a folder of its own; in a fork if there are warm processes."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         try:
             script = _script(program, folder)
             if program.ranks == 1:
-                report, errors = _report(script, folder, servers)
+                report, errors = _report(script, folder, warm)
             else:
                 report, errors = _joined_report(script, program, folder, _environment())
         except subprocess.TimeoutExpired:
@@ -150,12 +150,12 @@ def _script(program: Program, folder: str) -> Path:
     return script
 
 
-def _report(script: Path, folder: str, servers: Servers | None) -> tuple[str, str]:
+def _report(script: Path, folder: str, warm: WarmProcesses | None) -> tuple[str, str]:
     """Return the JSON report of one process, empty if there is none, and its standard error."""
     arguments = ["run", "--output", "report.json", str(script)]
-    kind = kind_of(script.read_text(encoding="utf-8")) if servers else None
-    if servers and kind:
-        ended = servers.run(kind, arguments, folder, LIMIT_S)
+    kind = kind_of(script.read_text(encoding="utf-8")) if warm else None
+    if warm and kind:
+        ended = warm.diagnose(kind, arguments, Path(folder), LIMIT_S)
     else:
         ended = _ended([sys.executable, "-m", "diagnostics", *arguments], folder, _environment())
     report = Path(folder, "report.json")
@@ -324,19 +324,19 @@ def lost(outcomes: list[Outcome]) -> list[str]:
 def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
     """Run the programs, so many at a time, and show how far it is."""
     outcomes: list[Outcome] = []
-    of_thread, all_servers = threading.local(), []
+    of_thread, started = threading.local(), list[WarmProcesses]()
 
     def start() -> None:
-        of_thread.servers = Servers(_environment())
-        all_servers.append(of_thread.servers)
+        of_thread.warm = WarmProcesses()
+        started.append(of_thread.warm)
 
     with ThreadPoolExecutor(jobs, initializer=start) as pool:
-        for outcome in pool.map(lambda program: run(program, of_thread.servers), chosen):
+        for outcome in pool.map(lambda program: run(program, of_thread.warm), chosen):
             outcomes.append(outcome)
             print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    for servers in all_servers:
-        servers.close()
+    for warm in started:
+        warm.close()
     return outcomes
 
 
