@@ -43,7 +43,7 @@ class MismatchedCollective(MessageRule):
 
     ## Known problems
     Waiting inside C++ is not counted: DistributedDataParallel's own all-reduces look like a backward pass. Ranks
-    of several hosts are compared only if their reports go to a folder that all of them share.
+    on several hosts are compared only if their reports go to a folder that all hosts share.
 
     ## Sources
     The documentation of `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).

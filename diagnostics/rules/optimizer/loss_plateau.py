@@ -37,9 +37,9 @@ class LossPlateau(Rule):
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
     labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
-    different rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no gradient
-    is left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss can
-    possibly get.
+    different rows. In that case the predictions have collapsed, as in a triplet loss stuck at its margin, and no
+    gradient is left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss
+    can possibly get.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned the class frequencies and nothing else. The first
@@ -74,8 +74,8 @@ class LossPlateau(Rule):
 
     A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within a
     ten-thousandth of each other, although the dataset is larger than a batch and its rows differ. It is reported
-    only if no other rule explains it. With scores that are cosines, the lowest possible loss is at least 90% of
-    that of equal scores.
+    only if no other rule explains it. If the scores are cosines, the lowest possible loss must be at least 90% of
+    the loss with all scores equal.
 
     The thresholds are our choice.
 
