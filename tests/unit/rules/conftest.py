@@ -16,6 +16,7 @@ import pytest
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
+from diagnostics.rules.registry import all_rules
 
 HERE = Path(__file__).parent
 HEADING = "# "
@@ -33,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def recorded_rules() -> Iterator[None]:
     """Record what the checks of all rules return and raise, while the tests of a module run."""
+    all_rules()  # imports them
     pending = [Rule]
     with pytest.MonkeyPatch.context() as patches:
         while pending:
