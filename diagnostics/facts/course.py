@@ -289,7 +289,7 @@ class RepeatedRows:
             if no batch had three rows.
     """
 
-    described: ClassVar[str] = "the targets of rows that came again"
+    described: ClassVar[str] = "the targets of repeated rows"
 
     rows: int
     compared: int

@@ -202,7 +202,7 @@ class RepeatedBatch(Rule):
         """
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if size != length.batch_size:
-            raise NotApplicable("needs batches of as many rows as the DataLoader puts together")
+            raise NotApplicable("needs batches of the size that the DataLoader collates")
         if not verdicts.complete or not verdicts.alone or (steps.passes > 1).any():
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:

@@ -95,7 +95,7 @@ class LabelsUnrelated(Rule):
     def from_rows(self, rows: RepeatedRows, targets: TargetHistory | None = None) -> Finding | None:
         """Compare the targets of rows that recurred."""
         if rows.rows < ROWS:
-            raise NotApplicable(f"needs {ROWS} rows that came again")
+            raise NotApplicable(f"needs {ROWS} repeated rows")
         by_chance = 1 - rows.chance
         spread = math.sqrt(max(by_chance * rows.chance, 1 / rows.compared) / rows.compared)
         stayed = 1 - rows.changed / rows.compared

@@ -56,7 +56,7 @@ class AccuracyInRegression(Rule):
         if loss.kind not in ("mean_squared_error", "mean_absolute_error") or loss.accuracy is None:
             raise NotApplicable("needs a mean squared or absolute error, and the metrics of the model")
         if labels is None or labels.size != batch.size or labels.size < MIN_ROWS:
-            raise NotApplicable(f"needs one target a row, of at least {MIN_ROWS} rows")
+            raise NotApplicable(f"needs one target per row, of at least {MIN_ROWS} rows")
         fractions = int((labels != np.round(labels)).sum())
         if not loss.accuracy or fractions < FRACTIONS * labels.size or len(np.unique(labels)) < MIN_ROWS:
             return None

@@ -83,7 +83,7 @@ class ConstantPredictions(Rule):
     ) -> Finding | None:
         """Check the predictions in the second half of the run, and in the last evaluations."""
         if not answers.softmax_loss:
-            raise NotApplicable("needs a classifier whose loss is seen to treat its outputs as logits")
+            raise NotApplicable("needs a classifier whose loss is known to read its outputs as logits")
         late = answers.steps >= steps.total_steps / 2
         if steps.total_steps < STEPS or late.sum() < SAMPLES:
             raise NotApplicable(f"needs {STEPS} steps, and predictions of {SAMPLES} of them in the second half")

@@ -147,7 +147,7 @@ class EvaluationAtChance(Rule):
     ) -> Finding | None:
         """Compare the agreement of predictions and labels in training and in evaluation."""
         if not answers.softmax_loss:
-            raise NotApplicable("needs a classifier whose loss is seen to treat its outputs as logits")
+            raise NotApplicable("needs a classifier whose loss is known to read its outputs as logits")
         if answers.evaluation_right is None or (
             answers.evaluation_answers.any() and not answers.evaluation_labels.any()
         ):

@@ -67,7 +67,7 @@ class PaddingAttended(Rule):
         """Compare the effect of the words on the prediction with and without the padding."""
         padding = dependence.padding
         if padding is None:
-            raise NotApplicable(dependence.why_not.get("padding", "needs an input that is padded"))
+            raise NotApplicable(dependence.why_not.get("padding", "needs a padded input"))
         if not dependence.trained:
             raise NotApplicable("needs the model as it is after the run")
         shown = "the input" if padding.input.isdigit() else f"the input {padding.input!r}"

@@ -59,7 +59,7 @@ class CellsOutOfOrder(Rule):
             NotApplicable: no cell has an execution count.
         """
         if not notebook.run:
-            raise NotApplicable("needs a notebook with the numbers of its runs")
+            raise NotApplicable("needs a notebook with its execution counts")
         if not notebook.reordered:
             return None
         first, *others = notebook.reordered

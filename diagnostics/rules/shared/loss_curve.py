@@ -96,7 +96,7 @@ def stuck(run: StepHistory, answers: PredictionFacts | None, fewest: int) -> Los
         NotApplicable: the chance level is not known, or the run is too short.
     """
     if answers is None or not answers.plain_loss:
-        raise NotApplicable("needs a classifier whose loss is seen to be unweighted cross entropy")
+        raise NotApplicable("needs a classifier whose loss is known to be unweighted cross entropy")
     if run.total_steps < fewest:
         raise NotApplicable(f"needs {fewest} steps")
     if warms_up(run):

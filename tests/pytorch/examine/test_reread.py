@@ -198,7 +198,7 @@ class TestNotJudged:
             def __iter__(self):
                 return iter(Rows())
 
-        assert told(Stream(), shuffle=None).unjudged == "needs rows that can be asked for again, not a stream"
+        assert told(Stream(), shuffle=None).unjudged == "needs rows that can be read again, not a stream"
 
     def test_a_curriculum_that_counts_what_was_read(self):
         class Curriculum(Rows):

@@ -24,7 +24,7 @@ def reread_batch(make_loader: Callable[[], DataLoader[Any]], fresh_workers: bool
         loader = make_loader()
         dataset, together = loader.dataset, loader._auto_collation
         if is_iterable_only(dataset):
-            return RereadFacts(unjudged="needs rows that can be asked for again, not a stream")
+            return RereadFacts(unjudged="needs rows that can be read again, not a stream")
         with random_states_kept(loader):
             indices = batch_indices(loader)
             indices = indices[:MOST_ROWS] if together else indices

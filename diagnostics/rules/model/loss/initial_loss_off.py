@@ -87,7 +87,7 @@ class InitialLossOff(Rule):
             raise NotApplicable("needs a last layer that is trained: a frozen one was trained on other data")
         classes = outputs.num_classes
         if model is not None and model.from_checkpoint and classes == model.embedding_rows:
-            raise NotApplicable("needs a head that is new: a language model's was trained on other text")
+            raise NotApplicable("needs a new head: a language model's was trained on other text")
         if loss.kind not in ("cross_entropy", "binary_cross_entropy") or classes is None or classes < 2:
             raise NotApplicable("needs a cross-entropy loss over a known number of classes")
         if loss.class_weights:

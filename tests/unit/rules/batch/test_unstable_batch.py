@@ -91,7 +91,7 @@ class TestStaysSilent:
 
 def test_it_is_not_applicable_where_the_two_could_not_be_compared():
     with pytest.raises(NotApplicable):
-        RULE.from_reread(RereadFacts(unjudged="needs rows that can be asked for again, not a stream"))
+        RULE.from_reread(RereadFacts(unjudged="needs rows that can be read again, not a stream"))
 
 
 class TestCourse:

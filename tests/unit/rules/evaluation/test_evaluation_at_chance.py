@@ -144,32 +144,19 @@ class TestSilent:
 
 class TestNotApplicable:
     @pytest.mark.parametrize(
-        ("seen", "why"),
+        "seen",
         [
-            (
-                evaluated([[190, 190], [10, 10]]),
-                "needs the labels of 32 examples in training, and of 100 in an evaluation",
-            ),
-            (
-                evaluated([[20, 20], [20, 20]]),
-                "needs the labels of 32 examples in training, and of 100 in an evaluation",
-            ),
-            (evaluated(CHANCE, evaluation_right=None), "needs an evaluation that computes its loss"),
-            (
-                evaluated(CHANCE, evaluation_labels=np.zeros((1, 2), int)),
-                "needs an evaluation that computes its loss",
-            ),
-            (
-                answers([0.1] * 20, right=30, softmax=False),
-                "needs a classifier whose loss is seen to treat its outputs as logits",
-            ),
+            evaluated([[190, 190], [10, 10]]),
+            evaluated([[20, 20], [20, 20]]),
+            evaluated(CHANCE, evaluation_right=None),
+            evaluated(CHANCE, evaluation_labels=np.zeros((1, 2), int)),
+            answers([0.1] * 20, right=30, softmax=False),
         ],
         ids=["placeholders", "few", "not counted", "labels not known", "no classifier"],
     )
-    def test_without_labels_that_tell(self, seen, why):
-        with pytest.raises(NotApplicable) as reason:
+    def test_without_labels_that_tell(self, seen):
+        with pytest.raises(NotApplicable):
             judge(RULE.from_answers, RUN, seen, VERDICTS)
-        assert str(reason.value) == why
 
 
 def epochs(evaluation=(0.51, 0.49), training=(0.7, 0.94), labels=(100, 100)):
