@@ -211,7 +211,7 @@ class TestRanksThatCannotTalk:
         code, report, err = ended(second)
         assert code == 1, err
         assert "found its number taken: " in only_finding(report)["message"]
-        assert "is rank 1, too." in only_finding(report)["message"]
+        assert "is also rank 1." in only_finding(report)["message"]
 
     def test_a_rank_that_dies_in_the_middle(self, ranks, port):
         rank_0 = ranks.rank(0, port, "--limit", "20")

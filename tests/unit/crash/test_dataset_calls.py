@@ -34,7 +34,7 @@ def test_a_port_that_is_taken_is_no_failure_of_the_network():
     said = "Tried to launch distributed communication on port `29500`, but another process is utilizing it."
     (finding,) = explain(f"ConnectionError: {said} Please specify a different port").findings
     assert finding.rule == "unusable-setting"
-    assert finding.message.startswith("Port 29500 is taken")
+    assert finding.message.startswith("Port 29500 is in use")
     assert "--main_process_port" in finding.fix
 
 

@@ -81,7 +81,7 @@ def test_the_line_and_the_words_tell_which_side_to_change(line, said, told):
     ("said", "told"),
     [
         ("ValueError: Unsupported ONNX opset version: 17", "does not know opset 17"),
-        ("ValueError: cannot reshape array of size 4162240 into shape (6)", "4162240 is no multiple of 6"),
+        ("ValueError: cannot reshape array of size 4162240 into shape (6)", "4162240 is not a multiple of 6"),
         ("TypeError: expected dtype object, got 'numpy.dtype[int64]'", "was built for an older NumPy"),
         (
             "error: OpenCV(3.4.1) resize.cpp:4044: error: (-215) w > 0 in function resize",

@@ -341,7 +341,7 @@ class TestArraysAlone:
 
     @pytest.mark.parametrize(
         ("shape", "told"),
-        [("(1,newaxis,2)", "no multiple of 2"), ("(7,9)", "9"), ("(-1,4)", "no multiple of 4")],
+        [("(1,newaxis,2)", "not a multiple of 2"), ("(7,9)", "9"), ("(-1,4)", "not a multiple of 4")],
     )
     def test_sizes_that_do_not_divide_the_array_are_told(self, shape, told):
         (finding,) = diagnostics.explain(
