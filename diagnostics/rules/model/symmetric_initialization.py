@@ -19,7 +19,8 @@ class SymmetricInitialization(Rule):
     """All units of a layer start with the same weights and stay equal.
 
     ## What it does
-    Looks for weights whose units are all equal before training, and checks whether they are still equal after a copy of the model has been trained on one batch. In a watched run, it checks whether the training changed the
+    Looks for weights whose units are all equal before training, and checks whether they are still equal after a
+    copy of the model has been trained on one batch. In a watched run, it checks whether the training changed the
     weights but left their units equal.
 
     ## Why it is bad
