@@ -76,7 +76,7 @@ class LearningRateTooLow(Rule):
 
     ## Known problems
     Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not used if
-    the rate warms up or might, or if the best constant prediction is unknown.
+    the rate has a warm-up, or may have one, or if the best constant prediction is unknown.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it

@@ -81,10 +81,10 @@ class LossPlateau(Rule):
 
     ## Known problems
     Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past
-    it; `cannot-overfit-one-batch` covers all other causes. The trial is not used if the rate warms up or might. In
-    a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A task that is
-    inherently hard, such as the parity of many bits, or whose labels are independent of the inputs, looks the
-    same.
+    it; `cannot-overfit-one-batch` covers all other causes. The trial is not used if the rate has a warm-up, or may
+    have one. In a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A
+    task that is inherently hard, such as the parity of many bits, or whose labels are independent of the inputs,
+    looks the same.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face
