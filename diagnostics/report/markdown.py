@@ -54,6 +54,7 @@ def _sections(report: Report, private: Redaction) -> Iterator[Iterator[str]]:
         yield _crash(report, report.crash, private)
     for finding in report.findings:
         yield _finding(finding, private)
+    yield _library_messages(report, private)
     yield _stages(report, private)
     if report.history is not None and len(report.history.steps.steps):
         yield _course(report.history)
@@ -121,6 +122,14 @@ def _finding(finding: Finding, private: Redaction) -> Iterator[str]:
         yield f"- It also caused: {listed(f'`{f.rule}`' for f in finding.consequences)}"
     if finding.other_trainings:
         yield f"- Also in {count_of(finding.other_trainings, 'other training')} of this script"
+
+
+def _library_messages(report: Report, private: Redaction) -> Iterator[str]:
+    if report.library_messages:
+        yield "### Reported by the libraries"
+        yield ""
+        for message in report.library_messages:
+            yield f"- {_plain(private.prose(str(message)))}"
 
 
 def _stages(report: Report, private: Redaction) -> Iterator[str]:

@@ -177,6 +177,7 @@ class TestJson:
             "ignored_in_vain": [],
             "settings": [],
             "rank": None,
+            "library_messages": [],
         }
 
     def test_of_a_walk_lists_the_stages(self):
