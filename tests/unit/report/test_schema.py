@@ -12,8 +12,8 @@ import diagnostics
 from diagnostics import Finding, Report
 from diagnostics.engine.finding import SEVERITIES, STAGES
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.library_messages import LibraryMessage
+from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.where import Where
 from diagnostics.report.report import StageResult, Status
 
