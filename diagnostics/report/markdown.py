@@ -83,7 +83,8 @@ def _head(report: Report, private: Redaction) -> Iterator[str]:
     if counts:
         yield f"`diagnose` found {listed(counts)}: {listed(f'`{f.rule}`' for f in report.findings)}."
     elif report.crash is None:
-        yield "`diagnose` found nothing."
+        still = " The loss has not fallen, and no rule that could be checked explains why."
+        yield f"`diagnose` found nothing.{still if stands_still(report) else ''}"
 
 
 def _crash(report: Report, crash: CrashFacts, private: Redaction) -> Iterator[str]:

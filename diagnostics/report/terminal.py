@@ -255,10 +255,13 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
         yield Text("Nothing could be judged.")
     elif any(stage.status == "failed" for stage in report.stages):
         yield Text("No findings, but the examination stopped early for the reason above.")
+    elif stands_still(report):
+        yield Text("No findings, but the loss has not fallen: no rule that could be checked explains why.")
     elif report.library_messages:
         yield Text("No findings. Read what the libraries reported, above.")
     else:
-        yield Text("Nothing found.", style="green")
+        rests_on = f" {count_of(len(report.judged), 'rule')} could be checked." if report.script else ""
+        yield Text(f"Nothing found.{rests_on}", style="green")
     if report.failed is not None and not report.failed.why_not:
         step, ending = report.failed.step, report.failed.ending
         yield Text(f"To save the batch of step {step}: report.batch().save('batch{ending}').")

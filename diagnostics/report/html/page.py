@@ -131,6 +131,8 @@ def _verdict(report: Report) -> str:
         tone, text = "warning", unrecognised(report.crash).removesuffix(".")
     elif not report.ok:
         tone, text = "warning", "No findings, but a stage could not run"
+    elif stands_still(report):
+        tone, text = "warning", "No findings, but the loss has not fallen"
     else:
         tone, text = "good", "Nothing found"
     named = not report.script or report.script in report.title  # as `diagnose run` does
