@@ -54,6 +54,7 @@ def _sections(report: Report, private: Redaction) -> Iterator[Iterator[str]]:
         yield _crash(report, report.crash, private)
     for finding in report.findings:
         yield _finding(finding, private)
+    yield _library_messages(report, private)
     yield _stages(report, private)
     if report.history is not None and len(report.history.steps.steps):
         yield _course(report.history)
@@ -82,7 +83,8 @@ def _head(report: Report, private: Redaction) -> Iterator[str]:
     if counts:
         yield f"`diagnose` found {listed(counts)}: {listed(f'`{f.rule}`' for f in report.findings)}."
     elif report.crash is None:
-        yield "`diagnose` found nothing."
+        still = " The loss has not fallen, and no rule that could be checked explains why."
+        yield f"`diagnose` found nothing.{still if stands_still(report) else ''}"
 
 
 def _crash(report: Report, crash: CrashFacts, private: Redaction) -> Iterator[str]:
@@ -121,6 +123,14 @@ def _finding(finding: Finding, private: Redaction) -> Iterator[str]:
         yield f"- It also caused: {listed(f'`{f.rule}`' for f in finding.consequences)}"
     if finding.other_trainings:
         yield f"- Also in {count_of(finding.other_trainings, 'other training')} of this script"
+
+
+def _library_messages(report: Report, private: Redaction) -> Iterator[str]:
+    if report.library_messages:
+        yield "### Reported by the libraries"
+        yield ""
+        for message in report.library_messages:
+            yield f"- {_plain(private.prose(str(message)))}"
 
 
 def _stages(report: Report, private: Redaction) -> Iterator[str]:

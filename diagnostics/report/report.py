@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.layers import RangeFacts
+    from diagnostics.facts.library_messages import LibraryMessage
     from diagnostics.facts.nonfinite import OriginFacts
     from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms
     from diagnostics.facts.ranks.notes import RankNotes
@@ -66,6 +67,7 @@ class Report:
         ignored_in_vain: ignored rules without a finding.
         settings: mistakes in the project's pyproject.toml, whose entries were left out.
         rank: what this rank noted, for `diagnose join`; None if it trained alone.
+        library_messages: warnings and log lines of libraries that the script's run showed.
         history: of a watched run, step by step; not in the JSON report, and neither are the following.
         origin: where its first NaN or inf came from.
         ranges: of its activations.
@@ -90,6 +92,7 @@ class Report:
     ignored_in_vain: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     rank: RankNotes | None = None
+    library_messages: tuple[LibraryMessage, ...] = ()
     # Not compared: whether arrays are equal has no single answer.
     history: TrainingHistory | None = field(default=None, compare=False)
     origin: OriginFacts | None = field(default=None, compare=False)
@@ -168,6 +171,7 @@ class Report:
             "ignored_in_vain": list(self.ignored_in_vain),
             "settings": list(self.settings),
             "rank": None if self.rank is None else self.rank.as_dict(),
+            "library_messages": [message.as_dict() for message in self.library_messages],
         }
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .report import Report, StageResult
 
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
+LIBRARY_MESSAGES = 5  # of those that differ
 TRACED = 60  # module calls of one step; the report's page holds all
 TEXT_WIDTH = 100  # columns; longer lines are hard to read
 
@@ -92,6 +93,8 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield _finding(finding, width)
     for trace in report.traces:
         yield _trace(trace, width)
+    if report.library_messages:
+        yield _library_messages(report, width)
     yield from _closing(report, width)
 
 
@@ -213,6 +216,19 @@ def _trace(trace: TraceFacts, width: int) -> Padding:
     return Padding(text, (0, 0, 1, 0))
 
 
+def _library_messages(report: Report, width: int) -> Padding:
+    """List what the libraries reported; without `verbose` the first few."""
+    messages = report.library_messages if report.verbose else report.library_messages[:LIBRARY_MESSAGES]
+    text = Text("reported by the libraries", style="bold")
+    for message in messages:
+        text.append("\n")
+        lines = textwrap.wrap(str(message), width, initial_indent="  ", subsequent_indent="    ")
+        text.append("\n".join(lines), style="not bold")
+    if rest := len(report.library_messages) - len(messages):
+        text.append(f"\n  and {rest} more: --verbose lists them", style="not bold")
+    return Padding(text, (0, 0, 1, 0))
+
+
 def unrecognised(crash: CrashFacts) -> str:
     """Say that no rule recognises a failure, what kind it is as far as known, and which line is the user's."""
     said = "No rule recognises this failure."
@@ -239,8 +255,13 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
         yield Text("Nothing could be judged.")
     elif any(stage.status == "failed" for stage in report.stages):
         yield Text("No findings, but the examination stopped early for the reason above.")
+    elif stands_still(report):
+        yield Text("No findings, but the loss has not fallen: no rule that could be checked explains why.")
+    elif report.library_messages:
+        yield Text("No findings. Read what the libraries reported, above.")
     else:
-        yield Text("Nothing found.", style="green")
+        rests_on = f" {count_of(len(report.judged), 'rule')} could be checked." if report.script else ""
+        yield Text(f"Nothing found.{rests_on}", style="green")
     if report.failed is not None and not report.failed.why_not:
         step, ending = report.failed.step, report.failed.ending
         yield Text(f"To save the batch of step {step}: report.batch().save('batch{ending}').")

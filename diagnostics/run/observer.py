@@ -14,10 +14,12 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.engine.finding import SEVERITIES, Severity
+from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.report.report import Report, StageResult
 
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver
+from .observers.library_messages import LibraryMessageObserver
 from .observers.loops import LoopObserver
 from .observers.measured_answers import MetricObserver
 from .observers.replicas import ReplicaObserver
@@ -71,6 +73,7 @@ class ScriptObserver:
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
         hide_own_frames(self._patches)
+        self._library_messages = LibraryMessageObserver(self._patches, self._trainings.guard)
         self.replicas = ReplicaObserver(self._at_close, ranks) if ranks > 1 else None
         self._loops = LoopObserver(
             self._trainings,
@@ -133,6 +136,11 @@ class ScriptObserver:
             judged_as_a_whole, report, training.examined, complete=complete, alone=training.alone
         )
         return _unaided(judged or report)
+
+    @property
+    def library_messages(self) -> tuple[LibraryMessage, ...]:
+        """What the libraries of the script reported so far."""
+        return self._library_messages.messages
 
     @property
     def backward_passes(self) -> int:

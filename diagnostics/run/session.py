@@ -255,6 +255,7 @@ class RunSession:
             verbose=self._options.verbose,
             settings=self._options.settings,
             rank=notes,
+            library_messages=self._run.library_messages,
         )
 
     def _notes(

@@ -78,6 +78,9 @@ def parts(report: Report) -> Iterator[str]:
         yield section("The exception", _crash(report.crash))
     if report.findings:
         yield section("Findings", "".join(map(finding_card, report.findings)))
+    if report.library_messages:
+        items = (f"<li>{escaped(str(message))}</li>" for message in report.library_messages)
+        yield section("Reported by the libraries", f"<ul>{''.join(items)}</ul>")
     if report.stages:
         yield section("Stages", _stages(report.stages, _marks(report)))
     if report.origin is not None and (report.origin.frames or report.failed is not None):
@@ -128,6 +131,8 @@ def _verdict(report: Report) -> str:
         tone, text = "warning", unrecognised(report.crash).removesuffix(".")
     elif not report.ok:
         tone, text = "warning", "No findings, but a stage could not run"
+    elif stands_still(report):
+        tone, text = "warning", "No findings, but the loss has not fallen"
     else:
         tone, text = "good", "Nothing found"
     named = not report.script or report.script in report.title  # as `diagnose run` does
