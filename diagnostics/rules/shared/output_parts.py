@@ -6,28 +6,23 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.pipeline import OutputPart, SeveralOutputs
 
+from .first_found import first_found
 
-def first_found(several: SeveralOutputs, judge: Callable[[OutputPart], Finding | None]) -> Finding | None:
+
+def first_output_found(several: SeveralOutputs, judge: Callable[[OutputPart], Finding | None]) -> Finding | None:
     """Return the first output's finding, if any; its message names the output.
 
     Raises:
         NotApplicable: no output could be judged.
     """
-    reason: NotApplicable | None = None
-    judged = False
-    for part in several.parts:
-        try:
-            finding = judge(part)
-        except NotApplicable as why:
-            reason = why
-            continue
-        judged = True
-        if finding is not None:
-            evidence = {**finding.evidence, "output": part.name}
-            return replace(finding, message=f"Output {part.name}: {finding.message}", evidence=evidence)
-    if not judged and reason is not None:
-        raise reason
-    return None
+
+    def named(part: OutputPart) -> Finding | None:
+        finding = judge(part)
+        if finding is None:
+            return None
+        evidence = {**finding.evidence, "output": part.name}
+        return replace(finding, message=f"Output {part.name}: {finding.message}", evidence=evidence)
+
+    return first_found(several.parts, named)

@@ -10,7 +10,7 @@ import pytest
 import diagnostics
 from diagnostics import InvalidInput
 from diagnostics.collectors.keras.replayable import shuffles
-from diagnostics.facts.pipeline import LossInputFacts
+from diagnostics.facts.loss_call import LossCalls
 from tests.keras.programs import (
     CLASSES,
     FEATURES,
@@ -164,12 +164,12 @@ class TestFindings:
         rows = tf.data.Dataset.range(1000)
         assert shuffles((rows if buffer is None else rows.shuffle(buffer)).batch(10)) is shuffled
 
-    def test_a_divergence_from_outputs_that_are_no_distribution(self):
+    def test_the_arguments_of_a_divergence(self):
         targets = np.full((len(X), 3), 1 / 3, np.float32)
         report = diagnostics.examine(mlp(outputs=3, loss="kl_divergence"), (X, targets))
-        (given,) = (fact for fact in report.facts if isinstance(fact, LossInputFacts))
-        assert given.target_mass == pytest.approx(1)
-        assert given.mass is not None
+        ((call,),) = (fact.calls for fact in report.facts if isinstance(fact, LossCalls))
+        assert (call.function, call.whole) == ("kl_divergence", True)
+        assert (call.prediction.shape, call.target.lowest) == ((len(X), 3), pytest.approx(1 / 3))
 
     def test_keras_own_loss_does_not_broadcast(self):
         assert rules(diagnostics.examine(mlp(outputs=1, loss="mse"), (X, X[:, 0]))) == []

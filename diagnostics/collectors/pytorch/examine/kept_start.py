@@ -76,7 +76,7 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
     if call is None or not step.seen.exact or call.name not in LOSSES or not found.floor or step.seen.loss is None:
         return None
     module = uncompiled(model)
-    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(dict(call.options))) > MOST_BYTES:
+    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(call.options)) > MOST_BYTES:
         return None
     optimizers = step.optimizers
     only = optimizers[0] if len(optimizers) == 1 and is_library(type(optimizers[0])) else None
@@ -86,7 +86,7 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
         values=starting_weights(module),
         kept=kept,
         function=call.name,
-        options=on_host(dict(call.options)),
+        options=on_host(call.options),
         shape=tuple(call.prediction.shape),
         value=step.seen.loss,
         recognised=found,
