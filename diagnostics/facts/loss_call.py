@@ -107,7 +107,7 @@ class LossCall:
 class LossCalls:
     """The calls that rules judge, of the losses in one pass: the main one first."""
 
-    described: ClassVar[str] = "a loss that is a call of the library"
+    described: ClassVar[str] = "a loss whose formula is known"
 
     calls: tuple[LossCall, ...]
 

@@ -37,9 +37,10 @@ class LossContract:
         lowest: value that it can have if the arguments are right; None if that is not checked: a negative
             log-likelihood falls below 0 where densities are above 1.
         class_axis: of the prediction; None if it has none.
+        module: the class of the same loss.
+        aliases: other names of the function.
         prediction: the name of this argument.
         target: likewise; None if there is no single one.
-        aliases: other names: classes, and Keras' short forms.
     """
 
     targets: Targets | None = None
@@ -48,96 +49,115 @@ class LossContract:
     called: str = ""
     lowest: float | None = None
     class_axis: int | None = None
+    module: str = ""
+    aliases: tuple[str, ...] = ()
     prediction: str = "input"
     target: str | None = "target"
-    aliases: tuple[str, ...] = ()
 
 
-def _of_triplets(module: str) -> LossContract:
-    return LossContract("triplets", prediction="anchor", target=None, aliases=(module,))
-
-
-def _of_signs(module: str, prediction: str = "input") -> LossContract:
-    return LossContract("signs", prediction=prediction, aliases=(module,))
-
-
-def _of_keras(
-    targets: Targets,
-    kind: LossKind,
-    called: str,
-    *aliases: str,
-    reads: Reads | None = None,
-    class_axis: int | None = None,
-) -> LossContract:
-    return LossContract(targets, reads, kind, called, 0.0, class_axis, "y_pred", "y_true", aliases)
-
-
-_ENTROPY, _BINARY = "cross entropy", "binary cross entropy"
+_ENTROPY, _BINARY, _DIVERGENCE = "cross entropy", "binary cross entropy", "KL divergence"
 _SQUARED, _ABSOLUTE = "squared error", "absolute error"
 
 TORCH: Final[Mapping[str, LossContract]] = {
     "cross_entropy": LossContract(
-        "classes", "logits", "cross_entropy", _ENTROPY, 0.0, 1, aliases=("CrossEntropyLoss",)
+        "classes", "logits", "cross_entropy", _ENTROPY, 0.0, 1, module="CrossEntropyLoss"
     ),
     "nll_loss": LossContract(
-        "classes", "log_probabilities", "cross_entropy", _ENTROPY, None, 1, aliases=("NLLLoss",)
+        "classes", "log_probabilities", "cross_entropy", _ENTROPY, class_axis=1, module="NLLLoss"
     ),
     "binary_cross_entropy": LossContract(
-        "shares", "probabilities", "binary_cross_entropy", _BINARY, 0.0, aliases=("BCELoss",)
+        "shares", "probabilities", "binary_cross_entropy", _BINARY, 0.0, module="BCELoss"
     ),
     "binary_cross_entropy_with_logits": LossContract(
-        "shares", "logits", "binary_cross_entropy", _BINARY, 0.0, aliases=("BCEWithLogitsLoss",)
+        "shares", "logits", "binary_cross_entropy", _BINARY, 0.0, module="BCEWithLogitsLoss"
     ),
-    "mse_loss": LossContract("numbers", None, "mean_squared_error", _SQUARED, 0.0, aliases=("MSELoss",)),
-    "l1_loss": LossContract("numbers", None, "mean_absolute_error", _ABSOLUTE, 0.0, aliases=("L1Loss",)),
-    "smooth_l1_loss": LossContract("numbers", None, "other", _ABSOLUTE, 0.0, aliases=("SmoothL1Loss",)),
-    "huber_loss": LossContract("numbers", None, "other", _ABSOLUTE, 0.0, aliases=("HuberLoss",)),
-    "kl_div": LossContract(
-        "distribution", "log_probabilities", "other", "KL divergence", 0.0, aliases=("KLDivLoss",)
+    "mse_loss": LossContract("numbers", None, "mean_squared_error", _SQUARED, 0.0, module="MSELoss"),
+    "l1_loss": LossContract("numbers", None, "mean_absolute_error", _ABSOLUTE, 0.0, module="L1Loss"),
+    "smooth_l1_loss": LossContract("numbers", None, "other", _ABSOLUTE, 0.0, module="SmoothL1Loss"),
+    "huber_loss": LossContract("numbers", None, "other", _ABSOLUTE, 0.0, module="HuberLoss"),
+    "kl_div": LossContract("distribution", "log_probabilities", "other", _DIVERGENCE, 0.0, module="KLDivLoss"),
+    "cosine_embedding_loss": LossContract("signs", module="CosineEmbeddingLoss", prediction="input1"),
+    "hinge_embedding_loss": LossContract("signs", module="HingeEmbeddingLoss"),
+    "margin_ranking_loss": LossContract("signs", module="MarginRankingLoss", prediction="input1"),
+    "soft_margin_loss": LossContract("signs", module="SoftMarginLoss"),
+    "triplet_margin_loss": LossContract("triplets", module="TripletMarginLoss", prediction="anchor", target=None),
+    "triplet_margin_with_distance_loss": LossContract(
+        "triplets", module="TripletMarginWithDistanceLoss", prediction="anchor", target=None
     ),
-    "cosine_embedding_loss": _of_signs("CosineEmbeddingLoss", "input1"),
-    "hinge_embedding_loss": _of_signs("HingeEmbeddingLoss"),
-    "margin_ranking_loss": _of_signs("MarginRankingLoss", "input1"),
-    "soft_margin_loss": _of_signs("SoftMarginLoss"),
-    "triplet_margin_loss": _of_triplets("TripletMarginLoss"),
-    "triplet_margin_with_distance_loss": _of_triplets("TripletMarginWithDistanceLoss"),
     "ctc_loss": LossContract(
         "labels",
         "log_probabilities",
         class_axis=-1,
+        module="CTCLoss",
         prediction="log_probs",
         target="targets",
-        aliases=("CTCLoss",),
     ),
-    "poisson_nll_loss": LossContract("counts", "log_rates", aliases=("PoissonNLLLoss",)),
+    "poisson_nll_loss": LossContract("counts", "log_rates", module="PoissonNLLLoss"),
 }
 """By the name of the function in `torch.nn.functional`."""
 
+
+def _keras(
+    module: str,
+    *aliases: str,
+    targets: Targets,
+    kind: LossKind = "other",
+    called: str = "",
+    reads: Reads | None = None,
+) -> LossContract:
+    """Return a row of a loss (y_true, y_pred); the functions that are not named in messages are not checked."""
+    return LossContract(
+        targets,
+        reads,
+        kind,
+        called,
+        0.0 if called else None,
+        -1 if targets in ("classes", "distribution") else None,
+        module,
+        aliases,
+        "y_pred",
+        "y_true",
+    )
+
+
 KERAS: Final[Mapping[str, LossContract]] = {
-    "sparse_categorical_crossentropy": _of_keras("classes", "cross_entropy", _ENTROPY, class_axis=-1),
-    "categorical_crossentropy": _of_keras("distribution", "cross_entropy", _ENTROPY, class_axis=-1),
-    "binary_crossentropy": _of_keras("shares", "binary_cross_entropy", _BINARY, "bce"),
-    "mean_squared_error": _of_keras("numbers", "mean_squared_error", _SQUARED, "mse"),
-    "mean_absolute_error": _of_keras("numbers", "mean_absolute_error", _ABSOLUTE, "mae"),
-    "mean_squared_logarithmic_error": _of_keras("numbers", "other", _SQUARED),
-    "kl_divergence": _of_keras(
-        "distribution",
-        "other",
-        "KL divergence",
+    "sparse_categorical_crossentropy": _keras(
+        "SparseCategoricalCrossentropy", targets="classes", kind="cross_entropy", called=_ENTROPY
+    ),
+    "categorical_crossentropy": _keras(
+        "CategoricalCrossentropy", targets="distribution", kind="cross_entropy", called=_ENTROPY
+    ),
+    "categorical_focal_crossentropy": _keras("CategoricalFocalCrossentropy", targets="distribution"),
+    "binary_crossentropy": _keras(
+        "BinaryCrossentropy", "bce", targets="shares", kind="binary_cross_entropy", called=_BINARY
+    ),
+    "binary_focal_crossentropy": _keras("BinaryFocalCrossentropy", targets="shares"),
+    "mean_squared_error": _keras(
+        "MeanSquaredError", "mse", targets="numbers", kind="mean_squared_error", called=_SQUARED
+    ),
+    "mean_absolute_error": _keras(
+        "MeanAbsoluteError", "mae", targets="numbers", kind="mean_absolute_error", called=_ABSOLUTE
+    ),
+    "mean_squared_logarithmic_error": _keras("MeanSquaredLogarithmicError", targets="numbers", called=_SQUARED),
+    "kl_divergence": _keras(
+        "KLDivergence",
         "kld",
         "KLD",
         "kullback_leibler_divergence",
+        targets="distribution",
+        called=_DIVERGENCE,
         reads="probabilities",
-        class_axis=-1,
     ),
 }
-"""By the name of the function in `keras.losses`."""
+"""By the name of the function in `keras.losses`; whether cross entropies read logits is a setting."""
 
-_FUNCTIONS: Final = {alias: name for name, row in {**TORCH, **KERAS}.items() for alias in (name, *row.aliases)}
+_FUNCTIONS: Final = {
+    other: name for name, row in {**TORCH, **KERAS}.items() for other in (row.module, *row.aliases)
+}
 
 
 def function_of(name: str) -> str:
-    """Return the function that a loss is a class or a short form of; other names as they are."""
+    """Return the function that a class or a short form stands for; other names as they are."""
     return _FUNCTIONS.get(name, name)
 
 

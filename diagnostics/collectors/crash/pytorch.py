@@ -46,7 +46,7 @@ def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     if found is None:
         return None
     label = int(said) if (said := found.get("label")) else None
-    for variables in crash.inward("cross_entropy", "nll_loss"):
+    for variables in crash.inward(*functions_for("classes")):
         logits: Any = variables.get("input")
         target: Any = variables.get("target")
         if is_tensor(logits) and is_tensor(target) and logits.ndim >= 1:

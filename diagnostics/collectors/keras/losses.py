@@ -21,7 +21,7 @@ from diagnostics.collectors.shared.loss_match import (
 )
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss_call import Argument, LossCall
-from diagnostics.facts.loss_contracts import KERAS, function_of
+from diagnostics.facts.loss_contracts import KERAS, LossContract, function_of
 from diagnostics.facts.pipeline import LossKind, OutputFacts, Reads
 
 from .batch import as_array, is_one_hot
@@ -40,10 +40,14 @@ def function_name(loss: Any) -> str | None:
     return getattr(loss, "__name__", None)
 
 
+def _contract(loss: Any) -> LossContract:
+    """Return what a loss of Keras expects, by its name; an empty contract for others."""
+    return KERAS.get(function_of(function_name(loss) or ""), LossContract())
+
+
 def kind_of_loss(loss: Any) -> LossKind:
     """Return what a loss of Keras computes, by its name."""
-    contract = KERAS.get(function_of(function_name(loss) or ""))
-    return "other" if contract is None else contract.kind
+    return _contract(loss).kind
 
 
 def as_written(loss: Any) -> str | None:
@@ -58,7 +62,7 @@ def as_written(loss: Any) -> str | None:
 
 def expects_indices(loss: Any) -> bool:
     """Whether the loss is known to look up its target among the outputs."""
-    return function_name(loss) == "sparse_categorical_crossentropy"
+    return _contract(loss).targets == "classes"
 
 
 def classifies(loss: Any) -> bool:
@@ -129,15 +133,15 @@ def _classes(values: Array, loss: Any, target: Array | None) -> int | None:
 
     Binary cross entropy on one output tells two apart if the targets are 0 and 1, one for each example.
     """
-    name, width = function_name(loss), int(values.shape[-1]) if values.ndim > 1 else 1
-    if name == "sparse_categorical_crossentropy":
+    kind, width = kind_of_loss(loss), int(values.shape[-1]) if values.ndim > 1 else 1
+    if expects_indices(loss):
         return width if values.ndim > 1 else None
     if target is None or not target.size:
         return None
-    if name == "categorical_crossentropy" and target.size == values.size:
+    if kind == "cross_entropy" and target.size == values.size:
         return width if width == 1 or is_one_hot(target) else None
     alone = width == 1 and values.size == len(values) == target.size
-    if name == "binary_crossentropy" and alone and bool(((target == 0) | (target == 1)).all()):
+    if kind == "binary_cross_entropy" and alone and bool(((target == 0) | (target == 1)).all()):
         return 2
     return None
 

@@ -137,7 +137,7 @@ class ScrambledAxes(Rule):
             case [(first, second, classes), (_, _) as labels] if call.contract.targets == "classes":
                 pass
             case _:
-                raise NotApplicable("needs scores and labels of sequences that were flattened")
+                raise NotApplicable
         scores = (first, second, classes)
         if first == second or labels != (second, first):
             return None

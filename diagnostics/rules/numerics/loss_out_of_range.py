@@ -21,7 +21,8 @@ MASS = 0.05  # distance from 1 that the sum over the classes may have
 MANY = 3  # losses below 0 after the first step; a single one may have been misread
 
 OF_PROBABILITIES: Final = ("binary_cross_entropy", "cross_entropy")
-SINGLE: Final = "needs a loss that is a single call of the library"
+CAUSE: Final = "targets-out-of-reach"  # names the targets that take a loss below 0
+SINGLE: Final = "needs a loss whose formula is known"
 
 
 class LossOutOfRange(Rule):
@@ -73,12 +74,14 @@ class LossOutOfRange(Rule):
         return first_found(calls.calls, self._from_call)
 
     @check
-    def from_course(self, calls: LossCalls, losses: LossHistory, _: Verdicts) -> Finding | None:
+    def from_course(self, calls: LossCalls, losses: LossHistory, verdicts: Verdicts) -> Finding | None:
         """Check all losses."""
+        if CAUSE in verdicts.found:
+            raise NotApplicable(f"the finding of {CAUSE} says so")
         call = calls.calls[0]
-        _check_formula(call)
         if not call.whole:
             raise NotApplicable(SINGLE)
+        _check_formula(call)
         below = np.flatnonzero(losses.values < -BELOW)
         if len(below) < MANY:
             return None
@@ -88,9 +91,9 @@ class LossOutOfRange(Rule):
         )
 
     def _from_call(self, call: LossCall) -> Finding | None:
-        _check_formula(call)
         if not call.whole and call.function != "kl_div":
             raise NotApplicable(SINGLE)
+        _check_formula(call)
         if not call.value < -BELOW:
             return None
         which = "first loss" if call.whole else f"{call.contract.called} among the terms of the first loss"

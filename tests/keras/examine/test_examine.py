@@ -1,5 +1,6 @@
 """`examine` on Keras models: what it finds, and what it refuses."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import diagnostics
 from diagnostics import InvalidInput
 from diagnostics.collectors.keras.replayable import shuffles
 from diagnostics.facts.loss_call import LossCalls
+from diagnostics.facts.loss_contracts import KERAS
 from tests.keras.programs import (
     CLASSES,
     FEATURES,
@@ -27,6 +29,13 @@ from tests.keras.programs import (
     stages,
     tf,
 )
+
+
+@pytest.mark.parametrize("name", KERAS)
+def test_a_contract_names_what_keras_has(name):
+    contract, losses = KERAS[name], keras.losses
+    assert list(inspect.signature(getattr(losses, name)).parameters)[:2] == [contract.target, contract.prediction]
+    assert issubclass(getattr(losses, contract.module), losses.Loss)
 
 
 class TestWalk:

@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy as bound_early
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, unflattened
+from diagnostics.facts.loss_contracts import TORCH
 
 SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5], [0.0, 0.3, 0.1], [2.0, 1.0, 0.0]]).requires_grad_()
 LABELS = torch.tensor([2, 0, 0, 1])
@@ -33,6 +34,15 @@ def calls():
 def heard(calls):
     (call,) = calls.heard
     return call
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_a_contract_names_what_pytorch_has(name):
+    contract = TORCH[name]
+    parameters = list(inspect.signature(getattr(F, name)).parameters)
+    assert contract.prediction == parameters[0]
+    assert contract.target is None or contract.target in parameters
+    assert issubclass(getattr(nn, contract.module), nn.Module)
 
 
 class TestHeard:

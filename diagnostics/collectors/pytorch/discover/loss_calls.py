@@ -144,7 +144,10 @@ class RecordedLoss:
     @property
     def num_classes(self) -> int | None:
         """The size of the class axis, where the target holds class indices."""
-        return int(self.prediction.shape[min(1, self.prediction.ndim - 1)]) if self.indexed else None
+        axis = self.contract.class_axis
+        if axis is None or not self.indexed:
+            return None
+        return int(self.prediction.shape[min(axis, self.prediction.ndim - 1)])
 
     @property
     def broadcast(self) -> bool:

@@ -27,6 +27,7 @@ from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import overfit
 from diagnostics.facts.layers import LayerFacts
+from diagnostics.facts.loss_contracts import TORCH
 from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .overfit import CopyTrainer
@@ -34,8 +35,8 @@ from .starting_weights import num_bytes, restore, starting_weights
 
 MOST_BYTES = 16 * 2**20  # of the weights of one model
 SAME, SIMILAR = 1e-3, 0.5  # relative: the loss of the first step, computed again; of a model that draws numbers
-LOSSES = {name: getattr(F, name) for name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss")} | {
-    name: getattr(F, name) for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+LOSSES = {
+    name: getattr(F, name) for name, contract in TORCH.items() if contract.kind != "other"
 }  # a script may replace them
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -12,6 +10,7 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
 from diagnostics.facts.loss import RawOverlap
 from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.facts.loss_contracts import KERAS, function_of
 from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.first_found import first_found
 from diagnostics.rules.shared.output_parts import first_output_found
@@ -28,18 +27,6 @@ ADDS_UP = 0.1  # of a sum of probabilities: in bfloat16 their logarithms are kno
 UNBOUNDED = frozenset({"relu", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "tanh"})
 
 SOFTMAX = "loss_fn = torch.nn.CrossEntropyLoss(), without the sigmoid in the model"
-
-KERAS_LOSSES = {
-    name.replace("_", ""): "".join(part.capitalize() for part in name.split("_"))
-    for name in (
-        "sparse_categorical_crossentropy",
-        "categorical_crossentropy",
-        "categorical_focal_crossentropy",
-        "binary_crossentropy",
-        "binary_focal_crossentropy",
-    )
-}
-"""The class of each Keras loss that has `from_logits`, by its name in lower case without underscores."""
 
 
 class LogitsAsProbabilities(MessageRule):
@@ -150,9 +137,11 @@ class LogitsAsProbabilities(MessageRule):
         return first_found(calls.calls, self._aligned)
 
     def _aligned(self, call: LossCall) -> Finding | None:
+        import numpy as np  # explaining a crash needs none of it
+
         given = call.prediction
         if call.contract.targets != "labels" or given is None or given.values.ndim < 2:
-            raise NotApplicable("needs a loss of aligned sequences (CTC)")
+            raise NotApplicable
         values = given.values.reshape(-1, given.values.shape[-1])[:FRAMES]
         known = values[values > -np.inf]
         if not known.size or not values.max() < np.inf:
@@ -263,7 +252,8 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
         "logarithm, and no gradient passes the clip, so training is slow and stops at a poor plateau."
     )
     name = (loss.name or "").removeprefix("loss=").partition("(")[0]
-    known = KERAS_LOSSES.get(name.strip("\"'").replace("_", "").lower())
+    contract = KERAS.get(function_of(name.strip("\"'")))
+    known = contract.module if contract is not None and contract.module.endswith("Crossentropy") else ""
     torch = f"loss_fn = torch.nn.{'BCEWithLogitsLoss' if binary else 'CrossEntropyLoss'}()"
     if ended is not None:
         proper = "sigmoid" if binary else "softmax"

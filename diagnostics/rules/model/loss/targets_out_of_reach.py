@@ -11,7 +11,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.loss_call import LARGEST, LossCall, LossCalls
+from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import contract_of
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.first_found import first_found
@@ -121,7 +121,8 @@ class TargetsOutOfReach(Rule):
         if loss.kind == "binary_cross_entropy":
             found = self._beyond_probabilities(targets, outputs, loss)
             return found or self._several_labels(batch, outputs, loss)
-        distance = contract_of(loss.name or "").targets == "numbers"
+        contract = contract_of(loss.name or "")
+        distance = contract.targets == "numbers" and contract.kind == "other"  # known by its name alone
         if loss.kind not in ("mean_squared_error", "mean_absolute_error") and not distance:
             raise NotApplicable("needs a squared or absolute error, or a cross entropy")
         if outputs.last_activation is None:
@@ -144,7 +145,7 @@ class TargetsOutOfReach(Rule):
                 return self._log_rates(call)
             case "classes" if call.function == "cross_entropy":
                 return self._shares(call)
-        raise NotApplicable("needs a loss whose targets have a range")
+        raise NotApplicable
 
     def _signed(self, call: LossCall) -> Finding | None:
         """Look for targets of 0 and 1 where the loss reads -1 and 1."""
@@ -200,7 +201,7 @@ class TargetsOutOfReach(Rule):
         """Look for a rate where a Poisson loss reads the logarithm of the rate."""
         mean, made_by = float(_complete(call, "target").mean()), call.made_by
         if call.options.get("log_input", True) is not True:
-            raise NotApplicable("needs a Poisson loss of logarithms")
+            raise NotApplicable
         twice = made_by == "exp"
         if not twice and (made_by not in ("softplus", "relu", "sigmoid") or mean >= 1):
             return None
@@ -223,7 +224,7 @@ class TargetsOutOfReach(Rule):
             or shape[1] < 2
             or targets.min() < 0
         ):
-            raise NotApplicable("needs a cross entropy of shares")
+            raise NotApplicable
         width, by_class, by_last = shape[-1], targets.sum(axis=1), targets.sum(axis=-1)
         one_by_class = float((np.abs(by_class - 1) <= ROUNDING).mean())
         one_by_last = float((np.abs(by_last - 1) <= ROUNDING).mean())
@@ -458,7 +459,7 @@ def _complete(call: LossCall, name: str) -> Array:
     """
     values = call.complete(name)
     if values is None:
-        raise NotApplicable(f"needs the {name} of the loss, of at most {LARGEST:,} numbers")
+        raise NotApplicable
     return values
 
 
@@ -469,11 +470,11 @@ def _labels_and_frames(call: LossCall) -> tuple[list[Array], Array]:
         _complete(call, name).reshape(-1).astype(np.int64) for name in ("input_lengths", "target_lengths")
     )
     if lengths.shape != frames.shape or lengths.min() < 0:
-        raise NotApplicable("needs lengths of one shape")
+        raise NotApplicable
     if targets.ndim == 1:
         return np.split(targets, np.cumsum(lengths)[:-1]), frames
     if len(targets) != len(lengths):
-        raise NotApplicable("needs a length for each target")
+        raise NotApplicable
     return [row[:length] for row, length in zip(targets, lengths, strict=True)], frames
 
 

@@ -54,7 +54,7 @@ def test_silent_where_both_have_one_order():
 
 @pytest.mark.parametrize("scores", [None, (32, 9, 2, 2)])
 def test_not_applicable_where_scores_were_not_flattened(scores):
-    with pytest.raises(NotApplicable, match="that were flattened"):
+    with pytest.raises(NotApplicable):
         judge_flattened(scores, (32, 9))
 
 

@@ -109,7 +109,7 @@ class TestSilent:
     [
         ("gaussian_nll_loss", {}, "cannot be negative"),
         ("mse_loss", {"weighted": True}, "without weights"),
-        ("mse_loss", {"whole": False}, "a single call"),
+        ("mse_loss", {"whole": False}, "whose formula is known"),
     ],
 )
 def test_not_applicable_to_losses_that_may_be_negative(function, further, reason):

