@@ -30,6 +30,7 @@ class LossContract:
     """What a loss expects of its arguments.
 
     Attributes:
+        module: the class of the same loss.
         targets: None if not known.
         reads: what it takes the prediction to be; None for plain numbers, or if a setting decides.
         kind: of the loss, for `LossFacts`.
@@ -37,119 +38,90 @@ class LossContract:
         lowest: value that it can have if the arguments are right; None if that is not checked: a negative
             log-likelihood falls below 0 where densities are above 1.
         class_axis: of the prediction; None if it has none.
-        module: the class of the same loss.
-        aliases: other names of the function.
         prediction: the name of this argument.
         target: likewise; None if there is no single one.
+        aliases: other names of the function.
     """
 
+    module: str = ""
     targets: Targets | None = None
     reads: Reads | None = None
     kind: LossKind = "other"
     called: str = ""
     lowest: float | None = None
     class_axis: int | None = None
-    module: str = ""
-    aliases: tuple[str, ...] = ()
     prediction: str = "input"
     target: str | None = "target"
+    aliases: tuple[str, ...] = ()
 
 
+_Row = LossContract
 _ENTROPY, _BINARY, _DIVERGENCE = "cross entropy", "binary cross entropy", "KL divergence"
 _SQUARED, _ABSOLUTE = "squared error", "absolute error"
+_LOGS: Final = "log_probabilities"
+_KERAS_NAMES: Final = ("y_pred", "y_true")  # prediction and target
 
 TORCH: Final[Mapping[str, LossContract]] = {
-    "cross_entropy": LossContract(
-        "classes", "logits", "cross_entropy", _ENTROPY, 0.0, 1, module="CrossEntropyLoss"
+    "cross_entropy": _Row("CrossEntropyLoss", "classes", "logits", "cross_entropy", _ENTROPY, 0.0, 1),
+    "nll_loss": _Row("NLLLoss", "classes", _LOGS, "cross_entropy", _ENTROPY, None, 1),
+    "binary_cross_entropy": _Row("BCELoss", "shares", "probabilities", "binary_cross_entropy", _BINARY, 0.0),
+    "binary_cross_entropy_with_logits": _Row(
+        "BCEWithLogitsLoss", "shares", "logits", "binary_cross_entropy", _BINARY, 0.0
     ),
-    "nll_loss": LossContract(
-        "classes", "log_probabilities", "cross_entropy", _ENTROPY, class_axis=1, module="NLLLoss"
+    "mse_loss": _Row("MSELoss", "numbers", None, "mean_squared_error", _SQUARED, 0.0),
+    "l1_loss": _Row("L1Loss", "numbers", None, "mean_absolute_error", _ABSOLUTE, 0.0),
+    "smooth_l1_loss": _Row("SmoothL1Loss", "numbers", None, "other", _ABSOLUTE, 0.0),
+    "huber_loss": _Row("HuberLoss", "numbers", None, "other", _ABSOLUTE, 0.0),
+    "kl_div": _Row("KLDivLoss", "distribution", _LOGS, "other", _DIVERGENCE, 0.0),
+    "cosine_embedding_loss": _Row("CosineEmbeddingLoss", "signs", prediction="input1"),
+    "hinge_embedding_loss": _Row("HingeEmbeddingLoss", "signs"),
+    "margin_ranking_loss": _Row("MarginRankingLoss", "signs", prediction="input1"),
+    "soft_margin_loss": _Row("SoftMarginLoss", "signs"),
+    "triplet_margin_loss": _Row("TripletMarginLoss", "triplets", prediction="anchor", target=None),
+    "triplet_margin_with_distance_loss": _Row(
+        "TripletMarginWithDistanceLoss", "triplets", prediction="anchor", target=None
     ),
-    "binary_cross_entropy": LossContract(
-        "shares", "probabilities", "binary_cross_entropy", _BINARY, 0.0, module="BCELoss"
-    ),
-    "binary_cross_entropy_with_logits": LossContract(
-        "shares", "logits", "binary_cross_entropy", _BINARY, 0.0, module="BCEWithLogitsLoss"
-    ),
-    "mse_loss": LossContract("numbers", None, "mean_squared_error", _SQUARED, 0.0, module="MSELoss"),
-    "l1_loss": LossContract("numbers", None, "mean_absolute_error", _ABSOLUTE, 0.0, module="L1Loss"),
-    "smooth_l1_loss": LossContract("numbers", None, "other", _ABSOLUTE, 0.0, module="SmoothL1Loss"),
-    "huber_loss": LossContract("numbers", None, "other", _ABSOLUTE, 0.0, module="HuberLoss"),
-    "kl_div": LossContract("distribution", "log_probabilities", "other", _DIVERGENCE, 0.0, module="KLDivLoss"),
-    "cosine_embedding_loss": LossContract("signs", module="CosineEmbeddingLoss", prediction="input1"),
-    "hinge_embedding_loss": LossContract("signs", module="HingeEmbeddingLoss"),
-    "margin_ranking_loss": LossContract("signs", module="MarginRankingLoss", prediction="input1"),
-    "soft_margin_loss": LossContract("signs", module="SoftMarginLoss"),
-    "triplet_margin_loss": LossContract("triplets", module="TripletMarginLoss", prediction="anchor", target=None),
-    "triplet_margin_with_distance_loss": LossContract(
-        "triplets", module="TripletMarginWithDistanceLoss", prediction="anchor", target=None
-    ),
-    "ctc_loss": LossContract(
-        "labels",
-        "log_probabilities",
-        class_axis=-1,
-        module="CTCLoss",
-        prediction="log_probs",
-        target="targets",
-    ),
-    "poisson_nll_loss": LossContract("counts", "log_rates", module="PoissonNLLLoss"),
+    "ctc_loss": _Row("CTCLoss", "labels", _LOGS, class_axis=-1, prediction="log_probs", target="targets"),
+    "poisson_nll_loss": _Row("PoissonNLLLoss", "counts", "log_rates"),
 }
 """By the name of the function in `torch.nn.functional`."""
 
-
-def _keras(
-    module: str,
-    *aliases: str,
-    targets: Targets,
-    kind: LossKind = "other",
-    called: str = "",
-    reads: Reads | None = None,
-) -> LossContract:
-    """Return a row of a loss (y_true, y_pred); the functions that are not named in messages are not checked."""
-    return LossContract(
-        targets,
-        reads,
-        kind,
-        called,
-        0.0 if called else None,
-        -1 if targets in ("classes", "distribution") else None,
-        module,
-        aliases,
-        "y_pred",
-        "y_true",
-    )
-
-
 KERAS: Final[Mapping[str, LossContract]] = {
-    "sparse_categorical_crossentropy": _keras(
-        "SparseCategoricalCrossentropy", targets="classes", kind="cross_entropy", called=_ENTROPY
+    "sparse_categorical_crossentropy": _Row(
+        "SparseCategoricalCrossentropy", "classes", None, "cross_entropy", _ENTROPY, 0.0, -1, *_KERAS_NAMES
     ),
-    "categorical_crossentropy": _keras(
-        "CategoricalCrossentropy", targets="distribution", kind="cross_entropy", called=_ENTROPY
+    "categorical_crossentropy": _Row(
+        "CategoricalCrossentropy", "distribution", None, "cross_entropy", _ENTROPY, 0.0, -1, *_KERAS_NAMES
     ),
-    "categorical_focal_crossentropy": _keras("CategoricalFocalCrossentropy", targets="distribution"),
-    "binary_crossentropy": _keras(
-        "BinaryCrossentropy", "bce", targets="shares", kind="binary_cross_entropy", called=_BINARY
+    "categorical_focal_crossentropy": _Row(
+        "CategoricalFocalCrossentropy", "distribution", prediction="y_pred", target="y_true"
     ),
-    "binary_focal_crossentropy": _keras("BinaryFocalCrossentropy", targets="shares"),
-    "mean_squared_error": _keras(
-        "MeanSquaredError", "mse", targets="numbers", kind="mean_squared_error", called=_SQUARED
+    "binary_crossentropy": _Row(
+        "BinaryCrossentropy", "shares", None, "binary_cross_entropy", _BINARY, 0.0, None, *_KERAS_NAMES, ("bce",)
     ),
-    "mean_absolute_error": _keras(
-        "MeanAbsoluteError", "mae", targets="numbers", kind="mean_absolute_error", called=_ABSOLUTE
+    "binary_focal_crossentropy": _Row("BinaryFocalCrossentropy", "shares", prediction="y_pred", target="y_true"),
+    "mean_squared_error": _Row(
+        "MeanSquaredError", "numbers", None, "mean_squared_error", _SQUARED, 0.0, None, *_KERAS_NAMES, ("mse",)
     ),
-    "mean_squared_logarithmic_error": _keras("MeanSquaredLogarithmicError", targets="numbers", called=_SQUARED),
-    "kl_divergence": _keras(
+    "mean_absolute_error": _Row(
+        "MeanAbsoluteError", "numbers", None, "mean_absolute_error", _ABSOLUTE, 0.0, None, *_KERAS_NAMES, ("mae",)
+    ),
+    "mean_squared_logarithmic_error": _Row(
+        "MeanSquaredLogarithmicError", "numbers", None, "other", _SQUARED, 0.0, None, *_KERAS_NAMES
+    ),
+    "kl_divergence": _Row(
         "KLDivergence",
-        "kld",
-        "KLD",
-        "kullback_leibler_divergence",
-        targets="distribution",
-        called=_DIVERGENCE,
-        reads="probabilities",
+        "distribution",
+        "probabilities",
+        "other",
+        _DIVERGENCE,
+        0.0,
+        -1,
+        *_KERAS_NAMES,
+        ("kld", "KLD", "kullback_leibler_divergence"),
     ),
 }
-"""By the name of the function in `keras.losses`; whether cross entropies read logits is a setting."""
+"""By the name of the function in `keras.losses`; whether a cross entropy reads logits is a setting."""
 
 _FUNCTIONS: Final = {
     other: name for name, row in {**TORCH, **KERAS}.items() for other in (row.module, *row.aliases)

@@ -76,12 +76,12 @@ class LossOutOfRange(Rule):
     @check
     def from_course(self, calls: LossCalls, losses: LossHistory, verdicts: Verdicts) -> Finding | None:
         """Check all losses."""
-        if CAUSE in verdicts.found:
-            raise NotApplicable(f"the finding of {CAUSE} says so")
         call = calls.calls[0]
         if not call.whole:
             raise NotApplicable(SINGLE)
         _check_formula(call)
+        if CAUSE in verdicts.found:
+            raise NotApplicable(f"the finding of {CAUSE} says so")
         below = np.flatnonzero(losses.values < -BELOW)
         if len(below) < MANY:
             return None

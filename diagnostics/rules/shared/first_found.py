@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.pipeline import OutputPart, SeveralOutputs
 
 T = TypeVar("T")
 
@@ -31,3 +33,19 @@ def first_found(things: Iterable[T], judge: Callable[[T], Finding | None]) -> Fi
     if not judged and reason is not None:
         raise reason
     return None
+
+
+def first_output_found(several: SeveralOutputs, judge: Callable[[OutputPart], Finding | None]) -> Finding | None:
+    """Return the first finding of several outputs, if any; its message names the output.
+
+    Raises:
+        NotApplicable: no output could be judged.
+    """
+
+    def named(part: OutputPart) -> Finding | None:
+        if (finding := judge(part)) is None:
+            return None
+        evidence = {**finding.evidence, "output": part.name}
+        return replace(finding, message=f"Output {part.name}: {finding.message}", evidence=evidence)
+
+    return first_found(several.parts, named)

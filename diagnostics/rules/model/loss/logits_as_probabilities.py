@@ -12,8 +12,7 @@ from diagnostics.facts.loss import RawOverlap
 from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import KERAS, function_of
 from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
-from diagnostics.rules.shared.first_found import first_found
-from diagnostics.rules.shared.output_parts import first_output_found
+from diagnostics.rules.shared.first_found import first_found, first_output_found
 from diagnostics.text.join import not_known
 
 # Softmax and sigmoid stay between 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3

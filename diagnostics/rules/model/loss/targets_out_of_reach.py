@@ -14,8 +14,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import contract_of
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, SeveralOutputs
-from diagnostics.rules.shared.first_found import first_found
-from diagnostics.rules.shared.output_parts import first_output_found
+from diagnostics.rules.shared.first_found import first_found, first_output_found
 
 RANGES: Final = {
     "sigmoid": (0.0, 1.0),

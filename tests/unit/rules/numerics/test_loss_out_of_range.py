@@ -75,6 +75,12 @@ class TestFires:
         assert finding.fix == "targets / targets.sum(axis=-1, keepdims=True)"
 
 
+def test_leaves_the_course_to_the_finding_that_names_the_targets():
+    found = Verdicts(frozenset({"targets-out-of-reach"}), frozenset())
+    with pytest.raises(NotApplicable, match="targets-out-of-reach"):
+        judge(RULE.from_course, history(np.linspace(0.7, -5870, 100)), calls(*BINARY), found)
+
+
 class TestSilent:
     @pytest.mark.parametrize(
         "given",
