@@ -20,43 +20,27 @@ class Argument:
 
     Attributes:
         values: the tensor; of a large one the first rows.
-        rows: how many there are; None if all of them are in `values`.
-        ends: lowest and highest of all numbers, where `values` does not hold all.
+        ends: lowest and highest number of the whole tensor; None if it is empty.
+        rows: how many it has; None if all of them are in `values`.
         unflattened: the shape before it was only flattened, as with `view` or `reshape`; None if it was not.
     """
 
     values: Array
+    ends: tuple[float, float] | None
     rows: int | None = None
-    ends: tuple[float, float] | None = None
     unflattened: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, values: Array) -> Argument:
         """Keep an array, or its first rows."""
+        ends = (float(values.min()), float(values.max())) if values.size else None
         rows = rows_kept(values.shape)
-        if rows is None:
-            return cls(values)
-        return cls(values[:rows].copy(), len(values), (float(values.min()), float(values.max())))
+        return cls(values, ends) if rows is None else cls(values[:rows].copy(), ends, len(values))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of all of it."""
+        """The shape of the whole tensor."""
         return tuple(self.values.shape) if self.rows is None else (self.rows, *self.values.shape[1:])
-
-    @property
-    def lowest(self) -> float | None:
-        """The lowest number; None if there is none."""
-        return self._end(0)
-
-    @property
-    def highest(self) -> float | None:
-        """The highest number; None if there is none."""
-        return self._end(1)
-
-    def _end(self, side: int) -> float | None:
-        if self.ends is not None:
-            return self.ends[side]
-        return float((self.values.min, self.values.max)[side]()) if self.values.size else None
 
 
 @frozen

@@ -101,10 +101,10 @@ class LossOutOfRange(Rule):
 
     def _found(self, call: LossCall, seen: str, lowest: float, step: int) -> Finding | None:
         mass, target_mass = _masses(call)
+        inputs, targets = _ends(call.prediction), _target_ends(call)
         because, fix = _cause(call, mass, target_mass)
         if not because:
             return None
-        prediction, targets = call.prediction, _targets(call)
         return self.found(
             f"{seen} A {call.contract.called} is never below 0: {because}.",
             fix=fix,
@@ -113,10 +113,10 @@ class LossOutOfRange(Rule):
                 "function": call.function,
                 "value": call.value,
                 "mass": mass,
-                "lowest_input": None if prediction is None else prediction.lowest,
-                "highest_input": None if prediction is None else prediction.highest,
-                "lowest_target": None if targets is None else targets.lowest,
-                "highest_target": None if targets is None else targets.highest,
+                "lowest_input": inputs[0],
+                "highest_input": inputs[1],
+                "lowest_target": targets[0],
+                "highest_target": targets[1],
                 "target_mass": target_mass,
                 "weighted": call.weighted,
             },
@@ -129,11 +129,15 @@ def _check_formula(call: LossCall) -> None:
         raise NotApplicable("needs a loss that cannot be negative, without weights")
 
 
-def _targets(call: LossCall) -> Argument | None:
-    """Return the targets; None if they are class indices, or not known."""
+def _ends(argument: Argument | None) -> tuple[float, float] | tuple[None, None]:
+    return (None, None) if argument is None or argument.ends is None else argument.ends
+
+
+def _target_ends(call: LossCall) -> tuple[float, float] | tuple[None, None]:
+    """Return lowest and highest target; None for class indices, or if not known."""
     target = call.target
     indices = call.contract.targets == "classes" and target is not None and target.values.dtype.kind != "f"
-    return None if indices else target
+    return (None, None) if indices else _ends(target)
 
 
 def _masses(call: LossCall) -> tuple[float | None, float | None]:
@@ -161,11 +165,10 @@ def _masses(call: LossCall) -> tuple[float | None, float | None]:
 
 def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tuple[str, str]:
     """Return the argument that makes negative values possible, and the fix; empty if there is none."""
-    prediction, targets = call.prediction, _targets(call)
     if call.function == "kl_div":
-        if prediction is None or mass is None or abs(mass - 1) <= MASS:
+        lowest, highest = _ends(call.prediction)
+        if lowest is None or highest is None or mass is None or abs(mass - 1) <= MASS:
             return "", ""
-        lowest, highest = prediction.lowest or 0.0, prediction.highest or 0.0
         what = "probabilities" if lowest >= 0 and highest <= 1 else "logits"
         return (
             f"its input is not log-probabilities, for their exponentials add up to {mass:.3g} over the "
@@ -174,17 +177,17 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
         )
     if call.function == "kl_divergence":
         return _no_distribution(mass, target_mass)
-    if call.contract.kind not in OF_PROBABILITIES or targets is None:
+    lowest, highest = _target_ends(call)
+    if call.contract.kind not in OF_PROBABILITIES or lowest is None or highest is None:
         return "", ""
-    ends = targets.lowest, targets.highest
-    if ends[0] is None or ends[1] is None or (ends[0] >= 0 and ends[1] <= 1):
+    if lowest >= 0 and highest <= 1:
         return "", ""
-    if ends == (-1.0, 1.0):
+    if (lowest, highest) == (-1.0, 1.0):
         fix = "labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
     else:
         fix = "scale the targets to 0..1, or take a squared error"
     return (
-        f"its targets must be probabilities, and those of the first batch run from {ends[0]:.4g} to {ends[1]:.4g}",
+        f"its targets must be probabilities, and those of the first batch run from {lowest:.4g} to {highest:.4g}",
         fix,
     )
 

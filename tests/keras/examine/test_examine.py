@@ -178,7 +178,7 @@ class TestFindings:
         report = diagnostics.examine(mlp(outputs=3, loss="kl_divergence"), (X, targets))
         ((call,),) = (fact.calls for fact in report.facts if isinstance(fact, LossCalls))
         assert (call.function, call.whole) == ("kl_divergence", True)
-        assert (call.prediction.shape, call.target.lowest) == ((32, 3), pytest.approx(1 / 3))
+        assert (call.prediction.shape, call.target.ends[0]) == ((32, 3), pytest.approx(1 / 3))
 
     def test_keras_own_loss_does_not_broadcast(self):
         assert rules(diagnostics.examine(mlp(outputs=1, loss="mse"), (X, X[:, 0]))) == []

@@ -202,7 +202,7 @@ class TestFacts:
         F.mse_loss(large.requires_grad_(), torch.zeros(2**19, 3))
         given = heard(calls).fact().prediction
         assert (given.shape, given.values.size <= 2**20) == ((2**19, 3), True)
-        assert (given.lowest, given.highest, heard(calls).fact().complete("input")) == (0, 7, None)
+        assert (*given.ends, heard(calls).fact().complete("input")) == (0, 7, None)
 
 
 class TestUnflattened:

@@ -377,12 +377,10 @@ def _argument(given: Any) -> Argument | None:
         return None
     rows = rows_kept(given.shape)
     values = to_array(given if rows is None else given[:rows])
-    if values is None:
-        return None
-    if rows is None:
-        return Argument(values)
+    if values is None or rows is None:
+        return None if values is None else Argument.of(values)
     lowest, highest = map(float, torch.aminmax(given))
-    return Argument(values, len(given), (lowest, highest))
+    return Argument(values, (lowest, highest), len(given))
 
 
 def unflattened(tensor: Tensor, whole: Tensor) -> tuple[int, ...] | None:

@@ -31,8 +31,8 @@ def test_names_two_axes_that_were_to_be_exchanged():
 
 def judge_flattened(scores, labels):
     given = {
-        "input": Argument(np.zeros((288, 4)), unflattened=scores),
-        "target": Argument(np.zeros(288, int), unflattened=labels),
+        "input": Argument(np.zeros((288, 4)), None, unflattened=scores),
+        "target": Argument(np.zeros(288, int), None, unflattened=labels),
     }
     return ScrambledAxes().from_calls(LossCalls((LossCall("cross_entropy", given),)))
 

@@ -49,7 +49,7 @@ class TestFires:
         assert finding.message.startswith("The KL divergence among the terms of the first loss is -1.73. A KL div")
 
     def test_on_the_ends_of_a_prediction_of_which_only_rows_are_kept(self):
-        given = {"input": Argument(RAW, 9000, (-7.0, 8.0)), "target": Argument.of(SHARES)}
+        given = {"input": Argument(RAW, (-7.0, 8.0), 9000), "target": Argument.of(SHARES)}
         large = LossCalls((LossCall("kl_div", given, value=-2.0, whole=True),))
         assert "It runs from -7 to 8: logits." in RULE.from_first_step(large, LossFacts(0.0, "other")).message
 

@@ -11,7 +11,7 @@ ROLLED = np.roll(np.arange(32), 16)
 
 
 def judge(scores=SCORES, target=ROLLED, first=None):
-    given = Argument.of(scores) if first is None else Argument(scores[:first], len(scores), (-2.0, 2.0))
+    given = Argument.of(scores) if first is None else Argument(scores[:first], (-2.0, 2.0), len(scores))
     call = LossCall("cross_entropy", {"input": given, "target": Argument.of(target)})
     return SelfPairsInLoss().from_calls(LossCalls((call,)))
 
