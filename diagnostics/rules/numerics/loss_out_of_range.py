@@ -155,10 +155,10 @@ def _masses(call: LossCall) -> tuple[float | None, float | None]:
         return float(np.median(prediction.values.sum(-1))), float(np.median(target.values.sum(-1)))
     if call.function in KERAS:
         return None, None
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         shares = np.exp(prediction.values)
-    rows = shares.reshape(len(shares), -1)
-    sums = [shares.sum(-1), shares.sum(1), rows.sum(1)] + ([rows.sum()] if prediction.rows is None else [])
+        rows = shares.reshape(len(shares), -1)
+        sums = [shares.sum(-1), shares.sum(1), rows.sum(1)] + ([rows.sum()] if prediction.rows is None else [])
     medians = [float(np.quantile(one, 0.5, method="lower")) for one in sums]
     return min(medians, key=lambda one: abs(one - 1)), None
 

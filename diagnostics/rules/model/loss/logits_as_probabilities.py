@@ -145,7 +145,7 @@ class LogitsAsProbabilities(MessageRule):
         known = values[values > -np.inf]
         if not known.size or not values.max() < np.inf:
             raise NotApplicable("needs finite predictions")
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             if (np.abs(np.exp(values).sum(axis=-1) - 1) <= ADDS_UP).all():
                 return None
         lowest, highest = float(known.min()), float(known.max())

@@ -12,6 +12,7 @@ from diagnostics.rules.shared.first_found import first_found
 
 FEWEST_ROWS = 8
 EQUAL = 2e-3  # of the largest score, as half precision rounds it
+NEEDS = "needs scores of all pairs in a batch"
 
 
 class SelfPairsInLoss(Rule):
@@ -84,18 +85,18 @@ class SelfPairsInLoss(Rule):
         )
 
 
-NEEDS = "needs scores of all pairs in a batch"
-
-
 def _own_scores(scores: Array) -> Array | None:
     """Return the score of each row with itself, if they are those of vectors of one length; None otherwise.
 
     Args:
         scores: (rows, n), of the first rows of a batch of n with all of them.
     """
-    itself, limit = scores.diagonal(), EQUAL * np.abs(scores).max(initial=0)
-    if len(scores) < FEWEST_ROWS or not (itself > 0).all() or itself.max() - itself.min() > limit:
+    if len(scores) < FEWEST_ROWS:
         return None
-    square = scores[:, : len(scores)]
-    symmetric = np.abs(square - square.T).max() <= limit
-    return itself if symmetric and (scores.max(axis=1) <= itself.max()).all() else None
+    itself, square = scores.diagonal(), scores[:, : len(scores)]
+    with np.errstate(all="ignore"):  # scores of -inf are masked
+        limit = EQUAL * np.abs(scores).max()
+        if not (itself > 0).all() or itself.max() - itself.min() > limit:
+            return None
+        asymmetric = np.abs(square - square.T).max() > limit
+    return None if asymmetric or (scores.max(axis=1) > itself.max()).any() else itself
