@@ -30,18 +30,17 @@ from diagnostics.facts.data import DatasetFacts, UnpairedRows
 from diagnostics.facts.loss import (
     BootstrappedTarget,
     CosineScores,
-    FlattenedPair,
     IgnoredGradient,
     RawOverlap,
     ScrambledView,
     StretchedProduct,
     TracedDifference,
 )
-from diagnostics.facts.pipeline import BatchFacts, DivergenceTerm, Fact, LossFacts
+from diagnostics.facts.loss_call import LossCalls
+from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .leaves import leaf_facts
-from .loss_arguments import OtherCall, self_pairs, shares
-from .loss_calls import LossCall
+from .loss_calls import RecordedLoss
 from .loss_graph.graph_shapes import difference_of
 from .row_order import unpaired_by_collator, unpaired_in_loop
 
@@ -74,12 +73,10 @@ class FirstPass:
         product: of chosen answers and constants in the loss that makes a square; None: none.
         ignored: an operation whose backward leaves out the gradient that it is given; None: none.
         bootstrapped: a target that the same weights compute, and that is differentiated; None if there is none.
-        terms: KL divergences beside other terms of the loss.
+        terms: KL divergences beside other terms of the loss, and a loss that is not a common one.
         overlap: of outputs that may be negative, in the loss; None if there is none.
         cosines: scores of a cross entropy in the loss that are cosines; None if there are none.
         views: in the graph of the loss, that scramble axes.
-        other: a loss that is of none of the common kinds; None if there is none.
-        flattened: the shapes of scores and labels that were flattened for the loss; None if they were not.
         made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
@@ -89,7 +86,7 @@ class FirstPass:
     versions: Mapping[str, int]
     prediction: Tensor | None = None
     is_output: bool = False
-    call: LossCall | None = None
+    call: RecordedLoss | None = None
     loss: float | None = None
     exact: bool = False
     of_model: bool | None = None
@@ -106,12 +103,10 @@ class FirstPass:
     product: StretchedProduct | None = None
     ignored: IgnoredGradient | None = None
     bootstrapped: BootstrappedTarget | None = None
-    terms: tuple[LossCall, ...] = ()
+    terms: tuple[RecordedLoss, ...] = ()
     cosines: CosineScores | None = None
     overlap: RawOverlap | None = None
     views: tuple[ScrambledView, ...] = ()
-    other: OtherCall | None = None
-    flattened: FlattenedPair | None = None
     made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
@@ -224,13 +219,10 @@ class FirstStepPipeline(Pipeline):
             facts = output_facts(part, target, found.num_classes, activation)
             scaled = seen.call is not None and seen.call.multiplied
             yield dataclasses.replace(facts, shape=tuple(prediction.shape), multiplied=scaled)
-        if seen.other is not None:
-            yield from seen.other.facts()
-        if seen.call is not None and seen.call.name == "cross_entropy":
-            yield from shares(seen.call.prediction, seen.call.target)
-            yield from self_pairs(seen.call.prediction, seen.call.target)
-        if seen.flattened is not None:
-            yield seen.flattened
+        calls = [] if seen.call is None else [seen.call.fact(whole=seen.exact)]
+        calls += [term.fact() for term in seen.terms if term is not seen.call]
+        if calls:
+            yield LossCalls(tuple(calls))
         yield from seen.views[:1]
         if seen.bootstrapped is not None:
             yield seen.bootstrapped
@@ -251,11 +243,6 @@ class FirstStepPipeline(Pipeline):
             broadcast=found.broadcast,
             name=None if seen.call is None else seen.call.name,
         )
-        if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
-            yield seen.call.inputs()
-        for term in seen.terms:
-            if term.prediction.numel() <= LARGEST_OUTPUT:
-                yield DivergenceTerm(term.inputs())
         if seen.chosen is not None and not found.broadcast:
             yield seen.chosen
         elif seen.stretched and seen.batch is not None and not found.broadcast:
@@ -290,7 +277,7 @@ class FirstStepPipeline(Pipeline):
         if found.kind != "other":
             self._target, self._recognised = target, found
 
-    def _of_classes(self, call: LossCall) -> bool:
+    def _of_classes(self, call: RecordedLoss) -> bool:
         """Whether a target of zeros came with the batch while other rows have other classes.
 
         Such a first batch happens to hold a single class, as with few rows of any other. The index of the true
