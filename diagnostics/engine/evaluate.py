@@ -89,7 +89,7 @@ class Evaluator:
         try:
             finding: Finding | None = getattr(rule, name)(**facts)
         except NotApplicable as reason:
-            self._reasons[rule.name] = str(reason)
+            self._reasons[rule.name] = str(reason) or self._reasons.get(rule.name, "")
             return None
         except Exception as fault:  # a fault of our own is a line in the report, never the user's problem
             self.faults.append(f"the rule {rule.name} failed: {type(fault).__name__}: {message_of(fault)}")

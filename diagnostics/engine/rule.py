@@ -33,7 +33,10 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class NotApplicable(Exception):
-    """Raised by a check without its evidence; the message says what is missing."""
+    """Raised by a check without its evidence; the message says what is missing.
+
+    It is empty if another check of the rule says that better, as of a loss that this check is not about.
+    """
 
 
 class Need(NamedTuple):

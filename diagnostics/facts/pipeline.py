@@ -26,15 +26,8 @@ from .inputs import (
     TargetSides,
 )
 from .layers import LayerFacts, NeverInTraining, StillStatistics
-from .loss import (
-    IgnoredGradient,
-    LeafFacts,
-    LossArguments,
-    RawOverlap,
-    ScrambledView,
-    StretchedProduct,
-    TracedDifference,
-)
+from .loss import LeafFacts, LossArguments
+from .loss_graph import LossGraph
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
 
@@ -349,13 +342,9 @@ Fact = (
     | LossFacts
     | LossInputFacts
     | DivergenceTerm
-    | RawOverlap
-    | ScrambledView
+    | LossGraph
     | LossArguments
     | SeveralOutputs
-    | TracedDifference
-    | StretchedProduct
-    | IgnoredGradient
     | GradientFacts
     | OptimizerFacts
     | OverfitFacts
