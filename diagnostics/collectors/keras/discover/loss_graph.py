@@ -49,7 +49,8 @@ def _reached(operations: Iterable[Any], readers: Mapping[Any, list[Any]]) -> set
     """Return operations and all that depend on them."""
     waiting, seen = list(operations), set[Any]()
     while waiting:
-        if (operation := waiting.pop()) not in seen:
+        operation = waiting.pop()
+        if operation not in seen:
             seen.add(operation)
             waiting += readers[operation]
     return seen
