@@ -35,7 +35,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 class NotApplicable(Exception):
     """Raised by a check without its evidence; the message says what is missing.
 
-    It is empty if the facts are not what the check is about: then other checks say what the rule lacks.
+    It is empty if another check of the rule says that better, as of a loss that this check is not about.
     """
 
 

@@ -100,9 +100,12 @@ def _operation(name: str) -> str:
 def _shapes(node: Any) -> tuple[Shape | None, ...]:
     """Return the shapes of what a node computed in the forward pass; the size of a nested axis is None."""
     return tuple(
-        None if one.is_nested_tensor else tuple(size if isinstance(size, int) else None for size in one.shape)
-        for one in node._input_metadata
+        None if getattr(one, "is_nested_tensor", False) else _sizes(one.shape) for one in node._input_metadata
     )
+
+
+def _sizes(shape: Iterable[Any]) -> Shape:
+    return tuple(size if isinstance(size, int) else None for size in shape)
 
 
 def _shape(shapes: tuple[Shape | None, ...], place: int) -> Shape | None:
