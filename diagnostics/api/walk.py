@@ -105,8 +105,8 @@ class Walk:
 
     def _report(self) -> Report:
         from diagnostics.facts.data import DatasetFacts, DatasetLength
-        from diagnostics.facts.loss import TripletMargin
-        from diagnostics.facts.pipeline import LossFacts, LossInputFacts, ModelFacts, OptimizerFacts, OutputFacts
+        from diagnostics.facts.loss_call import LossCalls
+        from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts, OutputFacts
         from diagnostics.facts.trials import TrialFacts
         from diagnostics.report.build import evaluated
 
@@ -122,8 +122,7 @@ class Walk:
                 DatasetLength,
                 OutputFacts,
                 LossFacts,
-                LossInputFacts,
-                TripletMargin,
+                LossCalls,
                 TrialFacts,
                 ModelFacts,
                 OptimizerFacts,

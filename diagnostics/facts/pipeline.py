@@ -26,13 +26,14 @@ from .inputs import (
     TargetSides,
 )
 from .layers import LayerFacts, NeverInTraining, StillStatistics
-from .loss import LeafFacts, LossArguments
+from .loss import LeafFacts
+from .loss_call import LossCalls
 from .loss_graph import LossGraph
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
 
-Reads = Literal["logits", "probabilities", "log_probabilities"]
-"""What a classification loss takes the prediction to be."""
+Reads = Literal["logits", "probabilities", "log_probabilities", "log_rates"]
+"""What a loss takes the prediction to be."""
 
 LossKind = Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
 
@@ -229,50 +230,6 @@ class SeveralOutputs:
 
 
 @frozen
-class LossInputFacts:
-    """What a loss of a library was given; only where it is all of the loss that is differentiated.
-
-    Attributes:
-        function: its name in the library: ``kl_div``, ``binary_crossentropy``, …
-        value: of the batch, before a constant factor.
-        mass: sum of exp(prediction) over the classes of an example, the median over examples: 1 of
-            log-probabilities; None where no axis counts classes. Of Keras' ``kl_divergence``, which reads
-            probabilities, the sum itself.
-        lowest_input: of the prediction.
-        highest_input: of the prediction.
-        lowest_target: None where targets are class indices, likewise the next.
-        highest_target: of the targets.
-        target_mass: sum of the targets over the classes of an example, the median over examples.
-        weighted: whether it was given weights, which could be negative.
-    """
-
-    described: ClassVar[str] = "a loss that is a single call of the library"
-
-    function: str
-    value: float
-    mass: float | None = None
-    lowest_input: float | None = None
-    highest_input: float | None = None
-    lowest_target: float | None = None
-    highest_target: float | None = None
-    target_mass: float | None = None
-    weighted: bool = False
-
-
-@frozen
-class DivergenceTerm:
-    """A KL divergence that is one of several terms of the loss.
-
-    Attributes:
-        given: what it was given.
-    """
-
-    described: ClassVar[str] = "a loss whose formula is known"
-
-    given: LossInputFacts
-
-
-@frozen
 class GradientFacts:
     """The gradient of the loss on one batch.
 
@@ -340,10 +297,8 @@ Fact = (
     | OutputFacts
     | LayerFacts
     | LossFacts
-    | LossInputFacts
-    | DivergenceTerm
+    | LossCalls
     | LossGraph
-    | LossArguments
     | SeveralOutputs
     | GradientFacts
     | OptimizerFacts

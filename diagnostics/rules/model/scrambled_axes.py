@@ -8,10 +8,11 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.inputs import SwappedChannels
-from diagnostics.facts.loss import FlattenedPair
+from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_graph import LossGraph, Node, known_sizes
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.shared.cut_images import CHANNELS, put_back
+from diagnostics.rules.shared.first_found import first_found
 
 EACH = (
     *("Relu", "LeakyRelu", "Gelu", "Silu", "Elu", "Tanh", "Sigmoid", "Add", "Mul", "NativeBatchNorm"),
@@ -147,20 +148,29 @@ class ScrambledAxes(Rule):
         return None
 
     @check
-    def from_flattened(self, pair: FlattenedPair) -> Finding | None:
+    def from_calls(self, calls: LossCalls) -> Finding | None:
         """Report scores (a, b, classes) that are compared with labels (b, a)."""
-        first, second, classes = pair.scores
-        if first == second or pair.labels != (second, first):
+        return first_found(calls.calls, self._flattened)
+
+    def _flattened(self, call: LossCall) -> Finding | None:
+        shapes = [None if given is None else given.unflattened for given in (call.prediction, call.target)]
+        match shapes:
+            case [(first, second, classes), (_, _) as labels] if call.contract.targets == "classes":
+                pass
+            case _:
+                raise NotApplicable
+        scores = (first, second, classes)
+        if first == second or labels != (second, first):
             return None
         return self.found(
-            f"The scores have the shape {pair.scores}, the labels {pair.labels}, and both were flattened for the "
+            f"The scores have the shape {scores}, the labels {labels}, and both were flattened for the "
             f"loss. The {first * second:,} numbers fit, but the order of the axes differs: a score meets the "
             "label of another place, often of another example.",
             fix=(
                 f"loss_fn(scores.transpose(0, 1).reshape(-1, {classes}), labels.reshape(-1))",
                 "batch_first=True in each recurrent layer",
             ),
-            evidence={"scores": list(pair.scores), "labels": list(pair.labels)},
+            evidence={"scores": list(scores), "labels": list(labels)},
         )
 
 

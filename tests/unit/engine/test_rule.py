@@ -185,6 +185,16 @@ class TestEvaluator:
         evaluator.add(Batch(-1), Loader(drops_last=False))
         assert evaluator.not_applicable(Batch) == {"odd-batch": "needs a batch with rows"}
 
+    def test_a_check_without_a_reason_leaves_that_of_another(self):
+        class OddBatchOrSilent(OddBatch):
+            @check
+            def from_loader(self, loader: Loader) -> Finding | None:
+                raise NotApplicable
+
+        evaluator = Evaluator([OddBatchOrSilent()])
+        evaluator.add(Batch(-1), Loader(drops_last=False))
+        assert list(evaluator.not_applicable(Batch, Loader).values()) == ["needs a batch with rows"]
+
     @pytest.mark.parametrize(
         ("library", "fix", "alternatives"),
         [

@@ -22,7 +22,7 @@ from diagnostics.collectors.keras.losses import (
     as_written,
     classifies,
     counts_right_classes,
-    loss_inputs,
+    loss_call,
     output_facts,
     recognise_loss,
     weighs_classes,
@@ -60,7 +60,8 @@ from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageF
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.layers import LayerFacts
-from diagnostics.facts.pipeline import Fact, LossFacts, LossInputFacts, LossKind
+from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.facts.pipeline import Fact, LossFacts, LossKind
 
 from .batch_tensors import tensors_of
 from .class_metrics import class_metrics, metric_facts
@@ -229,8 +230,8 @@ class KerasPipeline(Pipeline):
             masked=self._masked(prediction),
             accuracy=counts_right_classes(self.model),
         )
-        if (given := self._loss_inputs(value - penalty, prediction)) is not None:
-            yield given
+        if (call := self._loss_call(value - penalty, prediction)) is not None:
+            yield LossCalls((call,))
         if single is None and self._weights is None:  # a weight of 0 may leave out a target that is not known
             several = several_outputs(self.model, answers, self._y, calls)
             yield from () if several is None else (several,)
@@ -365,13 +366,13 @@ class KerasPipeline(Pipeline):
             recognise_loss(value, single, np.asarray(target), self.model.loss, self._last), penalty
         )
 
-    def _loss_inputs(self, value: float, prediction: Any) -> LossInputFacts | None:
-        """Say what the only loss was given; None if there are several."""
+    def _loss_call(self, value: float, prediction: Any) -> LossCall | None:
+        """Describe the call of the only loss; None if there are several."""
         single, target = self._single(prediction), self._single_target()
         if single is None or target is None:
             return None
         weighted = self._weights is not None or self._class_weights is True
-        return loss_inputs(value, single, np.asarray(target), self.model.loss, weighted)
+        return loss_call(value, single, np.asarray(target), self.model.loss, weighted)
 
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""

@@ -28,13 +28,12 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts, UnpairedRows
-from diagnostics.facts.loss import FlattenedPair
+from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.loss_graph import LossGraph
-from diagnostics.facts.pipeline import BatchFacts, DivergenceTerm, Fact, LossFacts
+from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .leaves import leaf_facts
-from .loss_arguments import OtherCall, self_pairs, shares
-from .loss_calls import LossCall
+from .loss_calls import RecordedLoss
 from .row_order import unpaired_by_collator, unpaired_in_loop
 
 LARGEST_OUTPUT = 2**24  # scalars of a prediction that are examined, which takes memory during the step
@@ -62,9 +61,7 @@ class FirstPass:
         feeding: modules that were called before, if the inputs depend on parameters.
         following: modules that were called later, with inputs that depend on parameters.
         graph: of the loss; None if it is not the last of several passes that led to it.
-        terms: KL divergences beside other terms of the loss.
-        other: a loss that is of none of the common kinds; None if there is none.
-        flattened: the shapes of scores and labels that were flattened for the loss; None if they were not.
+        terms: KL divergences beside other terms of the loss, and a loss that is not a common one.
         made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
@@ -74,7 +71,7 @@ class FirstPass:
     versions: Mapping[str, int]
     prediction: Tensor | None = None
     is_output: bool = False
-    call: LossCall | None = None
+    call: RecordedLoss | None = None
     loss: float | None = None
     exact: bool = False
     of_model: bool | None = None
@@ -87,9 +84,7 @@ class FirstPass:
     feeding: tuple[nn.Module, ...] = ()
     following: tuple[nn.Module, ...] = ()
     graph: LossGraph | None = None
-    terms: tuple[LossCall, ...] = ()
-    other: OtherCall | None = None
-    flattened: FlattenedPair | None = None
+    terms: tuple[RecordedLoss, ...] = ()
     made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
@@ -202,13 +197,10 @@ class FirstStepPipeline(Pipeline):
             facts = output_facts(part, target, found.num_classes, activation)
             scaled = seen.call is not None and seen.call.multiplied
             yield dataclasses.replace(facts, shape=tuple(prediction.shape), multiplied=scaled)
-        if seen.other is not None:
-            yield from seen.other.facts()
-        if seen.call is not None and seen.call.name == "cross_entropy":
-            yield from shares(seen.call.prediction, seen.call.target)
-            yield from self_pairs(seen.call.prediction, seen.call.target)
-        if seen.flattened is not None:
-            yield seen.flattened
+        calls = [] if seen.call is None else [seen.call.fact(whole=seen.exact)]
+        calls += [term.fact() for term in seen.terms if term is not seen.call]
+        if calls:
+            yield LossCalls(tuple(calls))
         if seen.graph is not None:
             target = None if seen.batch is None else split_batch(seen.batch)[1]
             yield with_shapes(seen.graph, seen.prediction, target)
@@ -224,11 +216,6 @@ class FirstStepPipeline(Pipeline):
             broadcast=found.broadcast,
             name=None if seen.call is None else seen.call.name,
         )
-        if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
-            yield seen.call.inputs()
-        for term in seen.terms:
-            if term.prediction.numel() <= LARGEST_OUTPUT:
-                yield DivergenceTerm(term.inputs())
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -257,7 +244,7 @@ class FirstStepPipeline(Pipeline):
         if found.kind != "other":
             self._target, self._recognised = target, found
 
-    def _of_classes(self, call: LossCall) -> bool:
+    def _of_classes(self, call: RecordedLoss) -> bool:
         """Whether a target of zeros came with the batch while other rows have other classes.
 
         Such a first batch happens to hold a single class, as with few rows of any other. The index of the true

@@ -27,6 +27,7 @@ from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import overfit
 from diagnostics.facts.layers import LayerFacts
+from diagnostics.facts.loss_contracts import TORCH
 from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .overfit import CopyTrainer
@@ -34,8 +35,8 @@ from .starting_weights import num_bytes, restore, starting_weights
 
 MOST_BYTES = 16 * 2**20  # of the weights of one model
 SAME, SIMILAR = 1e-3, 0.5  # relative: the loss of the first step, computed again; of a model that draws numbers
-LOSSES = {name: getattr(F, name) for name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss")} | {
-    name: getattr(F, name) for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+LOSSES = {
+    name: getattr(F, name) for name, contract in TORCH.items() if contract.kind != "other"
 }  # a script may replace them
 
 
@@ -76,7 +77,7 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
     if call is None or not step.seen.exact or call.name not in LOSSES or not found.floor or step.seen.loss is None:
         return None
     module = uncompiled(model)
-    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(dict(call.options))) > MOST_BYTES:
+    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(call.options)) > MOST_BYTES:
         return None
     optimizers = step.optimizers
     only = optimizers[0] if len(optimizers) == 1 and is_library(type(optimizers[0])) else None
@@ -86,7 +87,7 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
         values=starting_weights(module),
         kept=kept,
         function=call.name,
-        options=on_host(dict(call.options)),
+        options=on_host(call.options),
         shape=tuple(call.prediction.shape),
         value=step.seen.loss,
         recognised=found,

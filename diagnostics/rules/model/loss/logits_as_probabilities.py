@@ -10,32 +10,24 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.loss import AlignedScores
+from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.facts.loss_contracts import KERAS, function_of
 from diagnostics.facts.loss_graph import LONGEST, LossGraph
 from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
-from diagnostics.rules.shared.output_parts import first_found
+from diagnostics.rules.shared.first_found import first_found, first_output_found
 from diagnostics.text.join import not_known
 
 # Softmax and sigmoid stay between 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3
 # in half precision. Logits exceed that range by far more.
 ROUNDING = 1e-3
 
+FRAMES = 64  # of a batch of sequences, whose scores are read
+ADDS_UP = 0.1  # of a sum of probabilities: in bfloat16 their logarithms are known to 1%
+
 # Functions of a last layer that never yield probabilities, whatever the range in one batch.
 UNBOUNDED = frozenset({"relu", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "tanh"})
 
 SOFTMAX = "loss_fn = torch.nn.CrossEntropyLoss(), without the sigmoid in the model"
-
-KERAS_LOSSES = {
-    name.replace("_", ""): "".join(part.capitalize() for part in name.split("_"))
-    for name in (
-        "sparse_categorical_crossentropy",
-        "categorical_crossentropy",
-        "categorical_focal_crossentropy",
-        "binary_crossentropy",
-        "binary_focal_crossentropy",
-    )
-}
-"""The class of each Keras loss that has `from_logits`, by its name in lower case without underscores."""
 
 WITHIN = ("Add", "Sub", "Mul", "Mean")  # operations of a numerator or denominator around its sums
 LAID_OUT = ("View", "Clone", "Squeeze")
@@ -155,12 +147,27 @@ class LogitsAsProbabilities(MessageRule):
         )
 
     @check
-    def from_aligned(self, scores: AlignedScores) -> Finding | None:
+    def from_calls(self, calls: LossCalls) -> Finding | None:
         """Report a CTC loss on scores whose exponentials do not add up to 1."""
-        if scores.made == "log_probabilities":
-            return None
-        span = f"ctc_loss got numbers from {scores.lowest:.3g} to {scores.highest:.3g}"
-        if scores.made == "probabilities":
+        return first_found(calls.calls, self._aligned)
+
+    def _aligned(self, call: LossCall) -> Finding | None:
+        import numpy as np  # explaining a crash needs none of it
+
+        given = call.prediction
+        if call.contract.targets != "labels" or given is None or given.values.ndim < 2:
+            raise NotApplicable
+        values = given.values.reshape(-1, given.values.shape[-1])[:FRAMES]
+        known = values[values > -np.inf]
+        if not known.size or not values.max() < np.inf:
+            raise NotApplicable("needs finite predictions")
+        with np.errstate(all="ignore"):
+            if (np.abs(np.exp(values).sum(axis=-1) - 1) <= ADDS_UP).all():
+                return None
+        lowest, highest = float(known.min()), float(known.max())
+        span = f"{call.function} got numbers from {lowest:.3g} to {highest:.3g}"
+        probabilities = bool((values >= 0).all() and (np.abs(values.sum(axis=-1) - 1) <= ADDS_UP).all())
+        if probabilities:
             seen, fix = f"{span} that add up to 1: probabilities", "log_probs = probabilities.log()"
         else:
             seen, fix = f"{span}: scores", "log_probs = scores.log_softmax(dim=-1)"
@@ -169,13 +176,17 @@ class LogitsAsProbabilities(MessageRule):
             "that it falls as all numbers grow, below 0 in the end, whether or not the model tells the classes "
             "apart.",
             fix=fix,
-            evidence={"lowest": scores.lowest, "highest": scores.highest, "made": scores.made},
+            evidence={
+                "lowest": lowest,
+                "highest": highest,
+                "made": "probabilities" if probabilities else "scores",
+            },
         )
 
     @check
     def from_outputs(self, several: SeveralOutputs) -> Finding | None:
         """Compare the predictions of each output with what its loss expects."""
-        return first_found(several, lambda part: self.from_loss(part.loss, part.outputs))
+        return first_output_found(several, lambda part: self.from_loss(part.loss, part.outputs))
 
     def _sigmoid_over_classes(self, loss: LossFacts, outputs: OutputFacts) -> Finding:
         classes = outputs.num_classes
@@ -256,7 +267,8 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
         "logarithm, and no gradient passes the clip, so training is slow and stops at a poor plateau."
     )
     name = (loss.name or "").removeprefix("loss=").partition("(")[0]
-    known = KERAS_LOSSES.get(name.strip("\"'").replace("_", "").lower())
+    contract = KERAS.get(function_of(name.strip("\"'")))
+    known = contract.module if contract is not None and contract.module.endswith("Crossentropy") else ""
     torch = f"loss_fn = torch.nn.{'BCEWithLogitsLoss' if binary else 'CrossEntropyLoss'}()"
     if ended is not None:
         proper = "sigmoid" if binary else "softmax"

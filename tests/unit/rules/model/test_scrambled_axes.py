@@ -5,7 +5,7 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import SwappedChannels
-from diagnostics.facts.loss import FlattenedPair
+from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
 from tests.support.loss_graphs import graph_of, leaf, step
@@ -60,8 +60,16 @@ def test_a_graph_without_views_says_nothing():
         ScrambledAxes().from_graph(graph_of(step("Mean", (), leaf(8, 3))))
 
 
+def judge_flattened(scores, labels):
+    given = {
+        "input": Argument(np.zeros((288, 4)), None, unflattened=scores),
+        "target": Argument(np.zeros(288, int), None, unflattened=labels),
+    }
+    return ScrambledAxes().from_calls(LossCalls((LossCall("cross_entropy", given),)))
+
+
 def test_names_labels_of_other_places_than_the_scores():
-    finding = ScrambledAxes().from_flattened(FlattenedPair((9, 32, 4), (32, 9)))
+    finding = judge_flattened((9, 32, 4), (32, 9))
     assert finding.message == (
         "The scores have the shape (9, 32, 4), the labels (32, 9), and both were flattened for the loss. The 288 "
         "numbers fit, but the order of the axes differs: a score meets the label of another place, often of "
@@ -71,8 +79,14 @@ def test_names_labels_of_other_places_than_the_scores():
 
 
 def test_silent_where_both_have_one_order():
-    assert ScrambledAxes().from_flattened(FlattenedPair((9, 32, 4), (9, 32))) is None
-    assert ScrambledAxes().from_flattened(FlattenedPair((9, 9, 4), (9, 9))) is None
+    assert judge_flattened((9, 32, 4), (9, 32)) is None
+    assert judge_flattened((9, 9, 4), (9, 9)) is None
+
+
+@pytest.mark.parametrize("scores", [None, (32, 9, 2, 2)])
+def test_not_applicable_where_scores_were_not_flattened(scores):
+    with pytest.raises(NotApplicable):
+        judge_flattened(scores, (32, 9))
 
 
 def test_names_images_whose_rows_are_read_as_channels():

@@ -9,7 +9,7 @@ from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, Sentinel, SimpleFit, TargetHistory, Verdicts
-from diagnostics.facts.loss import TripletMargin
+from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.rules.optimizer.not_learning import NotLearning
 from diagnostics.rules.shared.learnable import is_learnable
 from tests.support.courses import history, judge
@@ -214,8 +214,10 @@ class TestFromAnswers:
 
 
 class TestTriplets:
+    CALLS = LossCalls((LossCall("triplet_margin_loss", {}, {"margin": 1.0}),))
+
     def test_that_end_at_their_margin(self):
-        finding = judge(RULE.from_triplets, TripletMargin("triplet_margin_loss", 1.0), history(STUCK), VERDICTS)
+        finding = judge(RULE.from_triplets, self.CALLS, history(STUCK), VERDICTS)
         assert (finding.severity, finding.evidence["margin"]) == ("warning", 1.0)
         assert finding.message == (
             "Over the last third of the run triplet_margin_loss is 1.01, which is its margin, 1: to the model a "
@@ -225,9 +227,18 @@ class TestTriplets:
 
     def test_that_end_just_above_it_as_where_positives_are_negatives(self):
         above = history(np.concatenate([np.linspace(1.4, 1.05, 50), np.tile([1.02, 1.07], 75)]))
-        finding = judge(RULE.from_triplets, TripletMargin("triplet_margin_loss", 1.0), above, VERDICTS)
+        finding = judge(RULE.from_triplets, self.CALLS, above, VERDICTS)
         assert "is 1.045, no better than its margin, 1:" in finding.message
 
     @pytest.mark.parametrize("losses", [np.linspace(1, 0.4, 200), np.tile([0.7, 1.3], 100), np.full(200, 1.4)])
     def test_silent_where_they_come_apart_or_scatter(self, losses):
-        assert judge(RULE.from_triplets, TripletMargin("x", 1.0), history(losses), VERDICTS) is None
+        assert judge(RULE.from_triplets, self.CALLS, history(losses), VERDICTS) is None
+
+    @pytest.mark.parametrize(
+        "call",
+        [LossCall("triplet_margin_loss", {}, {"reduction": "sum"}), LossCall("mse_loss", {}, {"margin": 1.0})],
+        ids=["a sum", "another loss"],
+    )
+    def test_not_applicable_to_other_losses(self, call):
+        with pytest.raises(NotApplicable):
+            judge(RULE.from_triplets, LossCalls((call,)), history(STUCK), VERDICTS)

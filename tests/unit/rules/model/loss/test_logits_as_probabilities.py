@@ -1,11 +1,12 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.loss import AlignedScores
+from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
 from tests.support.loss_graphs import constant, graph_of, leaf, step
@@ -215,14 +216,34 @@ class TestOverlap:
 
 
 class TestAlignedScores:
+    RAW = np.random.default_rng(0).normal(size=(6, 2, 5)).astype(np.float32)
+    EXPONENTIALS = np.exp(RAW)
+    SHARES = EXPONENTIALS / EXPONENTIALS.sum(-1, keepdims=True)
+
+    def judge(self, log_probs):
+        return RULE.from_calls(LossCalls((LossCall("ctc_loss", {"log_probs": Argument.of(log_probs)}),)))
+
     def test_fires_on_scores_under_ctc(self):
-        finding = RULE.from_aligned(AlignedScores(-0.31, 0.42, "scores"))
+        finding = self.judge(self.RAW)
         assert (finding.severity, finding.fix) == ("error", "log_probs = scores.log_softmax(dim=-1)")
-        assert finding.message.startswith("ctc_loss got numbers from -0.31 to 0.42: scores, and it reads log-prob")
+        span = f"{self.RAW.min():.3g} to {self.RAW.max():.3g}"
+        assert finding.message.startswith(f"ctc_loss got numbers from {span}: scores, and it reads log-prob")
 
     def test_fires_on_probabilities_under_ctc(self):
-        finding = RULE.from_aligned(AlignedScores(0.01, 0.9, "probabilities"))
-        assert finding.fix == "log_probs = probabilities.log()"
+        assert self.judge(self.SHARES).fix == "log_probs = probabilities.log()"
 
-    def test_is_silent_on_log_probabilities(self):
-        assert RULE.from_aligned(AlignedScores(-9.0, -0.1, "log_probabilities")) is None
+    def test_fires_on_log_probabilities_over_another_axis(self):
+        shares = self.EXPONENTIALS / self.EXPONENTIALS.sum(0)
+        assert self.judge(np.log(shares)).evidence["made"] == "scores"
+
+    def test_is_silent_on_log_probabilities_as_bfloat16_rounds_them(self):
+        assert self.judge(np.log(self.SHARES) * 1.005) is None
+
+    def test_is_silent_on_classes_that_a_mask_leaves_out(self):
+        masked = np.concatenate([np.log(self.SHARES), np.full((6, 2, 1), -np.inf)], axis=-1)
+        assert self.judge(masked) is None
+
+    @pytest.mark.parametrize("number", [np.nan, np.inf])
+    def test_is_not_applicable_to_numbers_that_are_none(self, number):
+        with pytest.raises(NotApplicable, match="finite"):
+            self.judge(np.full((6, 2, 5), number))
