@@ -62,7 +62,7 @@ class Evaluator:
         Args:
             kinds: the facts that this entry point can give; rules that need others are omitted.
         """
-        return {
+        reasons = {
             rule.name: self._reasons.get(rule.name) or self._unmet(rule, kinds)
             for rule in self._rules
             if rule.name not in self._judged
@@ -72,6 +72,7 @@ class Evaluator:
                 if owner is rule
             )
         }
+        return {name: why for name, why in reasons.items() if why}
 
     def _evaluate(self, is_met: Any) -> list[Finding]:
         ready = [c for c in self._waiting if all(map(is_met, c[2].values()))]
@@ -110,7 +111,7 @@ class Evaluator:
     def _unmet(self, rule: Rule, kinds: Sequence[type]) -> str:
         """Name the facts that a check still lacks: the most nearly satisfied, of several the last.
 
-        Checks that need other facts than the entry can give are left out.
+        Checks that need other facts than the entry can give are left out. Empty if none is left.
         """
         needs_of_checks = [
             [need.kind for need in needs.values() if need.required]
@@ -122,7 +123,7 @@ class Evaluator:
             for needed in needs_of_checks
             if all(kind in kinds for kind in needed)
         ]
-        return needs(*min(reversed(lacking), key=len)) if lacking else "needs facts that no collector gives yet"
+        return needs(*min(reversed(lacking), key=len)) if lacking else ""
 
 
 def needs(*kinds: type) -> str:

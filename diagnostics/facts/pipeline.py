@@ -26,16 +26,9 @@ from .inputs import (
     TargetSides,
 )
 from .layers import LayerFacts, NeverInTraining, StillStatistics
-from .loss import (
-    IgnoredGradient,
-    LeafFacts,
-    LossArguments,
-    RawOverlap,
-    ScrambledView,
-    StretchedProduct,
-    TracedDifference,
-)
+from .loss import LeafFacts
 from .loss_call import LossCalls
+from .loss_graph import LossGraph
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
 
@@ -305,13 +298,8 @@ Fact = (
     | LayerFacts
     | LossFacts
     | LossCalls
-    | RawOverlap
-    | ScrambledView
-    | LossArguments
+    | LossGraph
     | SeveralOutputs
-    | TracedDifference
-    | StretchedProduct
-    | IgnoredGradient
     | GradientFacts
     | OptimizerFacts
     | OverfitFacts

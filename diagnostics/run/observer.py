@@ -89,7 +89,7 @@ class ScriptObserver:
         suspended = self._loops.suspended, self._keras_loops.suspended
         self._calls = TrainCalls(self._trainings, self._patches, suspended)
         self._trainers = TrainerObserver(self._trainings)
-        self._fits = FitObserver(self._trainings, self._keras_loops.difference, self._losses)
+        self._fits = FitObserver(self._trainings, self._keras_loops.graph, self._losses)
         self._metrics = MetricObserver(self._trainings, self._patches, self._at_close)
         for module, then in (
             ("torch", self._with_torch),

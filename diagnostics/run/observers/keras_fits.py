@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.calls import EmptyFit
     from diagnostics.facts.course import AccuracyHistory
     from diagnostics.facts.data import RowOrder
-    from diagnostics.facts.loss import TracedDifference
+    from diagnostics.facts.loss_graph import LossGraph
     from diagnostics.facts.training import TrainingHistory
 
 
@@ -36,14 +36,12 @@ class FitObserver:
 
     Args:
         trainings: that the calls belong to.
-        difference: returns what the loss of a traced step subtracts; None if it is not known.
+        graph: returns the graph of the loss of a traced step; None if it is not known.
         losses: that layers add.
     """
 
-    def __init__(
-        self, trainings: Trainings, difference: Callable[[], TracedDifference | None], losses: LayerLosses
-    ) -> None:
-        self._trainings, self._difference, self._losses = trainings, difference, losses
+    def __init__(self, trainings: Trainings, graph: Callable[[], LossGraph | None], losses: LayerLosses) -> None:
+        self._trainings, self._graph, self._losses = trainings, graph, losses
         self._evaluations: Evaluations | None = None
         self.instances: OtherInstances | None = None  # once Keras on TensorFlow is there
 
@@ -99,7 +97,7 @@ class FitObserver:
             compared()
             self._trainings.guard.attempt(self._add_trained, training, arguments[0])
             self._trainings.guard.attempt(_keep_drawn, training, callback)
-            self._trainings.guard.attempt(self._add_difference, training, arguments[0])
+            self._trainings.guard.attempt(self._add_graph, training, arguments[0])
             self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
             if empty is not None:
                 training.examined = training.examined or Report(f"examined {type(arguments[0]).__name__}")
@@ -128,11 +126,11 @@ class FitObserver:
         if self.instances is not None:
             self.instances.trained(model.trainable_variables, model, training)
 
-    def _add_difference(self, training: Training, model: Any) -> None:
-        """Add what the loss subtracts and leaves out in a step of the user's own; others are recomputed."""
+    def _add_graph(self, training: Training, model: Any) -> None:
+        """Add the graph of the loss and what it leaves out in a step of the user's own; others are recomputed."""
         from diagnostics.collectors.keras.model import has_own_train_step
 
-        seen = self._difference()
+        seen = self._graph()
         if training.examined is None or not has_own_train_step(model):
             return
         facts = (seen, self._losses.of_model(model))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, Penalty
-    from diagnostics.facts.loss import TracedDifference
+    from diagnostics.facts.loss_graph import LossGraph
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _TapeWatch:
 
         tapes = self.loop.tapes.facts() if self.alone() else None
         unread = self.losses.of_loop(self.penalties)
-        facts = (self.loop.difference, tapes, self.evaluated, unread)
+        facts = (self.loop.graph, tapes, self.evaluated, unread)
         return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
 
@@ -110,9 +110,9 @@ class KerasLoopObserver:
         """Return a context in which no loop is observed."""
         return contextlib.nullcontext() if self._finder is None else self._finder.suspended()
 
-    def difference(self) -> TracedDifference | None:
-        """Return what the loss of a traced step subtracts; None if it is not known."""
-        return None if self._finder is None else self._finder.difference()
+    def graph(self) -> LossGraph | None:
+        """Return the graph of the loss of a traced step; None if it is not known."""
+        return None if self._finder is None else self._finder.graph()
 
     def keep(self) -> None:
         """Keep what the second look needs of the only loop; two train in turn, as those of a GAN."""

@@ -20,11 +20,11 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.facts.loss import TracedDifference
+from diagnostics.facts.loss_graph import LossGraph
 
+from .loss_graph import loss_graph
 from .tape_pass import TapeRecorder
 from .tape_watcher import TapeLoopWatcher
-from .traced_loss import stretched_difference
 from .unapplied import UnappliedGradients
 
 
@@ -55,7 +55,7 @@ class TapeLoopFinder:
         self._loops: IdentityMap[Any, TapeLoopWatcher] = IdentityMap()
         self._losses: IdentityMap[Any, Any] = IdentityMap()  # by the first gradient of a tape
         self._found = 0
-        self._difference: TracedDifference | None = None  # of the latest loss that was traced
+        self._graph: LossGraph | None = None  # of the latest loss that was traced
         self._within = threading.local()
         self._paused = 0
         self._opened = self._asked = 0  # tapes, and gradients taken from them, since the latest step
@@ -86,9 +86,9 @@ class TapeLoopFinder:
         self._closed = True  # for a patch that stays because it was patched over
         self._paused += 1
 
-    def difference(self) -> TracedDifference | None:
-        """Return what the loss that was traced last subtracts, and forget it; None if that is in order."""
-        seen, self._difference = self._difference, None
+    def graph(self) -> LossGraph | None:
+        """Return the graph of the loss that was traced last, and forget it; None if there is none."""
+        seen, self._graph = self._graph, None
         return seen
 
     def _outermost(self, name: str, work: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -146,7 +146,7 @@ class TapeLoopFinder:
 
     def _read(self, target: Any) -> None:
         symbolic = isinstance(target, tf.Tensor) and target.shape.rank == 0
-        self._difference = stretched_difference(target) if symbolic else None
+        self._graph = loss_graph(target) if symbolic else None
 
     def _note(self, target: Any, gradients: Any) -> None:
         if not isinstance(target, tf.Tensor) or target.shape.rank != 0 or not target.dtype.is_floating:
@@ -179,7 +179,7 @@ class TapeLoopFinder:
                 return None
             eager = tf.executing_eagerly()
             loop = self._loops[optimizer] = TapeLoopWatcher(optimizer, held, eager, self._every)
-            loop.difference = self.difference()
+            loop.graph = self.graph()
             self._found += 1
             if self._found == 1:
                 loop.seen = self._recorder.take(optimizer, held)

@@ -18,7 +18,7 @@ from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
-from diagnostics.facts.loss import TracedDifference
+from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.training import TrainingHistory
 
@@ -42,7 +42,7 @@ class TapeLoopWatcher:
         uncovered: by part, why it could not be watched.
         forwards: passes that were seen: one a step.
         origin: the step of the first NaN or inf; its cause is not known.
-        difference: within the loss, if the step was traced, of a column and a row.
+        graph: of the loss, if the step was traced.
         seen: what was called under the tape of its first step; None if not known.
         tapes: counts those that recorded a pass for nothing.
     """
@@ -54,7 +54,7 @@ class TapeLoopWatcher:
         self.faults: dict[str, str] = {}
         self.uncovered = {"weights": _NO_REPLAY}
         self.origin: OriginFacts | None = None
-        self.difference: TracedDifference | None = None
+        self.graph: LossGraph | None = None
         self.seen: TapePass | None = None
         self.tapes = UnaskedCount()
         if not eager:

@@ -16,23 +16,13 @@ from torch.utils.data import DataLoader
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
+from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
 from .batch_source import BatchSource, RememberedLoader
 from .first_step_pipeline import FirstPass
 from .inner_calls import InnerCalls
 from .loss_calls import LossRecorder, RecordedLoss, node_number, unflattened
-from .loss_graph.bootstrapped import bootstrapped_target
-from .loss_graph.bounded_scores import cosine_scores
-from .loss_graph.graph_shapes import (
-    chosen_against_row,
-    graph_nodes,
-    overlap_of_raw_outputs,
-    scrambled_views,
-    stretched_operands,
-    stretched_product,
-)
-from .loss_graph.own_functions import ignored_gradient
 
 MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on
@@ -174,15 +164,8 @@ class FirstStepRecorder:
                 seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
                 seen.leaves, seen.made = reached, call.made
                 seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
-                seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
-                seen.chosen = chosen_against_row(nodes) if call is trained[-1] else None
-                seen.product = stretched_product(nodes) if call is trained[-1] else None
-                seen.ignored = ignored_gradient(nodes) if call is trained[-1] else None
-                seen.bootstrapped = bootstrapped_target(nodes) if call is trained[-1] else None
+                seen.graph = loss_graph(nodes) if call is trained[-1] else None
                 seen.terms = _terms(heard, other) if call is trained[-1] else ()
-                seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None
-                seen.views = scrambled_views(nodes) if call is trained[-1] else ()
-                seen.cosines = cosine_scores(nodes) if call is trained[-1] else None
                 if seen.loader is not None:
                     self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)

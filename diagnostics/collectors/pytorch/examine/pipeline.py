@@ -37,11 +37,7 @@ from diagnostics.collectors.pytorch.data import (
     sample_rows,
     to_device,
 )
-from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import (
-    difference_of,
-    graph_nodes,
-    stretched_operands,
-)
+from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph, with_shapes
 from diagnostics.collectors.pytorch.losses import (
     class_axis,
     ignored_label,
@@ -267,10 +263,7 @@ class PyTorchPipeline(Pipeline):
             name=name_of(self.loss_fn),
             non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(model),
         )
-        if not self._recognised.broadcast:
-            operands = stretched_operands(graph_nodes(self._loss))
-            if (given := difference_of(operands, self._prediction, self._target)) is not None:
-                yield given
+        yield with_shapes(loss_graph(graph_nodes(self._loss)), self._prediction, self._target)
 
     def backward(self) -> Iterator[Fact]:
         """See `Pipeline.backward`."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.loss import RawOverlap
 from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import KERAS, function_of
+from diagnostics.facts.loss_graph import LONGEST, LossGraph
 from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
 from diagnostics.rules.shared.first_found import first_found, first_output_found
 from diagnostics.text.join import not_known
@@ -26,6 +28,13 @@ ADDS_UP = 0.1  # of a sum of probabilities: in bfloat16 their logarithms are kno
 UNBOUNDED = frozenset({"relu", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "tanh"})
 
 SOFTMAX = "loss_fn = torch.nn.CrossEntropyLoss(), without the sigmoid in the model"
+
+WITHIN = ("Add", "Sub", "Mul", "Mean")  # operations of a numerator or denominator around its sums
+LAID_OUT = ("View", "Clone", "Squeeze")
+RAW = {"Convolution": 1, "Addmm": 2}
+"""What computes outputs that may be negative, and which of its operands is the weight."""
+
+RESIZED = ("UpsampleBilinear2D", "UpsampleNearest2D")
 
 
 class LogitsAsProbabilities(MessageRule):
@@ -116,10 +125,17 @@ class LogitsAsProbabilities(MessageRule):
         )
 
     @check
-    def from_overlap(self, overlap: RawOverlap) -> Finding:
+    def from_overlap(self, graph: LossGraph) -> Finding | None:
         """Report an overlap such as Dice computed from outputs without a sigmoid or softmax."""
+        overlaps = _overlaps(graph)
+        if not overlaps:
+            raise NotApplicable
+        raw = next((source for source in overlaps if _may_be_negative(graph, source)), None)
+        if raw is None:
+            return None
+        shape = graph.nodes[raw].shape or ()
         return self.found(
-            f"The loss divides a sum of the outputs of shape {overlap.shape} times the target by a sum of these "
+            f"The loss divides a sum of the outputs of shape {shape} times the target by a sum of these "
             "outputs, as Dice and Jaccard do, and they are those of a linear layer or convolution: they may be "
             "negative, and larger than 1. The ratio is no overlap then: it improves as the outputs grow, wherever "
             "they are, and jumps where the sum passes 0.",
@@ -127,7 +143,7 @@ class LogitsAsProbabilities(MessageRule):
                 "probabilities = torch.sigmoid(outputs)  # one class",
                 "outputs.softmax(dim=1)  # several classes",
             ),
-            evidence={"shape": list(overlap.shape)},
+            evidence={"shape": list(shape)},
         )
 
     @check
@@ -280,3 +296,32 @@ def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple
         "model distinguishes the classes.",
         {"torch": "loss_fn = torch.nn.CrossEntropyLoss()"},
     )
+
+
+def _overlaps(graph: LossGraph) -> list[int]:
+    """Return the nodes that a ratio is made of: of the sum of their numbers times a constant, and of their sum."""
+    found = []
+    for node in graph.nodes:
+        if node.operation == "Div" and len(node.trained) == 2:
+            above, below = (dict(_summed(graph, part)) for part, _ in node.trained)
+            found += [source for source, weighed in above.items() if weighed and below.get(source) is False]
+    return found
+
+
+def _summed(graph: LossGraph, index: int) -> Iterator[tuple[int, bool]]:
+    """Yield what is summed in an expression, and whether it is multiplied before."""
+    waiting, seen = [index], 0
+    while waiting and seen < LONGEST:
+        one, seen = graph.nodes[waiting.pop()], seen + 1
+        if one.operation in WITHIN:
+            waiting += [operand for operand, _ in one.trained]
+        elif one.operation == "Sum":
+            *through, source = graph.chain(one.trained[0][0], (*LAID_OUT, "Mul"))
+            yield source, any(graph.nodes[step].operation == "Mul" for step in through)
+
+
+def _may_be_negative(graph: LossGraph, index: int) -> bool:
+    """Return whether a trained layer computed this; a fixed filter keeps probabilities positive."""
+    layer = graph.nodes[graph.source(index, RESIZED)]
+    weight = RAW.get(layer.operation)
+    return weight is not None and len(layer.operands) > weight and layer.operands[weight].node is not None

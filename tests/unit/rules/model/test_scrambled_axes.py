@@ -5,28 +5,59 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import SwappedChannels
-from diagnostics.facts.loss import ScrambledView
 from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
+from tests.support.loss_graphs import graph_of, leaf, step
+
+
+def viewed(shape, made, of="Convolution", by="LogSoftmax", before=None):
+    """Judge a view of what an operation computed, that another then reads."""
+    source = step(of, shape, leaf(*(before or shape)))
+    view = step("View", made, step("Relu", shape, source))
+    return ScrambledAxes().from_graph(graph_of(step("Mean", (), step(by, made, step("Clone", made, view)))))
 
 
 def test_names_scores_of_pixels_that_are_no_scores_of_one_pixel():
-    finding = ScrambledAxes().from_graph(ScrambledView((16, 4, 12, 20), (3840, 4)))
+    finding = viewed((16, 4, 12, 20), (3840, 4))
     assert (finding.rule, finding.severity, finding.stage) == ("scrambled-axes", "error", "model")
     assert finding.message == (
         "A view makes (3840, 4) of a tensor of shape (16, 4, 12, 20). A row of 4 numbers was to hold the 4 "
         "channels of one place; it holds neighbouring places of one channel: a view moves no axes."
     )
     assert finding.fix == "x.permute(0, 2, 3, 1).reshape(-1, 4)"
+    assert finding.evidence == {"shape": [16, 4, 12, 20], "view": [3840, 4]}
 
 
 def test_names_two_axes_that_were_to_be_exchanged():
-    finding = ScrambledAxes().from_graph(ScrambledView((8, 10, 3), (8, 3, 10)))
+    finding = viewed((8, 10, 3), (8, 3, 10), of="Addmm", by="Mm")
     assert finding.message.startswith(
         "A view makes (8, 3, 10) of a tensor of shape (8, 10, 3). It was to exchange"
     )
     assert finding.fix == "x.permute(0, 2, 1)"
+
+
+@pytest.mark.parametrize(
+    ("shape", "made", "options"),
+    [
+        ((16, 4, 12, 20), (16, 960), {}),
+        ((16, 4, 12, 20), (16, 4, 240), {}),
+        ((16, 20, 12, 20), (3840, 20), {}),
+        ((16, 4, 12, 20), (3840, 4), {"of": "Permute"}),
+        ((16, 4, 12, 20), (3840, 4), {"by": "MseLoss"}),
+        ((8, 12, 6), (8, 6, 12), {"of": "Addmm"}),
+        ((8, 10, 3), (8, 3, 10), {"of": "View", "before": (8, 30)}),
+        ((None, 10, 3), (None, 3, 10), {"of": "Addmm"}),
+    ],
+    ids=["flattened", "in place", "ambiguous", "moved", "not rows", "pairs of steps", "unflattened", "open size"],
+)
+def test_silent_on_views_that_keep_places_together(shape, made, options):
+    assert viewed(shape, made, **options) is None
+
+
+def test_a_graph_without_views_says_nothing():
+    with pytest.raises(NotApplicable):
+        ScrambledAxes().from_graph(graph_of(step("Mean", (), leaf(8, 3))))
 
 
 def judge_flattened(scores, labels):

@@ -6,10 +6,10 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.loss import RawOverlap
 from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
+from tests.support.loss_graphs import constant, graph_of, leaf, step
 
 RULE = LogitsAsProbabilities()
 LOGITS = OutputFacts((8, 3), 3, (), -1.32, 0.98, sums_to_one=False)
@@ -180,12 +180,39 @@ class TestFromCrash:
         )
 
 
-def test_an_overlap_of_raw_outputs():
-    finding = LogitsAsProbabilities().from_overlap(RawOverlap((16, 1, 20, 20)))
-    assert (finding.rule, finding.severity) == ("logits-as-probabilities", "error")
-    assert finding.message.startswith(
-        "The loss divides a sum of the outputs of shape (16, 1, 20, 20) times the target"
-    )
+class TestOverlap:
+    SHAPE = (16, 1, 20, 20)
+
+    def judge(self, outputs, weigh=lambda flat: step("Mul", (6400,), flat, constant(6400)), power="Clone"):
+        """Judge 2 * sum(outputs * masks) / (sum(outputs) + sum(masks))."""
+        flat = step("View", (6400,), outputs)
+        above = step("Mul", (), step("Sum", (), weigh(flat)), constant(value=2.0))
+        below = step("Add", (), step("Sum", (), step(power, (6400,), flat)), constant())
+        return LogitsAsProbabilities().from_overlap(graph_of(step("Rsub", (), step("Div", (), above, below))))
+
+    def outputs(self, weight=None):
+        return step("Convolution", self.SHAPE, constant(), weight or leaf(1, 3, 1, 1), leaf(1))
+
+    def test_fires_on_raw_outputs(self):
+        finding = self.judge(self.outputs())
+        assert (finding.rule, finding.severity) == ("logits-as-probabilities", "error")
+        assert finding.message.startswith(
+            "The loss divides a sum of the outputs of shape (16, 1, 20, 20) times the target"
+        )
+
+    def test_is_silent_on_probabilities(self):
+        assert self.judge(step("Sigmoid", self.SHAPE, self.outputs())) is None
+
+    def test_is_silent_on_a_fixed_filter_of_probabilities(self):
+        probabilities = step("Sigmoid", self.SHAPE, self.outputs())
+        blurred = step("Convolution", self.SHAPE, probabilities, constant(1, 1, 3, 3))
+        assert self.judge(step("UpsampleBilinear2D", self.SHAPE, blurred)) is None
+
+    def test_other_ratios_say_nothing(self):
+        with pytest.raises(NotApplicable):
+            self.judge(self.outputs(), weigh=lambda flat: flat)  # a ratio of equal sums
+        with pytest.raises(NotApplicable):
+            self.judge(self.outputs(), power="Pow")  # of sums of outputs and of squares
 
 
 class TestAlignedScores:
