@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .scopes import MODEL, calls, dotted
+from .scopes import MODEL, Source, dotted
 
 CALLS = (".predict", ".predict_on_batch", ".forward")  # of a model
 KEEP_SHAPE = ("detach", "cpu", "numpy", "float", "clone", "softmax", "log_softmax", "sigmoid", "exp")
@@ -16,23 +16,23 @@ class ModelAnswers:
     """Knows a model by its name, such as `model` or `net`, or by its `compile(loss=...)`.
 
     Args:
-        tree: the module.
+        source: the module.
         kept: functions and methods that give back what they are given, for the purpose at hand.
 
     Attributes:
         is_one: whether one model at most is asked: of several, it cannot be told which answered.
     """
 
-    def __init__(self, tree: ast.Module, kept: tuple[str, ...] = KEEP_SHAPE) -> None:
+    def __init__(self, source: Source, kept: tuple[str, ...] = KEEP_SHAPE) -> None:
         self._kept = kept
         self._compiled = {
             dotted(call.func.value)
-            for call in calls(tree)
+            for call in source.calls
             if isinstance(call.func, ast.Attribute)
             and call.func.attr == "compile"
             and any(word.arg in OF_COMPILE for word in call.keywords)
         }
-        self.is_one = len({name for call in calls(tree) if (name := self._model(call))}) <= 1
+        self.is_one = len({name for call in source.calls if (name := self._model(call))}) <= 1
 
     def are_in(self, node: ast.expr, names: set[str] | frozenset[str]) -> bool:
         """Whether an expression is what the model answers, in the shape in which it does.

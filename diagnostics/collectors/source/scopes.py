@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -25,15 +26,50 @@ def dotted(node: ast.AST | None) -> str:
     return ""
 
 
-def scopes(tree: ast.Module) -> Iterator[ast.Module | Function]:
-    """Yield the module and each function in it."""
-    yield tree
-    yield from (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+class Scope:
+    """The module or a function in it.
+
+    Attributes:
+        node: its place in the tree.
+        name: of the function; ``<module>`` for the module.
+        nodes: in the order of the source, without those of functions and classes within.
+    """
+
+    def __init__(self, node: ast.Module | Function) -> None:
+        self.node = node
+        self.name = "<module>" if isinstance(node, ast.Module) else node.name
+        self.nodes = list(own_nodes(node))
 
 
-def scope_name(scope: ast.Module | Function) -> str:
-    """Return the name of a function; ``<module>`` for a module."""
-    return "<module>" if isinstance(scope, ast.Module) else scope.name
+class Source:
+    """A parsed module, walked once for all patterns.
+
+    Attributes:
+        tree: the module.
+        nodes: all nodes in it.
+        calls: those that call something.
+        scopes: the module and each function in it.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.nodes = list(ast.walk(tree))
+        self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+        self.scopes = [Scope(tree), *(Scope(node) for node in self.nodes if isinstance(node, FUNCTIONS))]
+
+
+class Found(NamedTuple):
+    """A place where a pattern was found.
+
+    Attributes:
+        names: what is involved, as it is written, in the order that the pattern states.
+        at: the statement or expression to change.
+        function: that holds it.
+    """
+
+    names: tuple[str, ...]
+    at: ast.stmt | ast.expr
+    function: str
 
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:

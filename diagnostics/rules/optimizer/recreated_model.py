@@ -6,7 +6,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.calls import UntrainedEvaluation
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 
 
 class RecreatedModel(Rule):
@@ -62,18 +62,20 @@ class RecreatedModel(Rule):
     causes = ("evaluation-at-chance", *NO_LEARNING)
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Report the first such loop."""
-        if not written.remade:
+        first = written.first("recreated_models")
+        if first is None:
             return None
-        first = written.remade[0]
-        does = "initialised" if first.weights else "made"
+        model, loop, what = first.names
+        weights = what == "weights"
+        does = "initialised" if weights else "made"
         return self.found(
-            f"`{first.model}` is {does} in the loop over `{first.loop}`, and trained there: each epoch begins "
-            f"with {'' if first.weights else 'a new model and '}random weights, and what the epoch before has "
+            f"`{model}` is {does} in the loop over `{loop}`, and trained there: each epoch begins "
+            f"with {'' if weights else 'a new model and '}random weights, and what the epoch before has "
             "learned is thrown away.",
-            fix=f"{'initialise' if first.weights else 'make'} `{first.model}` once, before the loop",
-            evidence={"model": first.model, "loop": first.loop, "weights_alone": first.weights},
+            fix=f"{'initialise' if weights else 'make'} `{model}` once, before the loop",
+            evidence={"model": model, "loop": loop, "weights_alone": weights},
             where=first.where,
         )
 

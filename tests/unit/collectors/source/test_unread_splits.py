@@ -1,15 +1,12 @@
 """Data that is held out and never used, as the source of a script shows it."""
 
-import ast
-from textwrap import dedent
-
 import pytest
 
-from diagnostics.collectors.source.data.unread_splits import unread_splits
+from tests.support.sources import found as found_in
 
 
 def unread(source):
-    return [found[:3] for found in unread_splits(ast.parse(dedent(source)))]
+    return [one.names[:3] for one in found_in("unread_splits", source)]
 
 
 class TestLoaders:

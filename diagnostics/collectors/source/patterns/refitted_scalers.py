@@ -8,13 +8,12 @@ from collections.abc import Iterator
 
 from diagnostics.collectors.source.scopes import (
     FUNCTIONS,
+    Found,
     Function,
-    calls,
+    Source,
     dotted,
     names_in,
     own_nodes,
-    scope_name,
-    scopes,
     targets,
 )
 
@@ -26,21 +25,21 @@ TRAINING = re.compile(r"(?:^|[_.])(?:train|training|tr|trn)(?:ing)?(?:[_.\d]|$)|
 EVALUATION = re.compile(r"(?:^|[_./\d]|(?<=[xyX]))(?:test|val|valid|validation|eval|dev|holdout)(?:[_./\d]|$)")
 
 
-def refitted_scalers(tree: ast.Module) -> Iterator[tuple[str, str, str, int, str]]:
-    """Yield class, what it is fitted on in training and in evaluation, and the line and function of the second.
+def find(source: Source) -> Iterator[Found]:
+    """Yield class, and what it is fitted on in training and in evaluation.
 
     Either the call ``fit_transform`` stands there twice, or in a function that both sides are handed to.
     """
-    made = _made(tree)
+    made = _made(source)
     fits = [
         (kind, node, scope)
-        for scope in scopes(tree)
-        for node in own_nodes(scope)
+        for scope in source.scopes
+        for node in scope.nodes
         if isinstance(node, ast.Call) and (kind := _kind(node, made)) is not None
     ]
     kept = {
         id(node.value): node.targets[0]
-        for node in ast.walk(tree)
+        for node in source.nodes
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
     }
     for kind, call, scope in fits:
@@ -49,17 +48,17 @@ def refitted_scalers(tree: ast.Module) -> Iterator[tuple[str, str, str, int, str
         for other_kind, other, _ in fits:
             is_earlier = other_kind == kind and other.lineno <= call.lineno
             if is_earlier and _is_of_training(other.args[0], kept.get(id(other))):
-                yield kind, _shown(other.args[0]), _shown(call.args[0]), call.lineno, scope_name(scope)
+                yield Found((kind, _shown(other.args[0]), _shown(call.args[0])), call, scope.name)
                 break
     for kind, call, scope in fits:
-        if isinstance(scope, FUNCTIONS) and _fits_what_it_is_given(call, scope):
-            yield from _handed_both(tree, kind, call, scope)
+        if isinstance(scope.node, FUNCTIONS) and _fits_what_it_is_given(call, scope.node):
+            yield from _handed_both(source, kind, call, scope.node)
 
 
-def _made(tree: ast.Module) -> dict[str, str]:
+def _made(source: Source) -> dict[str, str]:
     """Return by name the class of each scaler that the file makes; names of several classes are left out."""
     found: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             for name in targets(node):
                 found.setdefault(name, set()).add(dotted(node.value.func).rpartition(".")[2])
@@ -114,18 +113,16 @@ def _fits_what_it_is_given(call: ast.Call, function: Function) -> bool:
     return made_here and not guarded and bool(names_in(call.args[0]) & derived)
 
 
-def _handed_both(
-    tree: ast.Module, kind: str, call: ast.Call, function: Function
-) -> Iterator[tuple[str, str, str, int, str]]:
+def _handed_both(source: Source, kind: str, call: ast.Call, function: Function) -> Iterator[Found]:
     names = {function.name}
     if function.name == "__init__":
-        names = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and function in node.body}
-    handed = [one for one in calls(tree) if dotted(one.func).rpartition(".")[2] in names and one.args]
+        names = {node.name for node in source.nodes if isinstance(node, ast.ClassDef) and function in node.body}
+    handed = [one for one in source.calls if dotted(one.func).rpartition(".")[2] in names and one.args]
     training = [one for one in handed if _is_of_training(one.args[0])]
     evaluation = [one for one in handed if _is_of_evaluation(one.args[0])]
     if training and evaluation:
         shown = _shown(training[0].args[0]), _shown(evaluation[0].args[0])
-        yield kind, *shown, call.lineno, scope_name(function)
+        yield Found((kind, *shown), call, function.name)
 
 
 def _shown(node: ast.AST) -> str:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, Function, calls, dotted, own_nodes, scope_name, scopes, targets
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Scope, Source, dotted, targets
 
 FALLING = re.compile(r"(?:^|_)(?:loss|losses|err|error|mse|mae|rmse|perplexity|ppl|nll)(?:_|$)", re.IGNORECASE)
 RISING = re.compile(r"(?:^|_)(?:acc|accuracy|auc|f1|precision|recall|r2|iou|dice)(?:_|$)", re.IGNORECASE)
@@ -16,16 +16,16 @@ BEST = re.compile(r"(?:^|_)best", re.IGNORECASE)
 LOWEST, HIGHEST = re.compile(r"(?:^|_)(?:min|lowest)"), re.compile(r"(?:^|_)(?:max|highest)")
 
 
-def backward_best(tree: ast.Module) -> Iterator[tuple[str, str, bool, int, str]]:
-    """Yield value, best, whether a rise counts as progress, and the line and function of each comparison."""
-    for scope in scopes(tree):
-        for node in own_nodes(scope):
-            for value, best, rises in _kept(node):
-                if _is_backward(value, best, rises) and not _is_handed_another(tree, scope, value):
-                    yield value, best, rises, getattr(node, "lineno", 0), scope_name(scope)
+def find(source: Source) -> Iterator[Found]:
+    """Yield value, best, and ``rise`` or ``fall``, which counts as progress, of each comparison."""
+    for scope in source.scopes:
+        for node in scope.nodes:
+            for value, best, rises, at in _kept(node):
+                if _is_backward(value, best, rises) and not _is_handed_another(source, scope, value):
+                    yield Found((value, best, "rise" if rises else "fall"), at, scope.name)
 
 
-def _kept(node: ast.AST) -> Iterator[tuple[str, str, bool]]:
+def _kept(node: ast.AST) -> Iterator[tuple[str, str, bool, ast.stmt]]:
     """Yield what becomes the best if it is above (or below) the best so far."""
     if isinstance(node, ast.If):
         for compared in _comparisons(node.test):
@@ -35,15 +35,15 @@ def _kept(node: ast.AST) -> Iterator[tuple[str, str, bool]]:
                 continue
             for value, best, rises in ((left, right, above), (right, left, not above)):
                 if _assigns(node.body, best, value):
-                    yield value, best, rises
+                    yield value, best, rises, node
                 elif not isinstance(node.test, ast.BoolOp) and _assigns(node.orelse, best, value):
-                    yield value, best, not rises
+                    yield value, best, not rises, node
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.value.args) == 2:
         of = dotted(node.value.func)
         for best in targets(node) if of in ("max", "min") else ():
             first, second = map(_name, node.value.args)
             if best in (first, second):
-                yield (second if best == first else first), best, of == "max"
+                yield (second if best == first else first), best, of == "max", node
 
 
 def _comparisons(test: ast.expr) -> Iterator[ast.Compare]:
@@ -90,12 +90,12 @@ def _is_backward(value: str, best: str, rises: bool) -> bool:
     return False
 
 
-def _is_handed_another(tree: ast.Module, scope: ast.Module | Function, value: str) -> bool:
+def _is_handed_another(source: Source, scope: Scope, value: str) -> bool:
     """Whether the value is an argument that callers fill with a score or with a loss of the other sign."""
-    if not isinstance(scope, FUNCTIONS) or value not in {argument.arg for argument in scope.args.args}:
+    if not isinstance(scope.node, FUNCTIONS) or value not in {argument.arg for argument in scope.node.args.args}:
         return False
     other = RISING if FALLING.search(value) else FALLING
-    for call in calls(tree):
+    for call in source.calls:
         given = [*call.args, *(word.value for word in call.keywords if word.arg == value)]
         if any(isinstance(one, ast.UnaryOp) or other.search(dotted(one).rpartition(".")[2]) for one in given):
             return True

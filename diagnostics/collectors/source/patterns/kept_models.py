@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import LOOPS, MODEL, calls, dotted, is_read, own_nodes, scope_name, scopes, targets
+from diagnostics.collectors.source.scopes import LOOPS, MODEL, Found, Source, calls, dotted, is_read, targets
 
 BEST = re.compile(r"best", re.IGNORECASE)
 STOPS = re.compile(r"early|stop|checkpoint|best|keeper|tracker", re.IGNORECASE)
@@ -15,24 +15,24 @@ COPIES = ("clone", "deepcopy", "copy", "cpu", "numpy", "tolist", "to")  # `cpu` 
 WEIGHTS = ("parameters", "named_parameters", "state_dict", "items", "values")
 
 
-def kept_models(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
-    """Yield the second name and the model of each, and the line and the function where it is kept."""
-    for scope in scopes(tree):
-        nodes = list(own_nodes(scope))
+def find(source: Source) -> Iterator[Found]:
+    """Yield the second name and the model of each; of a container without copies, what it is made of."""
+    for scope in source.scopes:
+        nodes = scope.nodes
         for loop in (node for node in nodes if isinstance(node, LOOPS)):
             for condition in _conditions(loop):
                 for statement in condition.body:
                     found = _kept(statement)
-                    if found is not None and _changes_later(tree, loop, condition, *found, nodes):
-                        yield *found, statement.lineno, scope_name(scope)
-    yield from _kept_by_early_stopping(tree)
+                    if found is not None and _changes_later(source, loop, condition, *found, nodes):
+                        yield Found(found, statement, scope.name)
+    yield from _kept_by_early_stopping(source)
 
 
-def _kept_by_early_stopping(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
+def _kept_by_early_stopping(source: Source) -> Iterator[Found]:
     """Yield what a class for early stopping keeps of the model that it is called with in each epoch."""
-    for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and STOPS.search(node.name)):
+    for kind in (node for node in source.nodes if isinstance(node, ast.ClassDef) and STOPS.search(node.name)):
         within = set(map(id, ast.walk(kind)))
-        outside = [node for node in ast.walk(tree) if id(node) not in within]
+        outside = [node for node in source.nodes if id(node) not in within]
         for method in (
             node for node in kind.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"
         ):
@@ -45,7 +45,7 @@ def _kept_by_early_stopping(tree: ast.Module) -> Iterator[tuple[str, str, int, s
                 reads = [n for n in outside if isinstance(n, ast.Attribute) and n.attr == name]
                 loads = [call for node in outside for call in calls(node) if _loads(call)]
                 if any(isinstance(n.ctx, ast.Load) for n in reads) and not loads:
-                    yield kept, model, statement.lineno, f"{kind.name}.{method.name}"
+                    yield Found((kept, model), statement, f"{kind.name}.{method.name}")
 
 
 def _conditions(loop: ast.AST) -> Iterator[ast.If]:
@@ -101,7 +101,7 @@ def _model_of(weights: ast.expr) -> str:
 
 
 def _changes_later(
-    tree: ast.Module, loop: ast.AST, condition: ast.If, kept: str, model: str, nodes: list[ast.AST]
+    source: Source, loop: ast.AST, condition: ast.If, kept: str, model: str, nodes: list[ast.AST]
 ) -> bool:
     """Whether the loop trains the model on after it was kept, and what was kept is used after the loop."""
     within = list(ast.walk(loop))
@@ -114,7 +114,7 @@ def _changes_later(
     inside = set(map(id, within))
     after = [node for node in nodes if id(node) not in inside and getattr(node, "lineno", 0) > _end(loop)]
     if "." in kept:  # an attribute may be read in any other method
-        after = [node for node in ast.walk(tree) if id(node) not in inside]
+        after = [node for node in source.nodes if id(node) not in inside]
     if any(isinstance(node, ast.Call) and _loads(node) for node in [*after, *within]):
         return False
     return any(is_read(node, kept) for node in after)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, dotted, is_read, own_nodes, scope_name, scopes
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Source, dotted, is_read
 
 LIBRARIES = ("torch", "F", "functional", "nn.functional", "torch.nn.functional")
 FUNCTIONAL = (
@@ -28,21 +28,21 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 PLACES = ("parameters", "buffers", "named_parameters", "named_buffers")
 
 
-def lost_results(tree: ast.Module) -> Iterator[tuple[str, str, bool, int, str]]:
-    """Yield the statement, what was to change, whether it is a loop's variable, and the line and function."""
-    own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)}
+def find(source: Source) -> Iterator[Found]:
+    """Yield the statement, what was to change, and ``rebound`` if that is a loop's variable, else nothing."""
+    own = {node.name for node in source.nodes if isinstance(node, FUNCTIONS)}
     imported = {
-        name.asname or name.name for node in ast.walk(tree) if isinstance(node, IMPORTS) for name in node.names
+        name.asname or name.name for node in source.nodes if isinstance(node, IMPORTS) for name in node.names
     }
-    tried = {id(inner) for node in ast.walk(tree) if _expects_errors(node) for inner in ast.walk(node)}
-    for scope in scopes(tree):
-        for node in own_nodes(scope):
+    tried = {id(inner) for node in source.nodes if _expects_errors(node) for inner in ast.walk(node)}
+    for scope in source.scopes:
+        for node in scope.nodes:
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and id(node) not in tried:
                 if changed := _unchanged(node.value, own, imported):
-                    yield _shown(node), changed, False, node.lineno, scope_name(scope)
+                    yield Found((_shown(node), changed, ""), node, scope.name)
             elif isinstance(node, ast.For):
                 for statement, name in _rebound(node):
-                    yield _shown(statement), name, True, statement.lineno, scope_name(scope)
+                    yield Found((_shown(statement), name, "rebound"), statement, scope.name)
 
 
 def _expects_errors(node: ast.AST) -> bool:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Literal
 
 from diagnostics.collectors.source.scopes import (
     FUNCTIONS,
+    Found,
     Function,
+    Source,
     calls,
     dotted,
     names_in,
-    own_nodes,
-    scope_name,
-    scopes,
     targets,
 )
 
@@ -32,35 +30,35 @@ EVALUATES = re.compile(r"(?:^|_)(?:evaluate|eval|validate|valid|val|test|score)"
 
 TRAINS = ("backward", "step")
 
-How = Literal["made", "computed", "iterated"]
-Found = tuple[str, str, str, How, int, str]
 
+def find(source: Source) -> Iterator[Found]:
+    """Yield the data that is never read, what is read instead, by what, and how.
 
-def unread_splits(tree: ast.Module) -> Iterator[Found]:
-    """Yield the data that is never read, what is read instead and by what, how, and its line and function."""
-    everywhere = list(ast.walk(tree))
+    That is a loader ``made`` of it, a result ``computed`` of it, or a function that has ``iterated`` over it, and
+    not over what it was given.
+    """
 
     def unread(name: str) -> bool:
-        return not any(_mentions(other, name) for other in everywhere)
+        return not any(_mentions(other, name) for other in source.nodes)
 
-    for scope in scopes(tree):
-        nodes = list(own_nodes(scope))
+    for scope in source.scopes:
+        nodes = scope.nodes
         made = [node for node in nodes if isinstance(node, ast.Assign)]
         held = [name for name in dict.fromkeys(n for one in made for n in _data(one)) if unread(name)]
         for node in made:
             parts = parts_of_split(node)
             if len(parts) == 2 and parts[1] in held and not EVALUATION.search(parts[0]):
-                yield from _loaders(made, parts[1], parts[0], scope_name(scope))
+                yield from _loaders(made, parts[1], parts[0], scope.name)
         of_loaders = {name for node in made if _is_loader(node) for name in targets(node)}
         for name in held:
             if name not in of_loaders and not any(name in parts_of_split(node) for node in made):
                 for training in dict.fromkeys(filter(_is_training, _loaded(made))):
-                    yield from _loaders(made, name, training, scope_name(scope))
+                    yield from _loaders(made, name, training, scope.name)
             for node in made:
                 if training := _evaluated(node):
-                    yield name, training, next(iter(targets(node))), "computed", node.lineno, scope_name(scope)
-        if isinstance(scope, FUNCTIONS):
-            yield from _ignored_argument(scope)
+                    yield Found((name, training, next(iter(targets(node))), "computed"), node, scope.name)
+        if isinstance(scope.node, FUNCTIONS):
+            yield from _ignored_argument(scope.node)
 
 
 def parts_of_split(node: ast.AST) -> list[str]:
@@ -90,7 +88,7 @@ def _loaders(made: list[ast.Assign], held: str, training: str, function: str) ->
     if len(loaders) > 1:
         for name, node in loaders:
             if EVALUATION.search(name) and not TRAINING.search(name):
-                yield held, training, name, "made", node.lineno, function
+                yield Found((held, training, name, "made"), node, function)
 
 
 def _loaded(made: list[ast.Assign]) -> Iterator[str]:
@@ -134,7 +132,7 @@ def _ignored_argument(function: Function) -> Iterator[Found]:
         if ignored and isinstance(loop, ast.For) and not _fits(loop):
             for read in sorted(names_in(loop.iter)):
                 if _is_training(read) and DATA.search(read) and read not in given:
-                    yield ignored[0], read, function.name, "iterated", loop.lineno, function.name
+                    yield Found((ignored[0], read, function.name, "iterated"), loop, function.name)
 
 
 def _fits(loop: ast.For) -> bool:

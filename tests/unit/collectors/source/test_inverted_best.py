@@ -1,15 +1,12 @@
 """Comparisons with the best result so far."""
 
-import ast
-from textwrap import dedent
-
 import pytest
 
-from diagnostics.collectors.source.backward_best import backward_best
+from tests.support.sources import names_and_lines
 
 
 def backward(source):
-    return [found[:4] for found in backward_best(ast.parse(dedent(source)))]
+    return names_and_lines("inverted_best", source)
 
 
 @pytest.mark.parametrize(
@@ -23,14 +20,14 @@ def backward(source):
                         self.best = val_loss
             stopper(val_loss)
             """,
-            ("val_loss", "self.best", True, 4),
+            ("val_loss", "self.best", "rise", 4),
         ),
         (
             """
             if val_acc < best_acc and epoch > 2:
                 best_acc, best_epoch = val_acc, epoch
             """,
-            ("val_acc", "best_acc", False, 2),
+            ("val_acc", "best_acc", "fall", 2),
         ),
         (
             """
@@ -39,15 +36,15 @@ def backward(source):
             else:
                 min_loss = valid_loss
             """,
-            ("valid_loss", "min_loss", True, 2),
+            ("valid_loss", "min_loss", "rise", 2),
         ),
-        ("best_loss = max(loss.item(), best_loss)", ("loss", "best_loss", True, 1)),
+        ("best_loss = max(loss.item(), best_loss)", ("loss", "best_loss", "rise", 1)),
         (
             """
             if best < metrics["eval_loss"]:
                 best = metrics["eval_loss"]
             """,
-            ("eval_loss", "best", True, 2),
+            ("eval_loss", "best", "rise", 2),
         ),
     ],
 )

@@ -6,17 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from diagnostics.collectors.source.scopes import (
-    FUNCTIONS,
-    Function,
-    calls,
-    dotted,
-    names_in,
-    own_nodes,
-    scope_name,
-    scopes,
-    targets,
-)
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Scope, Source, calls, dotted, names_in, targets
 
 SEEDING = re.compile(r"seed|state|reset|restore", re.IGNORECASE)
 PAIRING = ("fit", "train_on_batch", "train_test_split")
@@ -27,30 +17,30 @@ TARGETS = re.compile(r"(?:^|_|\.)(?:y|ys|labels?|targets?|masks?|classes)(?:_|\d
 IN_PLACE, COPYING = "shuffle", "permutation"
 
 
-def shuffled_apart(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
-    """Yield both lists, and the line and function that shuffles the second.
+def find(source: Source) -> Iterator[Found]:
+    """Yield both lists, where the second is shuffled.
 
     Between the two no generator is seeded or put back, and after them neither list is re-created. Generators made
     for one shuffle, ``Random(4).shuffle(x)``, may be alike and count for nothing.
     """
-    for scope in scopes(tree):
+    for scope in source.scopes:
         for block in _blocks(scope):
-            for first, second, line in _pairs_of(block):
-                if _are_paired(scope, first, second, line):
-                    yield first, second, line, scope_name(scope)
+            for first, second, statement in _pairs_of(block):
+                if _are_paired(scope, first, second, statement.lineno):
+                    yield Found((first, second), statement, scope.name)
 
 
-def _blocks(scope: ast.Module | Function) -> Iterator[list[ast.stmt]]:
+def _blocks(scope: Scope) -> Iterator[list[ast.stmt]]:
     """Yield the lists of statements that run one after the other."""
-    yield scope.body
-    for node in own_nodes(scope):
+    yield scope.node.body
+    for node in scope.nodes:
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list) and not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
                 yield block
 
 
-def _pairs_of(block: list[ast.stmt]) -> Iterator[tuple[str, str, int]]:
+def _pairs_of(block: list[ast.stmt]) -> Iterator[tuple[str, str, ast.stmt]]:
     latest: tuple[str, str] | None = None  # the generator, and what it shuffled
     for statement in block:
         made = _shuffle(statement)
@@ -60,7 +50,7 @@ def _pairs_of(block: list[ast.stmt]) -> Iterator[tuple[str, str, int]]:
             continue
         generator, shuffled = made
         if latest is not None and latest[0] == generator and latest[1] != shuffled:
-            yield latest[1], shuffled, statement.lineno
+            yield latest[1], shuffled, statement
             latest = None
         else:
             latest = generator, shuffled
@@ -87,10 +77,10 @@ def _ends(statement: ast.stmt, generator: str, shuffled: str) -> bool:
     )
 
 
-def _are_paired(scope: ast.Module | Function, first: str, second: str, line: int) -> bool:
+def _are_paired(scope: Scope, first: str, second: str, line: int) -> bool:
     """Whether a call after the line takes a part of one list for inputs, and of the other for targets."""
     ours, theirs = {first}, {second}
-    for node in own_nodes(scope):
+    for node in scope.nodes:
         if getattr(node, "lineno", 0) <= line:
             continue
         if isinstance(node, ast.Assign) and not _makes_loader(node):
