@@ -10,8 +10,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from diagnostics.collectors.crash.frames import is_yours, shorten
+from diagnostics.collectors.notebook.file import code_cells
+from diagnostics.collectors.notebook.magics import as_python
+from diagnostics.errors import InvalidInput
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPattern
+from diagnostics.text.files import bytes_of
 
 from . import patterns
 from .scopes import Source
@@ -55,9 +59,38 @@ def files_of(script: str, folder: str | None) -> list[str]:
 def parsed(file: str) -> ast.Module | None:
     """Parse a file of Python; None if it is none, or cannot be read or parsed."""
     try:
-        path = Path(file)
-        if path.suffix != ".py" or path.stat().st_size > LARGEST:
-            return None
-        return ast.parse(path.read_bytes())
-    except (OSError, ValueError, SyntaxError, RecursionError):
+        return module_of(Path(file)) if file.endswith(".py") else None
+    except InvalidInput:
         return None
+
+
+def module_of(path: Path) -> ast.Module:
+    """Parse a file of Python.
+
+    Raises:
+        InvalidInput: it cannot be read or parsed.
+    """
+    raw = bytes_of(path, LARGEST)
+    try:
+        return ast.parse(raw)
+    except SyntaxError as error:
+        raise InvalidInput(f"{path} is not valid Python: line {error.lineno or 1}: {error.msg}.") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise InvalidInput(f"{path} cannot be parsed: {type(error).__name__}.") from None
+
+
+def cells_of(path: Path) -> tuple[ast.Module, list[int]]:
+    """Return the code cells of a notebook as one module, and the number of lines above each cell.
+
+    Raises:
+        InvalidInput: it cannot be read, or a cell cannot be parsed.
+    """
+    whole, above, lines = ast.Module([], []), list[int](), 0
+    for cell in code_cells(path):
+        python = as_python(cell.source)
+        if python.problem:
+            raise InvalidInput(f"{path} is not valid Python: cell {cell.number}, {python.problem}.")
+        whole.body += ast.increment_lineno(python.tree, lines).body
+        above.append(lines)
+        lines += cell.source.count("\n") + 1
+    return whole, above
