@@ -20,12 +20,19 @@ class WrittenPattern:
         names: what is involved, as it is written, in the order that this module states.
         where: the line.
         column: of the statement or expression, from 1.
+        by_name: whether only the names of variables say that it is a bug; then it is at most a note.
     """
 
     kind: str
     names: tuple[str, ...]
     where: Where
     column: int = 1
+    by_name: bool = False
+
+    @property
+    def severity(self) -> Literal["note"] | None:
+        """The severity of a finding; None for that of the rule."""
+        return "note" if self.by_name else None
 
 
 @frozen
@@ -45,8 +52,8 @@ class WrittenPatterns:
         return tuple(one for one in self.patterns if one.kind == kind)
 
     def first(self, kind: str) -> WrittenPattern | None:
-        """Return the first of one kind; None if there is none."""
-        return next(iter(self.of(kind)), None)
+        """Return the first of one kind, rather one that does not rest on names; None if there is none."""
+        return min(self.of(kind), key=lambda one: one.by_name, default=None)
 
 
 @frozen

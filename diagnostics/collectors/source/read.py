@@ -42,8 +42,9 @@ def patterns_in(tree: ast.Module, file: str) -> Iterator[WrittenPattern]:
     source = Source(tree)
     for module in pkgutil.iter_modules(patterns.__path__):
         find = importlib.import_module(f"{patterns.__name__}.{module.name}").find
-        for names, at, function in find(source):
-            yield WrittenPattern(module.name, names, Where(file, at.lineno, function), at.col_offset + 1)
+        for names, at, function, by_name in find(source):
+            where = Where(file, at.lineno, function)
+            yield WrittenPattern(module.name, names, where, at.col_offset + 1, by_name)
 
 
 def files_of(script: str, folder: str | None) -> list[str]:

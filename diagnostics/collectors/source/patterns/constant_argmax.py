@@ -26,7 +26,7 @@ def find(source: Source) -> Iterator[Found]:
         for node in nodes:
             given = _given(_places(node), "max") if isinstance(node, ast.Assign) else _given(node, "argmax")
             if given is not None and model.are_in(given, answers):
-                yield Found((ast.unparse(given),), given, scope.name)
+                yield Found((ast.unparse(given),), given, scope.name, model.by_name)
 
 
 def _assigned(node: ast.AST, scope: Scope, model: ModelAnswers) -> Iterator[str]:

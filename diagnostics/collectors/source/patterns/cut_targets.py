@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from diagnostics.collectors.source.scopes import Found, Source, calls, dotted, names_in, targets
 
-from .shuffled_apart import TARGETS
-
 DROPS = ("dropna", "drop_duplicates", "query")
 TRUTHS = ("isnan", "isfinite", "isna", "notna", "isnull", "notnull", "all", "any", "isin", "logical_and")
 PAIRING = re.compile(r"^zip$|Dataset$")
@@ -78,7 +76,7 @@ def _paired(node: ast.AST, inputs: str, assigned: list[ast.Assign], filtered: as
         return ""
     name = dotted(node.args[1])
     callee = dotted(node.func).rpartition(".")[2]
-    if not name or not TARGETS.search(name) or not PAIRING.search(callee) or callee == "TensorDataset":
+    if not name or not PAIRING.search(callee) or callee == "TensorDataset":
         return ""
     before = [one for one in assigned if one.lineno < filtered.lineno]
     together = any({inputs, name} <= set(targets(one)) for one in before)

@@ -6,23 +6,28 @@ import ast
 import re
 from collections.abc import Iterator
 
-from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Scope, Source, dotted, targets
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Scope, Source, calls, dotted, targets
 
 FALLING = re.compile(r"(?:^|_)(?:loss|losses|err|error|mse|mae|rmse|perplexity|ppl|nll)(?:_|$)", re.IGNORECASE)
 RISING = re.compile(r"(?:^|_)(?:acc|accuracy|auc|f1|precision|recall|r2|iou|dice)(?:_|$)", re.IGNORECASE)
 OTHERWISE = re.compile(r"neg|minus|diff|delta|gain|drop|worst|reduc|improve|one_minus|inv", re.IGNORECASE)
 """A name with such a word may be better the other way round."""
+LOSS = re.compile(r"(?:^|\.)(?:\w{1,40}_loss|cross_entropy|binary_cross_entropy(?:_with_logits)?|kl_div)$")
+SAVES = ("save", "save_weights", "save_pretrained", "state_dict", "deepcopy")
 BEST = re.compile(r"(?:^|_)best", re.IGNORECASE)
 LOWEST, HIGHEST = re.compile(r"(?:^|_)(?:min|lowest)"), re.compile(r"(?:^|_)(?:max|highest)")
 
 
 def find(source: Source) -> Iterator[Found]:
     """Yield value, best, and ``rise`` or ``fall``, which counts as progress, of each comparison."""
+    losses = _losses(source)
     for scope in source.scopes:
         for node in scope.nodes:
             for value, best, rises, at in _kept(node):
-                if _is_backward(value, best, rises) and not _is_handed_another(source, scope, value):
-                    yield Found((value, best, "rise" if rises else "fall"), at, scope.name)
+                is_sure = rises and value in losses | _handed(source, scope, losses) and _stops_or_saves(at, best)
+                named = _is_backward(value, best, rises) and not _is_handed_another(source, scope, value)
+                if (is_sure or named) and not OTHERWISE.search(f"{value} {best}"):
+                    yield Found((value, best, "rise" if rises else "fall"), at, scope.name, not is_sure)
 
 
 def _kept(node: ast.AST) -> Iterator[tuple[str, str, bool, ast.stmt]]:
@@ -76,6 +81,59 @@ def _name(node: ast.expr) -> str:
             return node.slice.value
         return _name(node.value)  # history["val_loss"][-1]
     return dotted(node)
+
+
+def _losses(source: Source) -> frozenset[str]:
+    """Return the names that hold what a loss of PyTorch computes, and nothing else but numbers."""
+    made = {name for node in source.assigned for name in _made(node) if name}
+    found: dict[str, bool] = {}
+    for node in source.assigned:
+        is_loss = isinstance(node.value, ast.Call) and not any(
+            isinstance(n, ast.USub) for n in ast.walk(node.value)
+        )
+        is_loss = is_loss and any(
+            dotted(call.func) in made or LOSS.search(dotted(call.func)) for call in calls(node.value)
+        )
+        for name in targets(node) if not isinstance(node.value, ast.Constant) else ():
+            found[name] = is_loss and found.get(name, True)
+    return frozenset(name for name, is_loss in found.items() if is_loss)
+
+
+def _made(node: ast.Assign) -> Iterator[str]:
+    """Yield the names that a statement gives to loss functions: ``criterion = nn.CrossEntropyLoss()``."""
+    pairs = [(node.targets[0], node.value)]
+    if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+        pairs = list(zip(node.targets[0].elts, node.value.elts, strict=False))
+    for place, value in pairs:
+        if isinstance(value, ast.Call) and dotted(value.func).endswith("Loss"):
+            yield dotted(place)
+
+
+def _handed(source: Source, scope: Scope, losses: frozenset[str]) -> frozenset[str]:
+    """Return the arguments of a function that calls of it, or of an object whose class it makes callable, fill."""
+    if not isinstance(scope.node, FUNCTIONS):
+        return frozenset()
+    given = [argument.arg for argument in scope.node.args.args if argument.arg != "self"]
+    filled = [
+        {name for name, value in zip(given, call.args, strict=False) if dotted(value) in losses}
+        for call in source.calls
+        if dotted(call.func).rpartition(".")[2] == scope.name
+        or (scope.name == "__call__" and len(given) == len(call.args))
+    ]
+    return frozenset[str]().union(*filled)
+
+
+def _stops_or_saves(node: ast.stmt, best: str) -> bool:
+    """Whether the branch that keeps the best saves weights, or the other one counts what the first resets."""
+    if not isinstance(node, ast.If):
+        return False
+    kept, other = node.body, node.orelse
+    if not any(best in targets(one) for one in kept):
+        kept, other = other, kept
+    saved = {dotted(call.func).rpartition(".")[2] for one in kept for call in calls(one)}
+    inner = [node for one in other for node in ast.walk(one) if isinstance(node, ast.AugAssign)]
+    counted = {name for node in inner for name in targets(node)}
+    return bool(saved & set(SAVES) or any(counted & set(targets(one)) for one in kept))
 
 
 def _is_backward(value: str, best: str, rises: bool) -> bool:

@@ -22,9 +22,10 @@ def find(source: Source) -> Iterator[Found]:
         for loop in (node for node in nodes if isinstance(node, LOOPS)):
             for condition in _conditions(loop):
                 for statement in condition.body:
-                    found = _kept(statement)
+                    found = _kept(statement, source.models, _keeps_best(condition))
                     if found is not None and _changes_later(source, loop, condition, *found, nodes):
-                        yield Found(found, statement, scope.name)
+                        by_name = not _keeps_best(condition) or found[1] not in source.models
+                        yield Found(found, statement, scope.name, by_name)
     yield from _kept_by_early_stopping(source)
 
 
@@ -38,14 +39,15 @@ def _kept_by_early_stopping(source: Source) -> Iterator[Found]:
         ):
             given = {argument.arg for argument in method.args.args[1:]}
             for statement in (node for node in ast.walk(method) if isinstance(node, ast.Assign)):
-                kept, model = _kept(statement) or ("", "")
+                kept, model = _kept(statement, source.models) or ("", "")
                 name = kept.removeprefix("self.")
                 if model not in given or name == kept or any(model in targets(node) for node in ast.walk(method)):
                     continue
                 reads = [n for n in outside if isinstance(n, ast.Attribute) and n.attr == name]
                 loads = [call for node in outside for call in calls(node) if _loads(call)]
                 if any(isinstance(n.ctx, ast.Load) for n in reads) and not loads:
-                    yield Found((kept, model), statement, f"{kind.name}.{method.name}")
+                    by_name = model not in source.models
+                    yield Found((kept, model), statement, f"{kind.name}.{method.name}", by_name)
 
 
 def _conditions(loop: ast.AST) -> Iterator[ast.If]:
@@ -57,8 +59,26 @@ def _conditions(loop: ast.AST) -> Iterator[ast.If]:
             yield from _conditions(child)
 
 
-def _kept(statement: ast.stmt) -> tuple[str, str] | None:
-    """Return what a statement keeps under which name; None if it keeps no model, or a copy."""
+def _keeps_best(condition: ast.If) -> bool:
+    """Whether a branch keeps what its condition compared, as the best so far."""
+    compared = {
+        name
+        for node in ast.walk(condition.test)
+        if isinstance(node, ast.Compare)
+        for side in (node.left, *node.comparators)
+        if (name := dotted(side))
+    }
+    return any(compared & set(targets(statement)) for statement in condition.body)
+
+
+def _kept(statement: ast.stmt, models: frozenset[str], is_best: bool = False) -> tuple[str, str] | None:
+    """Return what a statement keeps under which name; None if it keeps no model, or a copy.
+
+    Args:
+        statement: in a branch.
+        models: names of models.
+        is_best: whether what is kept there is known to be the best.
+    """
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     target, value = statement.targets[0], statement.value
@@ -67,9 +87,9 @@ def _kept(statement: ast.stmt) -> tuple[str, str] | None:
         pairs = list(zip(target.elts, value.elts, strict=True))
     for place, given in pairs:
         kept, model = dotted(place), dotted(given)
-        if not BEST.search(kept.rpartition(".")[2]):
+        if not kept or not (is_best or BEST.search(kept.rpartition(".")[2])):
             continue
-        if model and MODEL.search(model.rpartition(".")[2]) and not BEST.search(model):
+        if (model in models or MODEL.search(model.rpartition(".")[2])) and not BEST.search(model):
             return kept, model
         held = _weights_held(given)
         if held:

@@ -36,9 +36,11 @@ def find(source: Source) -> Iterator[Found]:
     makers = {*MAKERS, *_own_makers(source)}
     for scope in source.scopes:
         for loop in scope.nodes:
-            if isinstance(loop, LOOPS) and (name := _counts_epochs(loop)):
+            if isinstance(loop, LOOPS) and (name := _counts(loop)):
                 for model, how, statement in _remade(loop, name, makers):
-                    yield Found((model, name, how), statement, scope.name)
+                    is_sure = how == "weights" and _keeps_optimizer(source, model, loop)
+                    if is_sure or EPOCH.search(name):
+                        yield Found((model, name, how), statement, scope.name, not is_sure)
 
 
 def _own_makers(source: Source) -> Iterator[str]:
@@ -50,10 +52,18 @@ def _own_makers(source: Source) -> Iterator[str]:
             yield node.name
 
 
-def _counts_epochs(loop: Loop) -> str:
+def _keeps_optimizer(source: Source, model: str, loop: Loop) -> bool:
+    """Whether the optimizer of a model is made before a loop alone: so its rounds are no trials of their own."""
+    given = f"{model}.parameters"
+    made = [call for call in source.calls if any(given in names_in(argument) for argument in call.args)]
+    within = set(calls(loop))
+    return any(call.lineno < loop.lineno for call in made) and not any(call in within for call in made)
+
+
+def _counts(loop: Loop) -> str:
     if isinstance(loop, ast.While) or not any(_called(call) in ("range", "trange") for call in calls(loop.iter)):
         return ""
-    return next((name for name in targets(loop) if EPOCH.search(name)), "")
+    return next(targets(loop), "")
 
 
 def _remade(loop: Loop, name: str, makers: set[str]) -> Iterator[tuple[str, str, ast.stmt]]:

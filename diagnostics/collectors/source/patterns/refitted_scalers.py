@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from diagnostics.collectors.source.scopes import (
     FUNCTIONS,
@@ -16,6 +17,8 @@ from diagnostics.collectors.source.scopes import (
     own_nodes,
     targets,
 )
+
+from .unread_splits import parts_of_split
 
 SCALERS = ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler", "QuantileTransformer")
 ENCODERS = ("LabelEncoder", "OrdinalEncoder", "OneHotEncoder", "CountVectorizer", "TfidfVectorizer")
@@ -42,17 +45,21 @@ def find(source: Source) -> Iterator[Found]:
         for node in source.nodes
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
     }
+    sides = _split_sides(source)
     for kind, call, scope in fits:
-        if not _is_of_evaluation(call.args[0], kept.get(id(call))):
+        of_evaluation = _side(call.args[0], kept.get(id(call)), sides)
+        if of_evaluation is None or of_evaluation.is_training:
             continue
         for other_kind, other, _ in fits:
             is_earlier = other_kind == kind and other.lineno <= call.lineno
-            if is_earlier and _is_of_training(other.args[0], kept.get(id(other))):
-                yield Found((kind, _shown(other.args[0]), _shown(call.args[0])), call, scope.name)
+            of_training = _side(other.args[0], kept.get(id(other)), sides) if is_earlier else None
+            if of_training is not None and of_training.is_training:
+                by_name = of_training.by_name or of_evaluation.by_name
+                yield Found((kind, _shown(other.args[0]), _shown(call.args[0])), call, scope.name, by_name)
                 break
     for kind, call, scope in fits:
         if isinstance(scope.node, FUNCTIONS) and _fits_what_it_is_given(call, scope.node):
-            yield from _handed_both(source, kind, call, scope.node)
+            yield from _handed_both(source, kind, call, scope.node, sides)
 
 
 def _made(source: Source) -> dict[str, str]:
@@ -83,19 +90,45 @@ def _words(node: ast.AST) -> set[str]:
     return names_in(node) | strings
 
 
-def _is_of_training(node: ast.AST, kept: ast.AST | None = None) -> bool:
-    return _sides(node, kept) == (True, False)
+class _Side(NamedTuple):
+    """Whether data are those of the training, and whether only a name says so."""
+
+    is_training: bool
+    by_name: bool
 
 
-def _is_of_evaluation(node: ast.AST, kept: ast.AST | None = None) -> bool:
-    return _sides(node, kept) == (False, True)
+def _side(node: ast.expr, kept: ast.AST | None, sides: Mapping[str, bool]) -> _Side | None:
+    """Return the side of data by their names, or by that of their result, or by how they were split."""
+    found = {sides[name] for name in (*names_in(node), ast.unparse(node)) if name in sides}
+    split = found.pop() if len(found) == 1 else None
+    for named in (node, kept):
+        words = set() if named is None else _words(named)
+        training, evaluation = any(map(TRAINING.search, words)), any(map(EVALUATION.search, words))
+        if training != evaluation:
+            return _Side(training, split is not training)
+        if training:
+            return None
+    return None if split is None else _Side(split, False)
 
 
-def _sides(node: ast.AST, kept: ast.AST | None) -> tuple[bool, bool]:
-    """Return whether data are called training and evaluation data; if neither, what their result is called."""
-    words = _words(node)
-    found = any(map(TRAINING.search, words)), any(map(EVALUATION.search, words))
-    return found if any(found) or kept is None else _sides(kept, None)
+def _split_sides(source: Source) -> dict[str, bool]:
+    """Return whether data are the first part of a split, for names and for slices as they are written.
+
+    The second of two parts is that of the evaluation, as are the rows of ``series[900:]`` beside ``series[:900]``.
+    """
+    sides: dict[str, bool] = {}
+    slices = {ast.unparse(part): part for part in source.nodes if isinstance(part, ast.Subscript)}
+    for written, part in slices.items():
+        if isinstance(part.slice, ast.Slice) and part.slice.lower is None and part.slice.upper is not None:
+            rest = f"{ast.unparse(part.value)}[{ast.unparse(part.slice.upper)}:]"
+            if rest in slices:
+                sides |= {written: True, rest: False}
+    for node in source.assigned:
+        for place, name in enumerate(parts_of_split(node)):
+            sides[name] = place % 2 == 0
+        if len(list(targets(node))) == 1 and (written := ast.unparse(node.value)) in sides:
+            sides[next(targets(node))] = sides[written]
+    return sides
 
 
 def _fits_what_it_is_given(call: ast.Call, function: Function) -> bool:
@@ -113,16 +146,20 @@ def _fits_what_it_is_given(call: ast.Call, function: Function) -> bool:
     return made_here and not guarded and bool(names_in(call.args[0]) & derived)
 
 
-def _handed_both(source: Source, kind: str, call: ast.Call, function: Function) -> Iterator[Found]:
+def _handed_both(
+    source: Source, kind: str, call: ast.Call, function: Function, sides: Mapping[str, bool]
+) -> Iterator[Found]:
     names = {function.name}
     if function.name == "__init__":
         names = {node.name for node in source.nodes if isinstance(node, ast.ClassDef) and function in node.body}
     handed = [one for one in source.calls if dotted(one.func).rpartition(".")[2] in names and one.args]
-    training = [one for one in handed if _is_of_training(one.args[0])]
-    evaluation = [one for one in handed if _is_of_evaluation(one.args[0])]
+    found = [(one.args[0], side) for one in handed if (side := _side(one.args[0], None, sides)) is not None]
+    training = [one for one in found if one[1].is_training]
+    evaluation = [one for one in found if not one[1].is_training]
     if training and evaluation:
-        shown = _shown(training[0].args[0]), _shown(evaluation[0].args[0])
-        yield Found((kind, *shown), call, function.name)
+        (trained, of_trained), (tested, of_tested) = training[0], evaluation[0]
+        by_name = of_trained.by_name or of_tested.by_name
+        yield Found((kind, _shown(trained), _shown(tested)), call, function.name, by_name)
 
 
 def _shown(node: ast.AST) -> str:

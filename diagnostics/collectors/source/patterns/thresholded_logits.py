@@ -33,7 +33,7 @@ def find(source: Source) -> Iterator[Found]:
         for node in scope.nodes:
             for of, how in _uses(node):
                 if _is_raw(of, names, model):
-                    yield Found((ast.unparse(of), how), of, scope.name)
+                    yield Found((ast.unparse(of), how), of, scope.name, model.by_name)
 
 
 def _has_sigmoid(node: ast.AST) -> bool:

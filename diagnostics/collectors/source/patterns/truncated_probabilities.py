@@ -28,7 +28,7 @@ def find(source: Source) -> Iterator[Found]:
         for node in nodes:
             given = _cast(node)
             if given is not None and model.are_in(given, answers):
-                yield Found((ast.unparse(given),), given, scope.name)
+                yield Found((ast.unparse(given),), given, scope.name, model.by_name)
 
 
 def _assigned(nodes: list[ast.AST], model: ModelAnswers) -> Iterator[str]:

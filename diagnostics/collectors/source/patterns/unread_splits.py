@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from diagnostics.collectors.source.scopes import (
     FUNCTIONS,
@@ -35,30 +35,28 @@ def find(source: Source) -> Iterator[Found]:
     """Yield the data that is never read, what is read instead, by what, and how.
 
     That is a loader ``made`` of it, a result ``computed`` of it, or a function that has ``iterated`` over it, and
-    not over what it was given.
+    not over what it was given. Names may tell which data is held out, and so may the statements: the two parts of
+    one split, two data sets of one class, and which of them the training goes through.
     """
-
-    def unread(name: str) -> bool:
-        return not any(_mentions(other, name) for other in source.nodes)
-
+    trained, read = set(_trained(source)), set(_mentioned(source.nodes))
     for scope in source.scopes:
-        nodes = scope.nodes
-        made = [node for node in nodes if isinstance(node, ast.Assign)]
-        held = [name for name in dict.fromkeys(n for one in made for n in _data(one)) if unread(name)]
-        for node in made:
-            parts = parts_of_split(node)
-            if len(parts) == 2 and parts[1] in held and not EVALUATION.search(parts[0]):
-                yield from _loaders(made, parts[1], parts[0], scope.name)
-        of_loaders = {name for node in made if _is_loader(node) for name in targets(node)}
-        for name in held:
-            if name not in of_loaders and not any(name in parts_of_split(node) for node in made):
-                for training in dict.fromkeys(filter(_is_training, _loaded(made))):
-                    yield from _loaders(made, name, training, scope.name)
-            for node in made:
-                if training := _evaluated(node):
-                    yield Found((name, training, next(iter(targets(node))), "computed"), node, scope.name)
+        made = [node for node in scope.nodes if isinstance(node, ast.Assign)]
+        held = dict.fromkeys(name for one in made for name in _data(one))
+        evaluated = set[ast.Assign]()
+        for name in (one for one in held if one not in read and f"self.{one}" not in read):
+            for training in dict.fromkeys(filter(None, _loaded(made))):
+                if _are_sides(made, name, training) and not EVALUATION.search(training):
+                    yield from _loaders(made, name, training, scope.name, True)
+                elif _is_held_by_name(made, name) and _is_training(training):
+                    yield from _loaders(made, name, training, scope.name, False)
+            for node in (one for one in made if one not in evaluated):
+                training, by_name = _evaluated(node, name, made, trained)
+                if training and (not by_name or _is_named_data(made, name)):
+                    computed = (name, training, next(iter(targets(node))), "computed")
+                    yield Found(computed, node, scope.name, by_name)
+                    evaluated.add(node)
         if isinstance(scope.node, FUNCTIONS):
-            yield from _ignored_argument(scope.node)
+            yield from _ignored_argument(source, scope.node, trained)
 
 
 def parts_of_split(node: ast.AST) -> list[str]:
@@ -71,24 +69,65 @@ def parts_of_split(node: ast.AST) -> list[str]:
     return [dotted(part) for part in target.elts]
 
 
+def _trained(source: Source) -> Iterator[str]:
+    """Yield what loops with a training step go through, and what `fit` is given."""
+    for node in source.nodes:
+        if isinstance(node, ast.For) and _fits(node):
+            yield from names_in(node.iter)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fit":
+            yield from (name for argument in node.args if (name := dotted(argument)))
+
+
 def _data(node: ast.Assign) -> Iterator[str]:
-    """Yield the names that a statement gives to data that is held out."""
-    if not isinstance(node.value, ast.Call):
-        return
-    of_split = parts_of_split(node)
-    for part in (part for target in node.targets for part in ast.walk(target)):
-        name = dotted(part)
-        if EVALUATION.search(name) and not name.startswith("_") and (name in of_split or DATA.search(name)):
-            yield name
+    """Yield the names that a statement gives to what a call returns, or to its parts."""
+    if isinstance(node.value, ast.Call):
+        names = (dotted(part) for target in node.targets for part in ast.walk(target))
+        yield from (name for name in names if name and not name.startswith("_"))
 
 
-def _loaders(made: list[ast.Assign], held: str, training: str, function: str) -> Iterator[Found]:
-    """Yield a loader named for evaluation over the training data, if there is another one over it."""
+def _is_named_data(made: list[ast.Assign], name: str) -> bool:
+    """Whether a name says that it stands for data that is held out."""
+    of_split = any(name in parts_of_split(node) for node in made)
+    return bool(EVALUATION.search(name)) and (of_split or bool(DATA.search(name)))
+
+
+def _is_held_by_name(made: list[ast.Assign], name: str) -> bool:
+    """Whether a name says that it stands for a data set that is held out, and is of no split."""
+    others = ((name in targets(node) and _is_loader(node)) or name in parts_of_split(node) for node in made)
+    return _is_named_data(made, name) and not any(others)
+
+
+def _are_sides(made: list[ast.Assign], one: str, other: str) -> bool:
+    """Whether two names are parts of one split, or of what one call returns, or are made by the same class."""
+    makers: dict[str, set[str]] = {one: set(), other: set()}
+    for node in made:
+        names = set(_data(node))
+        if {one, other} <= names:
+            parts = [part for target in node.targets for part in ast.iter_child_nodes(target)]
+            is_nested = any(isinstance(part, ast.Tuple) for part in parts)  # (x, y), (x_test, y_test) = …
+            return is_nested or {one, other} <= set(parts_of_split(node))
+        for name in names & {one, other}:
+            if isinstance(node.value, ast.Call) and name in targets(node):
+                makers[name].add(dotted(node.value.func).rpartition(".")[2])
+    return makers[one] == makers[other] and len(makers[one]) == 1 and min(makers[one])[:1].isupper()
+
+
+def _loaders(made: list[ast.Assign], held: str, training: str, function: str, are_sides: bool) -> Iterator[Found]:
+    """Yield a loader for evaluation over the training data, if there is another one over it.
+
+    It is the one of them that does not shuffle, or else the one with a name for evaluation.
+    """
     loaders = [(name, node) for node in made if (name := _loader_over(node, training))]
-    if len(loaders) > 1:
-        for name, node in loaders:
-            if EVALUATION.search(name) and not TRAINING.search(name):
-                yield Found((held, training, name, "made"), node, function)
+    shuffled = [name for name, node in loaders if _shuffles(node)]
+    for name, node in loaders if len(loaders) > 1 else ():
+        is_certain = are_sides and bool(shuffled) and name not in shuffled
+        if not TRAINING.search(name) and (is_certain or EVALUATION.search(name)):
+            yield Found((held, training, name, "made"), node, function, not is_certain)
+
+
+def _shuffles(node: ast.Assign) -> bool:
+    words = node.value.keywords if isinstance(node.value, ast.Call) else []
+    return any(w.arg == "shuffle" and isinstance(w.value, ast.Constant) and w.value.value is True for w in words)
 
 
 def _loaded(made: list[ast.Assign]) -> Iterator[str]:
@@ -104,35 +143,57 @@ def _is_training(name: str) -> bool:
     return bool(TRAINING.search(name)) and not EVALUATION.search(name)
 
 
-def _evaluated(node: ast.Assign) -> str:
-    """Return the training data that a function evaluates a model on, if the result is named for new rows."""
+def _evaluated(node: ast.Assign, held: str, made: list[ast.Assign], trained: set[str]) -> tuple[str, bool]:
+    """Return the training data that a function evaluates a model on, and whether only names say so; else ''."""
     named = list(targets(node))
-    if not isinstance(node.value, ast.Call) or not named or not all(_is_of_new_rows(name) for name in named):
-        return ""
-    function = dotted(node.value.func).rpartition(".")[2]
+    if not isinstance(node.value, ast.Call) or not named:
+        return "", False
+    if not EVALUATES.search(dotted(node.value.func).rpartition(".")[2]):
+        return "", False
     given = [dotted(argument) for argument in (*node.value.args, *(k.value for k in node.value.keywords))]
+    neutral = not any(EVALUATION.search(name) or TRAINING.search(name) for name in named)
+    if neutral or all(map(_is_of_new_rows, named)):
+        for name in given:
+            if name in trained and _are_sides(made, held, name) and not EVALUATION.search(name):
+                return name, False
     data = [name for name in given if DATA.search(name)]
-    on_training = EVALUATES.search(function) and data and all(map(_is_training, data))
-    return data[0] if on_training else ""
+    is_of_training = data and all(map(_is_training, data)) and all(map(_is_of_new_rows, named))
+    return (data[0], True) if is_of_training else ("", False)
 
 
 def _is_of_new_rows(name: str) -> bool:
     return bool(NEW_ROWS.search(name)) and not TRAINING.search(name)
 
 
-def _ignored_argument(function: Function) -> Iterator[Found]:
+def _ignored_argument(source: Source, function: Function, trained: set[str]) -> Iterator[Found]:
     """Yield the data that a function of evaluation is given and ignores, as it goes through training data."""
     if not EVALUATES.search(function.name) or TRAINING.search(function.name):
         return
     given = [argument.arg for argument in function.args.args]
     inside = [node for statement in function.body for node in ast.walk(statement)]
-    ignored = [name for name in given if _is_of_new_rows(name) and DATA.search(name)]
-    ignored = [name for name in ignored if not any(_mentions(node, name) for node in inside)]
+    read = set(_mentioned(inside))
+    ignored = [name for name in given if name != "self" and not {name, f"self.{name}"} & read]
+    handed = _handed(source, function, given)
+    named = next((name for name in ignored if _is_of_new_rows(name) and DATA.search(name)), "")
     for loop in inside:
         if ignored and isinstance(loop, ast.For) and not _fits(loop):
-            for read in sorted(names_in(loop.iter)):
-                if _is_training(read) and DATA.search(read) and read not in given:
-                    yield Found((ignored[0], read, function.name, "iterated"), loop, function.name)
+            for over in sorted(names_in(loop.iter) - set(given)):
+                certain = next((one for one in ignored if over in trained and handed.get(one, over) != over), "")
+                if certain or (named and _is_training(over) and DATA.search(over)):
+                    names = (certain or named, over, function.name, "iterated")
+                    yield Found(names, loop, function.name, not certain)
+
+
+def _handed(source: Source, function: Function, given: list[str]) -> dict[str, str]:
+    """Return the loaders that calls of a function hand to it, by its arguments."""
+    loaders = {name for node in source.assigned if _is_loader(node) for name in targets(node)}
+    found: dict[str, str] = {}
+    for call in source.calls:
+        if dotted(call.func) == function.name:
+            by_name = [(word.arg, word.value) for word in call.keywords if word.arg]
+            pairs = [*zip(given, call.args, strict=False), *by_name]
+            found |= {name: dotted(value) for name, value in pairs if dotted(value) in loaders}
+    return found
 
 
 def _fits(loop: ast.For) -> bool:
@@ -140,11 +201,13 @@ def _fits(loop: ast.For) -> bool:
     return any(isinstance(call.func, ast.Attribute) and call.func.attr in TRAINS for call in calls(loop))
 
 
-def _mentions(node: ast.AST, name: str) -> bool:
-    """Whether a node reads a name, or names it in a string, as of `locals()`, or an attribute of an object."""
-    if isinstance(node, ast.Name | ast.Attribute):
-        return isinstance(node.ctx, ast.Load) and dotted(node) in (name, f"self.{name}")
-    return isinstance(node, ast.Constant) and node.value == name
+def _mentioned(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield what nodes read, and what they name in a string, as of `locals()` or an attribute of an object."""
+    for node in nodes:
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield dotted(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def _loader_over(node: ast.Assign, dataset: str) -> str:
