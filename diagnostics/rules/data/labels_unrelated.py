@@ -208,6 +208,7 @@ class LabelsUnrelated(Rule):
             ),
             evidence={"first": first, "second": second},
             where=apart.where,
+            severity=apart.severity,
         )
 
     def _of_filter(self, cut: WrittenPattern) -> Finding:

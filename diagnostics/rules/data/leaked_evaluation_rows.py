@@ -190,6 +190,7 @@ class LeakedEvaluationRows(Rule):
             fix=fix,
             evidence={"loader": reader, "read": instead, "unread": unread},
             where=first.where,
+            severity=first.severity,
         )
 
     @check

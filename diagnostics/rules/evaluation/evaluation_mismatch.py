@@ -192,7 +192,7 @@ class EvaluationMismatch(Rule):
         refitted = written.of("refitted_scalers")
         if not refitted:
             return None
-        one = min(refitted, key=lambda one: one.names[0] in CODES)  # a scaler, if there is one
+        one = min(refitted, key=lambda one: (one.names[0] in CODES, one.by_name))  # a scaler, if there is one
         kind, training, evaluation = one.names
         differs = (
             "a category that one side lacks shifts the numbers of the others"
@@ -202,7 +202,7 @@ class EvaluationMismatch(Rule):
         return self.found(
             f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single "
             "row could not be prepared.",
-            severity="note" if kind in CODES else None,
+            severity="note" if kind in CODES else one.severity,
             fix=f"{evaluation} = fitted.transform({evaluation})  # fitted on training rows alone",
             evidence={
                 "kind": kind,

@@ -138,7 +138,7 @@ class MetricOnLogits(MessageRule):
             f"The model returns one score for each example, {answers}, and the script takes the argmax "
             f"of `{of}` over that axis: the class is 0 for every example, whatever the score.",
             fix=(THRESHOLD, TWO_OUTPUTS),
-            severity="warning",
+            severity=argmax.severity or "warning",
             evidence={"of": of, "answers": list(answers)},
             where=argmax.where,
         )
@@ -150,7 +150,7 @@ class MetricOnLogits(MessageRule):
             f"`{of}` to integers. A cast cuts off what stands behind the point: each probability below 1 "
             "becomes 0, whatever the model has learned.",
             fix=CUT if activation == "sigmoid" else CLASSES,
-            severity="warning",
+            severity=cast.severity or "warning",
             evidence={"of": of, "last_activation": activation},
             where=cast.where,
         )
@@ -166,7 +166,7 @@ class MetricOnLogits(MessageRule):
         return self.found(
             f"The loss takes the model's outputs for logits, and the script {use}.",
             fix=("predictions = logits > 0", "predictions = torch.sigmoid(logits) > 0.5  # the same"),
-            severity="warning",
+            severity=half.severity or "warning",
             evidence={"of": of, "rounded": how == "round"},
             where=half.where,
         )

@@ -97,6 +97,7 @@ class MonitoredBackwards(Rule):
             fix=f"if {value} {right} {best}: {best} = {value}",
             evidence={"value": value, "best": best, "rises": rises},
             where=one.where,
+            severity=one.severity,
         )
 
     def _of_trainer(self, monitor: Monitor, rises: bool) -> Finding:

@@ -119,6 +119,7 @@ class WeightsKeptByReference(Rule):
             ),
             evidence={"kept": kept, "model": model},
             where=first.where,
+            severity=first.severity,
         )
 
 

@@ -77,6 +77,7 @@ class RecreatedModel(Rule):
             fix=f"{'initialise' if weights else 'make'} `{model}` once, before the loop",
             evidence={"model": model, "loop": loop, "weights_alone": weights},
             where=first.where,
+            severity=first.severity,
         )
 
     @check

@@ -163,6 +163,7 @@ class SettingWithoutEffect(Rule):
             fix=fix,
             evidence={"holder": "statement", "name": name, "value": shown, "paths": [], "others": []},
             where=one.where,
+            severity=one.severity,
         )
 
 
