@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import bisect
 import os
 import warnings
@@ -9,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from diagnostics.collectors.source.read import cells_of, module_of, patterns_in
+from diagnostics.collectors.notebook.file import code_cells
+from diagnostics.collectors.notebook.magics import as_python
+from diagnostics.collectors.source.read import module_of, patterns_in
 from diagnostics.config import of_project
 from diagnostics.engine.evaluate import Evaluator
 from diagnostics.engine.finding import Finding
@@ -91,10 +94,9 @@ def _files(path: Path) -> list[Path]:
 
 def _patterns(file: Path) -> Iterator[WrittenPattern]:
     """Yield the patterns in a file, by their lines; those of a notebook with the cell in the name of the file."""
-    above: list[int] = []
     with warnings.catch_warnings():  # of escapes in the user's strings
         warnings.simplefilter("ignore")
-        tree, above = (module_of(file), []) if file.suffix == ".py" else cells_of(file)
+        tree, above = (module_of(file), []) if file.suffix == ".py" else _cells(file)
     for pattern in sorted(patterns_in(tree, str(file)), key=lambda one: (one.where.line, one.column)):
         if above:
             cell = bisect.bisect_left(above, pattern.where.line)
@@ -103,6 +105,23 @@ def _patterns(file: Path) -> Iterator[WrittenPattern]:
             yield replace(pattern, where=where)
         else:
             yield pattern
+
+
+def _cells(path: Path) -> tuple[ast.Module, list[int]]:
+    """Return the code cells of a notebook as one module, and the number of lines above each cell.
+
+    Raises:
+        InvalidInput: it cannot be read, or a cell cannot be parsed.
+    """
+    whole, above, lines = ast.Module([], []), list[int](), 0
+    for cell in code_cells(path):
+        python = as_python(cell.source)
+        if python.problem:
+            raise InvalidInput(f"{path} is not valid Python: cell {cell.number}, {python.problem}.")
+        whole.body += ast.increment_lineno(python.tree, lines).body
+        above.append(lines)
+        lines += cell.source.count("\n") + 1
+    return whole, above
 
 
 def _line(pattern: WrittenPattern, finding: Finding) -> str:

@@ -6,22 +6,25 @@ import ast
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from diagnostics.collectors.crash.frames import is_yours, shorten
-from diagnostics.collectors.notebook.file import code_cells
-from diagnostics.collectors.notebook.magics import as_python
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPattern
 from diagnostics.text.files import bytes_of
 
 from . import patterns
-from .scopes import Source
+from .scopes import Found, Source
 
 MOST_FILES = 32
 LARGEST = 2**20  # bytes of a file
+
+_FINDERS: dict[str, Callable[[Source], Iterator[Found]]] = {  # imported before the script can change what is found
+    module.name: importlib.import_module(f"{patterns.__name__}.{module.name}").find
+    for module in pkgutil.iter_modules(patterns.__path__)
+}
 
 
 def patterns_of(files: Iterable[str]) -> Iterator[WrittenPattern]:
@@ -40,11 +43,10 @@ def patterns_in(tree: ast.Module, file: str) -> Iterator[WrittenPattern]:
         file: its name, as shown.
     """
     source = Source(tree)
-    for module in pkgutil.iter_modules(patterns.__path__):
-        find = importlib.import_module(f"{patterns.__name__}.{module.name}").find
+    for kind, find in _FINDERS.items():
         for names, at, function, by_name in find(source):
             where = Where(file, at.lineno, function)
-            yield WrittenPattern(module.name, names, where, at.col_offset + 1, by_name)
+            yield WrittenPattern(kind, names, where, at.col_offset + 1, by_name)
 
 
 def files_of(script: str, folder: str | None) -> list[str]:
@@ -78,20 +80,3 @@ def module_of(path: Path) -> ast.Module:
         raise InvalidInput(f"{path} is not valid Python: line {error.lineno or 1}: {error.msg}.") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise InvalidInput(f"{path} cannot be parsed: {type(error).__name__}.") from None
-
-
-def cells_of(path: Path) -> tuple[ast.Module, list[int]]:
-    """Return the code cells of a notebook as one module, and the number of lines above each cell.
-
-    Raises:
-        InvalidInput: it cannot be read, or a cell cannot be parsed.
-    """
-    whole, above, lines = ast.Module([], []), list[int](), 0
-    for cell in code_cells(path):
-        python = as_python(cell.source)
-        if python.problem:
-            raise InvalidInput(f"{path} is not valid Python: cell {cell.number}, {python.problem}.")
-        whole.body += ast.increment_lineno(python.tree, lines).body
-        above.append(lines)
-        lines += cell.source.count("\n") + 1
-    return whole, above

@@ -72,7 +72,8 @@ class LeakedEvaluationRows(Rule):
     have written the same sentence, one on each side of the split; whether it should count is your decision. Rows
     that were copied before the split to balance classes look the same but are a mistake, so read the note.
     Near-duplicates (another crop, an extra space) are not found. Only part of a large training set is compared,
-    and then the true number is higher.
+    and then the true number is higher. If only the names of variables in the script say which data is held out,
+    the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

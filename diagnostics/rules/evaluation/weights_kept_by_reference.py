@@ -50,9 +50,9 @@ class WeightsKeptByReference(Rule):
     condition in a loop that trains without creating a new model or ending there, and is read afterwards.
 
     ## Known problems
-    The source is read only under `diagnose run`, and by name: a model `m` kept as `winner` is not recognised. The
-    source of a script that loads weights anywhere is not checked, because the second name may serve another
-    purpose.
+    The source is read only under `diagnose run` and by `diagnose lint`. If the branch does not also store the
+    score that it compares, or if only a name says that it is a model, the finding is a note. The source of a
+    script that loads weights anywhere is not checked, because the second name may serve another purpose.
 
     ## Sources
     PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to

@@ -51,8 +51,9 @@ class RecreatedModel(Rule):
 
     ## Known problems
     The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class of the
-    script or a function that calls one of them, or a name such as `build_model`. A loop over epochs with another
-    variable name, such as `i`, is missed; a loop that counts runs and calls them epochs is reported.
+    script or a function that calls one of them, or a name such as `build_model`. If only the name of the loop's
+    variable says that it counts epochs, the finding is a note. Other loops are reported only if they re-initialise
+    the weights under an optimizer that was created before the loop.
 
     ## Sources
     Public questions about losses that start over in each epoch.

@@ -62,6 +62,12 @@ def test_a_note_exits_with_0(tmp_path, capsys):
     assert capsys.readouterr().out.endswith("\n1 note.\n")
 
 
+def test_what_only_names_tell_is_a_note(tmp_path, capsys):
+    (tmp_path / "train.py").write_text("if val_loss > best_loss:\n    best_loss = val_loss\n")
+    assert main(["lint", "train.py"]) == 0
+    assert capsys.readouterr().out.startswith("train.py:1:1: monitored-backwards ")
+
+
 def test_is_silent_on_an_argmax_of_outputs_whose_shape_only_a_run_knows(tmp_path, capsys):
     (tmp_path / "train.py").write_text("classes = model(x).argmax(1)\n")
     assert main(["lint", "train.py"]) == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.sources import names_and_lines
+from tests.support.sources import found, names_and_lines
 
 
 def backward(source):
@@ -10,7 +10,7 @@ def backward(source):
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         (
             """
@@ -48,8 +48,8 @@ def backward(source):
         ),
     ],
 )
-def test_names_the_wrong_direction(source, found):
-    assert backward(source) == [found]
+def test_names_the_wrong_direction(source, expected):
+    assert backward(source) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,33 @@ def test_names_the_wrong_direction(source, found):
 )
 def test_is_silent(source):
     assert not backward(source)
+
+
+KEEPS = """
+criterion = torch.nn.CrossEntropyLoss()
+for i in range(9):
+    a = {value}
+    if a > b:
+        b = a
+        torch.save(net.state_dict(), "net.pt")
+"""
+
+
+def test_a_loss_by_what_computes_it():
+    (one,) = found("inverted_best", KEEPS.format(value="criterion(net(x), y).item()"))
+    assert (one.names, one.by_name) == (("a", "b", "rise"), False)
+
+
+def test_a_loss_by_its_name_alone_is_marked():
+    (one,) = found("inverted_best", "if val_loss > best:\n    best = val_loss")
+    assert one.by_name
+
+
+@pytest.mark.parametrize("value", ["-criterion(net(x), y).item()", "(net(x).argmax(1) == y).sum().item()"])
+def test_another_value_without_a_name(value):
+    assert found("inverted_best", KEEPS.format(value=value)) == []
+
+
+def test_the_hardest_example_that_is_kept_and_not_saved():
+    source = KEEPS.format(value="criterion(net(x), y).item()").replace("torch.save", "print")
+    assert found("inverted_best", source.replace("net.state_dict()", "a")) == []

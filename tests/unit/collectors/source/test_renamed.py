@@ -62,7 +62,9 @@ def test_finds_the_bug_without_its_names(program, kind):
     assert not found[0].by_name
 
 
-def test_alarms_no_healthy_program(tmp_path):
-    for number, file in enumerate([*(TESTS / "recall/healthy").rglob("*.py"), *(TESTS / "healthy").rglob("*.py")]):
-        (tmp_path / f"{number}.py").write_text(ast.unparse(renamed(file)))
-    assert lint([tmp_path, TESTS / "recall/healthy", TESTS / "healthy"]).lines == ()
+@pytest.mark.parametrize("stage", ["data", "evaluation"])
+def test_alarms_no_healthy_program(tmp_path, stage):
+    for file in (TESTS / "recall/healthy" / stage).rglob("*.py"):
+        (tmp_path / file.name).write_text(ast.unparse(renamed(file)), "utf-8")
+    assert list(tmp_path.iterdir())
+    assert lint([tmp_path]).lines == ()

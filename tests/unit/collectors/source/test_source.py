@@ -87,6 +87,19 @@ class TestKeptModels:
             new = new.replace("; ", f"\n{indent}")
         assert kept(source.replace(old, new)) == []
 
+    @pytest.mark.parametrize(
+        ("kept_as", "by_name"), [("b, c = a, net", False), ("best_net = net", True), ("b, c = a, rows", None)]
+    )
+    def test_marks_what_only_a_name_calls_the_best(self, kept_as, by_name):
+        source = f"""
+            for i in range(9):
+                step(net.parameters())
+                if a > b:
+                    {kept_as}
+            test(c, best_net)
+        """
+        assert [one.by_name for one in found("kept_models", source)] == ([] if by_name is None else [by_name])
+
     def test_copies_of_weights_are_right(self):
         for copied in ("p.clone()", "p.detach().cpu().clone()", "copy.deepcopy(p)"):
             source = f"""

@@ -80,6 +80,30 @@ class TestResults:
         assert unread(self.SOURCE.replace(*change)) == []
 
 
+class TestWithoutNames:
+    LOADERS = """
+        a, b = random_split(data, [800, 200])
+        c = DataLoader(a, shuffle=True)
+        d = DataLoader(a)
+    """
+
+    def test_the_loader_that_does_not_shuffle(self):
+        (found,) = found_in("unread_splits", self.LOADERS)
+        assert (found.names, found.by_name) == (("b", "a", "d", "made"), False)
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            LOADERS.replace("d = DataLoader(a)", "d = DataLoader(a, shuffle=True)"),
+            LOADERS.replace("d = DataLoader(a)", "d = DataLoader(b)"),
+            LOADERS.replace("d = DataLoader(a)", "train_check = DataLoader(a)"),
+            "x = np.array(rows)\nz = np.array(others)\nmodel.fit(x, y)\nresult = model.evaluate(x, y)",
+        ],
+    )
+    def test_neighbours_that_are_right(self, source):
+        assert unread(source) == []
+
+
 class TestFunctions:
     SOURCE = """
         def validate(model, val_loader):
