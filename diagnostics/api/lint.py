@@ -97,7 +97,11 @@ def _patterns(file: Path) -> Iterator[WrittenPattern]:
     with warnings.catch_warnings():  # of escapes in the user's strings
         warnings.simplefilter("ignore")
         tree, above = (module_of(file), []) if file.suffix == ".py" else _cells(file)
-    for pattern in sorted(patterns_in(tree, str(file)), key=lambda one: (one.where.line, one.column)):
+    try:
+        found = sorted(patterns_in(tree, str(file)), key=lambda one: (one.where.line, one.column))
+    except RecursionError:
+        raise InvalidInput(f"{file} is nested too deeply to be read.") from None
+    for pattern in found:
         if above:
             cell = bisect.bisect_left(above, pattern.where.line)
             line = pattern.where.line - above[cell - 1]

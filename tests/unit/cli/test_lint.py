@@ -95,6 +95,7 @@ def test_leaves_out_what_the_project_ignores(tmp_path, capsys):
     [
         ("missing.py", None, "missing.py cannot be read: No such file or directory."),
         ("old.py", "x = 1\nprint x\n", "old.py is not valid Python: line 2: Missing parentheses"),
+        ("deep.py", f"x = {'a' + '.b' * 900}\n", "deep.py is nested too deeply to be read."),
         ("notes.txt", "", "notes.txt is neither a script (.py) nor a notebook (.ipynb)."),
     ],
 )
