@@ -59,7 +59,7 @@ for epoch in range(EPOCHS):
 
 with torch.no_grad():
     validation = (model(inputs[1400:]) - targets[1400:]).abs().mean() * 10
-    # the sixth year, one evening after the other, with what is known by then
+    # the sixth year, evening by evening, with only what is known by then
     evenings = torch.cat([windows(temperature[: day + 1], [day]) for day in live])
     arrived = torch.tensor(temperature[1:][live], dtype=torch.float32)[:, None] / 10 - 1
     live_error = (model(evenings) - arrived).abs().mean() * 10

@@ -27,7 +27,7 @@ scans = torch.tensor(digits.data, dtype=torch.float32)[order] / 16
 scans += 0.3 * torch.randn(scans.shape)
 labels = torch.tensor(digits.target)[order]
 
-# augmentation: a fifth of what comes out of it is for validation
+# augmentation: a fifth of the resulting rows is for validation
 inputs = scans[:PICTURES].repeat(COPIES, 1)
 inputs += NOISE * torch.randn(inputs.shape)
 targets = labels[:PICTURES].repeat(COPIES)

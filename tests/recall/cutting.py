@@ -15,6 +15,7 @@ SCHEDULERS = ("sch", "lr", "warm", "env", "prof")  # their step trains nothing
 COUNTER = "training_so_far"
 STOP = "StopEarly"
 FIT = {"epochs", "batch_size", "verbose", "validation_data", "validation_split"}  # tells Keras' fit from others
+EPOCHS_OF_OTHERS = "max_epochs"  # of Lightning's Trainer and skorch's estimators
 ARGUMENTS = {"max_steps", "num_train_epochs"}  # tells what sets a Trainer up from other calls
 
 Loop = ast.For | ast.While
@@ -70,6 +71,8 @@ class _Cutter(ast.NodeTransformer):
         name = _name(node) or ""
         if name == "fit" and given & FIT:
             self._keras(node)
+        elif EPOCHS_OF_OTHERS in given:
+            self._others(node, name)
         elif name.endswith("TrainingArguments") or given & ARGUMENTS:
             self._trainer(node)
         return node
@@ -113,6 +116,15 @@ class _Cutter(ast.NodeTransformer):
         epochs, steps = (1, -1) if self._length == EPOCH else (1000, int(self._length))
         _set(node, "num_train_epochs", ast.Constant(epochs))
         _set(node, "max_steps", ast.Constant(steps))
+
+    def _others(self, node: ast.Call, name: str) -> None:
+        if self._length == EPOCH:
+            self.cuts += 1
+            _set(node, EPOCHS_OF_OTHERS, ast.Constant(1))
+        elif name == "Trainer":  # Lightning's; skorch counts no steps
+            self.cuts += 1
+            _set(node, EPOCHS_OF_OTHERS, ast.Constant(1000))
+            _set(node, "max_steps", ast.Constant(int(self._length)))
 
     def _is_training(self, node: ast.AST) -> bool:
         return _any_trains(node, self._training)

@@ -9,6 +9,9 @@ nothing here is tuned to a rule. A program for several processes says so in a co
 A second table is of the functions that are called in a program, a test or a notebook: functions/ has cases of
 each.
 
+With --variant every variable has another name, or the module's code is in a function or in a method: the findings
+must be the same.
+
 With --cut the healthy programs, and those of tests/healthy and the repaired exhibits, end early, as in a first
 try: after one epoch, or after 16, 30 or 64 steps. They must get no error and no warning then, either. A cut
 program that also fails without `diagnose run` (ranks whose epochs differ in length, say) is listed, not counted.
@@ -19,6 +22,7 @@ $ python tests/recall/measure.py --every 8                # one in eight
 $ python tests/recall/measure.py --only collapsed-schedule --jobs 1
 $ python tests/recall/measure.py --cut 16                 # the healthy ones, to 16 steps
 $ python tests/recall/measure.py --cut in-turn --every 16 # one in sixteen, each to another length
+$ python tests/recall/measure.py --variant renamed --every 8 # every variable under another name
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -43,7 +48,9 @@ ROOT = FOLDER.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.recall.cutting import CUTS  # noqa: E402
-from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source  # noqa: E402
+from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source, variants_of  # noqa: E402
+from tests.recall.variants import VARIANTS  # noqa: E402
+from tests.recall.warm import WarmProcesses, kind_of  # noqa: E402
 
 PACKAGES = ("torch", "keras", "tensorflow", "transformers")
 RECORD, CUT_RECORD = FOLDER / "measured.json", FOLDER / "measured_cuts.json"
@@ -52,6 +59,7 @@ NOT_FIRST = "named, behind another finding"
 LIMIT_S = 300  # of one program
 ENDS_S = 40  # for a launcher that is told to end, which gives its processes 30 seconds
 SLOWEST = 20  # that are printed: shorten them first
+STILL_NAMED = 0.95  # of the programs on record, when they are rewritten
 STALL_S = 20  # a collective of a program that hangs gives up after 40 seconds
 
 
@@ -114,15 +122,16 @@ class Row:
     missed: list[str] = field(default_factory=list)
 
 
-def run(program: Program) -> Outcome:
-    """Run one program under `diagnose run`, in a folder of its own."""
+def run(program: Program, warm: WarmProcesses | None = None) -> Outcome:
+    """Run one program under `diagnose run`, in a folder of its own; in a fork if there are warm processes."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         try:
             script = _script(program, folder)
-            report, errors = (_report if program.ranks == 1 else _joined_report)(
-                script, program, folder, _environment()
-            )
+            if program.ranks == 1:
+                report, errors = _report(script, folder, warm)
+            else:
+                report, errors = _joined_report(script, program, folder, _environment())
         except subprocess.TimeoutExpired:
             return Outcome(program, failure=f"not over after {LIMIT_S} seconds")
     took = time.monotonic() - started
@@ -133,18 +142,22 @@ def run(program: Program) -> Outcome:
 
 
 def _script(program: Program, folder: str) -> Path:
-    """Return what is run: the program itself, or in the folder one that is cut."""
-    if not program.cut:
+    """Return what is run: the program itself, or in the folder one that is cut or rewritten."""
+    if not program.cut and not program.variant:
         return program.path
     script = Path(folder, program.path.name)
     script.write_text(source(program), encoding="utf-8")
     return script
 
 
-def _report(script: Path, program: Program, folder: str, environment: dict[str, str]) -> tuple[str, str]:
+def _report(script: Path, folder: str, warm: WarmProcesses | None) -> tuple[str, str]:
     """Return the JSON report of one process, empty if there is none, and its standard error."""
-    command = [sys.executable, "-m", "diagnostics", "run", "--output", "report.json", str(script)]
-    ended = _ended(command, folder, environment)
+    arguments = ["run", "--output", "report.json", str(script)]
+    kind = kind_of(script.read_text(encoding="utf-8")) if warm else None
+    if warm and kind:
+        ended = warm.diagnose(kind, arguments, Path(folder), LIMIT_S)
+    else:
+        ended = _ended([sys.executable, "-m", "diagnostics", *arguments], folder, _environment())
     report = Path(folder, "report.json")
     return report.read_text(encoding="utf-8") if report.is_file() else "", ended.stderr
 
@@ -297,14 +310,38 @@ def record_cuts(outcomes: list[Outcome]) -> None:
     CUT_RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
+def known() -> set[str]:
+    """Return the programs whose bug is named first, by the record."""
+    return set(json.loads(RECORD.read_text(encoding="utf-8"))["first"]) if RECORD.is_file() else set()
+
+
 def lost(outcomes: list[Outcome]) -> list[str]:
     """List the programs whose bug is no longer named first, although the record says that it was."""
-    known = set(json.loads(RECORD.read_text(encoding="utf-8"))["first"]) if RECORD.is_file() else set()
-    return [o.program.name for o in outcomes if o.program.name in known and not o.is_named_first]
+    recorded = known()
+    return [o.program.name for o in outcomes if o.program.path.stem in recorded and not o.is_named_first]
+
+
+def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
+    """Run the programs, so many at a time, and show how far it is."""
+    outcomes: list[Outcome] = []
+    of_thread, started = threading.local(), list[WarmProcesses]()
+
+    def start() -> None:
+        of_thread.warm = WarmProcesses()
+        started.append(of_thread.warm)
+
+    with ThreadPoolExecutor(jobs, initializer=start) as pool:
+        for outcome in pool.map(lambda program: run(program, of_thread.warm), chosen):
+            outcomes.append(outcome)
+            print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    for warm in started:
+        warm.close()
+    return outcomes
 
 
 def main() -> int:
-    """Measure; return 1 if a healthy program is alarmed, a bug is no longer named, or one of them fails to run."""
+    """Measure; return 1 if a healthy program is alarmed, bugs are no longer named, or a program fails to run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", metavar="RULE", help="broken programs of one rule")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
@@ -313,19 +350,27 @@ def main() -> int:
     parser.add_argument(
         "--cut", action="append", choices=(*CUTS, IN_TURN), help="healthy programs, ended early; more than once"
     )
+    parser.add_argument("--variant", choices=VARIANTS, help="programs rewritten in one way")
     options = parser.parse_args()
-    if options.record and (options.only or options.every != 1 or IN_TURN in (options.cut or ())):
-        parser.error("--record needs all programs: leave out --only, --every and --cut in-turn")
-    whole = programs(options.only)[:: options.every]
-    chosen = cut_programs(options.cut, options.every) if options.cut else whole
-    outcomes: list[Outcome] = []
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for outcome in pool.map(run, chosen):
-            outcomes.append(outcome)
-            print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    # A busy machine may leave the second look no time: what is lost is run once more, with nothing beside it.
-    again = {name: run(next(p for p in chosen if p.name == name)) for name in lost(outcomes)}
+    if options.record and (
+        options.only or options.every != 1 or options.variant or IN_TURN in (options.cut or ())
+    ):
+        parser.error(
+            "--record needs all programs as they are: leave out --only, --every, --variant, --cut in-turn"
+        )
+    chosen = programs(options.only)[:: options.every]
+    if options.cut:
+        chosen = cut_programs(options.cut, options.every)
+    elif options.variant:
+        chosen = variants_of(chosen, options.variant)
+    outcomes = run_all(chosen, options.jobs)
+    # A busy machine may leave the second look no time: what is lost, or alarmed, is run once more, with nothing
+    # beside it and in an interpreter of its own.
+    doubted = {
+        *lost(outcomes),
+        *(o.program.name for o in outcomes if o.failure or (o.program.is_healthy and o.alarms)),
+    }
+    again = {program.name: run(program) for program in chosen if program.name in doubted}
     outcomes = [again.get(o.program.name, o) for o in outcomes]
     broken_by_cut = [outcome for outcome in outcomes if outcome.is_broken_by_its_cut]
     outcomes = [outcome for outcome in outcomes if outcome not in broken_by_cut]
@@ -335,15 +380,18 @@ def main() -> int:
     if again:
         print("run a second time, alone:", ", ".join(again))
     no_longer = lost(outcomes)
+    still = sum(outcome.is_named_first for outcome in outcomes if outcome.program.path.stem in known())
     if no_longer:
         print("no longer named first:", ", ".join(no_longer))
-    as_meant, counted = (True, {}) if options.only or options.cut else functions()
+    print(f"{still} of {still + len(no_longer)} named first, as on record")
+    as_meant, counted = (True, {}) if options.only or options.cut or options.variant else functions()
     if options.record and options.cut:
         record_cuts(outcomes)
     elif options.record:
         record(outcomes, counted)
     alarmed = any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes)
-    return int(alarmed or bool(no_longer) or not as_meant)
+    too_few = still < (STILL_NAMED if options.variant else 1) * (still + len(no_longer))
+    return int(alarmed or too_few or not as_meant)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.recall.cutting import CUTS, cut
+from tests.recall.variants import variant
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
@@ -22,17 +23,19 @@ class Program:
 
     Attributes:
         cut: where its training ends early, one of `CUTS`; empty if it is run as it is.
+        variant: how it is rewritten, one of `VARIANTS`; empty if it is run as it is.
     """
 
     path: Path
     rules: tuple[str, ...]
     ranks: int = 1
     cut: str = ""
+    variant: str = ""
 
     @property
     def name(self) -> str:
         name = self.path.parent.name if self.path.stem == "train" else self.path.stem
-        return f"{name} cut to {self.cut}" if self.cut else name
+        return f"{name} cut to {self.cut}" if self.cut else f"{name}, {self.variant}" if self.variant else name
 
     @property
     def is_healthy(self) -> bool:
@@ -70,6 +73,14 @@ def cut_programs(cuts: Sequence[str], every: int) -> list[Program]:
     return chosen
 
 
+def variants_of(chosen: Sequence[Program], kind: str) -> list[Program]:
+    """List the programs that can be rewritten in one way."""
+    rewritten = [replace(program, variant=kind) for program in chosen]
+    return [
+        program for program in rewritten if variant(program.path.read_text(encoding="utf-8"), kind) is not None
+    ]
+
+
 def _files(kind: str) -> list[Path]:
     """List the programs by name, whatever their folder: a sample of one in so many has some of each."""
     return sorted((FOLDER / kind).glob("**/*.py"), key=lambda path: path.name)
@@ -86,12 +97,17 @@ def _ranks(path: Path) -> int:
 
 
 def source(program: Program) -> str:
-    """Return what a program runs, cut where it is.
+    """Return what a program runs, cut or rewritten where it is.
 
     Raises:
-        ValueError: there is nothing to cut in it.
+        ValueError: it cannot be cut, or rewritten.
     """
     written = program.path.read_text(encoding="utf-8")
+    if program.variant:
+        rewritten = variant(written, program.variant)
+        if rewritten is None:
+            raise ValueError(f"{program.path} cannot be rewritten as: {program.variant}")
+        return rewritten
     if program.cut:
         shorter = cut(written, program.cut)
         if shorter is None:

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.recall.cutting import CUTS, cut
 from tests.side_effects.harness import compare
 
 ROOT = Path(__file__).resolve().parents[2]
 HEALTHY = sorted(Path(__file__).parent.glob("healthy/*.py"))
 VARIANTS = tomllib.loads((Path(__file__).parent / "broken.toml").read_text())["variant"]
 RULES = {path.stem.replace("_", "-") for path in ROOT.glob("diagnostics/rules/**/*.py")}
+CUT_SAMPLE = 21  # one cut program in so many is run every time
 SECONDS = 300  # for one child process; each takes a few seconds, and most of them for imports
 
 
@@ -80,6 +82,24 @@ def test_healthy_program_gets_a_clean_report_and_the_same_results(script):
     assert comparison.differences == []
     assert comparison.alarms == []
     assert comparison.observed.report["ok"], told(comparison.observed.report)
+
+
+def cut_short():
+    """Yield every program with every length that it can be cut to, most of them marked exhaustive."""
+    sources = {script: script.read_text() for script in HEALTHY}
+    cases = [(script, length) for script in HEALTHY for length in CUTS if cut(sources[script], length) is not None]
+    for number, (script, length) in enumerate(cases):
+        marks = () if number % CUT_SAMPLE == 0 else pytest.mark.exhaustive
+        yield pytest.param(script, length, id=f"{script.stem}-{length}", marks=marks)
+
+
+@pytest.mark.parametrize(("script", "length"), cut_short())
+def test_healthy_program_that_ends_early_is_not_alarmed(script, length, tmp_path):
+    shorter = tmp_path / script.name
+    shorter.write_text(cut(script.read_text(), length))
+    report = report_on(shorter, tmp_path)
+    assert report["faults"] == []
+    assert list(named(report["findings"], notes=False)) == [], told(report)
 
 
 @pytest.mark.exhaustive

@@ -41,9 +41,9 @@ class AttentionMaskMissing(Rule):
     ```
 
     ## Thresholds
-    At least 2 pad tokens at one edge of an example, and fewer at the same edge of another (our choice): a single
-    one may be an end-of-text token that is also the pad token, and if the run has the same length in all examples,
-    it may be part of the data.
+    One example has at least 2 pad tokens at one end, and another has fewer at the same end (our choice). A single
+    one may be an end-of-text token that is also the pad token, and a run of the same length in all examples may be
+    part of the data.
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`

@@ -15,9 +15,9 @@ class DoubledSpecialToken(Rule):
     """Every text begins with the same special token twice.
 
     ## What it does
-    Checks the token ids of a batch: whether all rows begin with the same token twice in a row, and that token
-    never appears alone in them except at the end. Where it appears twice in a row within them as well, each turn
-    of a conversation was tokenized on its own.
+    Checks whether all rows of a batch begin with the same token id twice in a row, and whether that token never
+    appears singly except at the end. If it also appears twice in a row later in the rows, each turn of a
+    conversation was tokenized on its own.
 
     ## Why it is bad
     The start token was added by hand or by a chat template, and again by the tokenizer. A pretrained model has
@@ -38,9 +38,9 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    At least 4 rows, each with at least 4 tokens after the two; these thresholds are our choice. The finding is a
-    note if the model is not from transformers: its tokens may be letters, and each text may begin with the same
-    letter twice.
+    At least 4 rows, each with at least 4 tokens after the repeated one; these thresholds are our choice. The
+    finding is a note if the model is not from transformers: its tokens may be letters, and each text may begin
+    with the same letter twice.
 
     ## Known problems
     Only one batch is checked. Only the beginning is compared, because two end tokens may be padding.

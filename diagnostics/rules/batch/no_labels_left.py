@@ -15,14 +15,13 @@ class NoLabelsLeft(Rule):
     """Every label of the batch is ignored.
 
     ## What it does
-    Counts the labels of a batch that the loss does not ignore (-100 by default). Reports if there are none.
+    Counts the labels of a batch that the loss does not ignore (-100 by default). The rule fires if there are none.
 
     ## Why it is bad
     There is nothing to learn from. The loss is a mean over no labels, which is NaN, and no gradient reaches the
-    model. Some programs replace this NaN by 0 in their log, so the loss looks perfect. The usual cause is a mask
-    of the prompt that covers the answer, too: the text that marks the beginning of the answer was not found
-    because it has other tokens on its own than within a conversation, or because truncation has cut the answer
-    off.
+    model. Some programs replace this NaN by 0 in their log, so the loss looks perfect. The usual cause is a prompt
+    mask that also covers the answer: the text that marks the beginning of the answer was not found, because it is
+    tokenized differently on its own than within a conversation, or because truncation has cut the answer off.
 
     ## Example
     ```python
@@ -39,8 +38,8 @@ class NoLabelsLeft(Rule):
     ```
 
     ## Thresholds
-    At least 32 labels if there is one for each token, otherwise at least 4. A masked language model draws the
-    tokens that count, 15% of them, and draws none of 32 in one batch of 180. Both thresholds are our choice.
+    At least 32 labels if there is one for each token, otherwise at least 4. With a masked language model, a random
+    15% of the tokens count; of 32 tokens, none counts in one batch in 180. Both thresholds are our choice.
 
     ## Known problems
     Only one batch is checked. A batch in which a single label counts is not reported.

@@ -16,11 +16,11 @@ class PaddingInLoss(Rule):
 
     ## What it does
     In a batch with one label per token, checks the labels where the attention mask is 0. They should have the
-    value that the loss ignores (-100 by default). Decoders of transformers have labels at different positions from
-    the input; for those, it looks for rows that end with the pad token several times.
+    value that the loss ignores (-100 by default). For decoders of transformers, whose labels are at different
+    positions from the input, it looks for rows that end with several pad tokens.
 
     ## Why it is bad
-    The loss averages over all positions that have a label. The label at padding is always the same and is learned
+    The loss averages over all positions that have a label. The label of padding is always the same and is learned
     within a few steps, so the loss looks good early and hardly changes after that. The real tokens get less
     weight, especially in short examples.
 

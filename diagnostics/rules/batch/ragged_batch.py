@@ -52,7 +52,7 @@ class RaggedBatch(MessageRule):
     A batch is one tensor, and a tensor is rectangular: all examples must have the same number of values. The error
     (`expected sequence of length 11 at dim 1 (got 13)`, `stack expects each tensor to be equal size`; in
     TensorFlow `Can't convert non-rectangular Python sequence to Tensor`, `Cannot batch tensors with different
-    shapes in component 0`) gives at most two lengths, but neither the column nor the missing step: padding.
+    shapes in component 0`) gives at most two lengths, but names neither the column nor the missing step: padding.
 
     ## Example
     ```python

@@ -28,9 +28,9 @@ class RepeatedBatch(Rule):
     """Every step trains on the same rows.
 
     ## What it does
-    Counts how many of the training rows it reads are distinct, by their inputs. The rule fires if all are the
-    same, or if the distinct rows fit into one batch although many were read. In a watched run, it compares the
-    batches of the steps.
+    Reads training rows and counts how many have distinct inputs. The rule fires if all are the same, or if the
+    distinct rows fit into one batch although many were read. In a watched run, it compares the batches used in
+    different steps.
 
     ## Why it is bad
     The dataset claims to have many rows and returns only one, or a generator yields its first batch forever. The
@@ -55,12 +55,12 @@ class RepeatedBatch(Rule):
     Any of these is enough:
 
     - At least 8 rows, all identical.
-    - At least 64 rows and 4 batches' worth were read, and at most one batch's worth of them are distinct: fewer
-      than 5% of the rows, or exactly the batch size.
+    - At least 64 rows, or 4 batches' worth if that is more, were read, and at most one batch's worth of them are
+      distinct: fewer than 5% of the rows, or exactly the batch size.
     - In a watched run, at least 20 steps, all on the same batch. This is a note, because a dataset may fit into
       one batch. It is a warning if the loader's dataset is known to have at least four times as many rows. For a
       custom dataset, this means that its length can be read, and that the batches have the loader's batch size.
-    - In a watched run, at least 64 rows of the batches were checked, and at most an eighth of them are distinct,
+    - In a watched run, at least 64 rows from the batches were checked, and at most an eighth of them are distinct,
       although at least eight times as many of the rows read from the dataset are distinct.
 
     The thresholds are our choice.

@@ -28,7 +28,7 @@ class ClassImbalance(Rule):
 
     ## What it does
     Counts the labels of rows drawn from the whole dataset. Reports a class with at least nine tenths of the labels
-    if nothing compensates for it, neither class weights in the loss nor a sampler that draws rare rows more often.
+    unless something compensates for it: class weights in the loss, or a sampler that draws rare rows more often.
     It also compares class weights with label counts, because weights that grow with the count make the common
     class count for even more.
 
@@ -49,14 +49,15 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    A share of 0.9 (our choice): above it, a constant prediction reaches what is often reported as a good accuracy.
-    At least 50 rows (our choice): a class with three quarters of the data makes up 90% of 50 random rows about
-    once in 100 times. For weights: any two classes must differ in weight as they do in label count, within 15%
-    plus chance, and the most common class must have at least twice the labels and twice the weight of the rarest.
+    A share of 0.9 (our choice): above it, a constant prediction has what often passes for a good accuracy. At
+    least 50 rows (our choice): the chance that a class with three quarters of the data makes up 90% of 50 random
+    rows is about 1 in 100. For weights: the ratio of any two class weights must equal the ratio of the label
+    counts, within 15% plus chance, and the most common class must have at least twice the labels and twice the
+    weight of the rarest.
 
     ## Known problems
-    The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric
-    that a constant prediction cannot satisfy, and ignore this rule. The finding is only a note where something
+    The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric on
+    which a constant prediction scores badly, and ignore this rule. The finding is only a note where something
     unseen may compensate: in Keras before `fit`, which receives the class weights (`diagnose run` sees them); with
     a custom loss; in PyTorch when the checked batch happens to hold only one class; with a `Trainer` that has its
     own sampler; and with a single output, which is often trained to rank the rows and evaluated on the ranking. If

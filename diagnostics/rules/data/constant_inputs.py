@@ -65,8 +65,8 @@ class ConstantInputs(Rule):
     inputs are equal, the finding is an error when the labels differ, and a warning when the labels are equal or
     unknown, or when an unshuffled dataset has different rows later. One constant input among several, or some
     constant columns, is a note. Blank rows: at least 8, and at least 2% of the sampled rows, each with 16 numbers
-    or more and several different targets among them; the value that fills them makes up less than 1% of the other
-    rows.
+    or more and with several different targets among them; the value that fills them makes up less than 1% of the
+    numbers in the other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or

@@ -78,16 +78,16 @@ class LabelsInInputs(Rule):
     KerasHub model has no loss of its own and fails with `No loss to compute`.
 
     ## Thresholds
-    None for a batch without a target. Otherwise, one number in the row must equal the target of a regression with
-    at least 20 different values, or must have exactly one value per class, in at least 100 rows without exception.
-    It must be the only such number, and at least two others must vary: rows that contain nothing but a code for
-    their class are synthetic data.
+    None for a batch without a target. Otherwise, one number in the row must equal the target of a regression whose
+    targets have at least 20 different values, or must have exactly one value per class. This must hold for at
+    least 100 rows without exception. It must be the only such number, and at least two others must vary: rows that
+    contain nothing but a code for their class are synthetic data.
 
     In sequences of measurements, the number must be in the last step, where a window may end too late. An earlier
     step is usually meant to be remembered, as in memory tests of recurrent networks, so it counts only if at least
     10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
 
-    A token model whose targets are one of its inputs must reproduce nine of ten random tokens after training.
+    A token model whose targets are one of its inputs must reproduce nine out of ten random tokens after training.
     Unless it is a `ForMaskedLM` of transformers, a model without an encoder must not look ahead, as an autoencoder
     does.
 

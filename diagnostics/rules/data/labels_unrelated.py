@@ -45,7 +45,7 @@ class LabelsUnrelated(Rule):
 
     ## Why it is bad
     Targets that are unrelated to their rows cannot be learned: the loss ends where a constant prediction would.
-    Usually one of the two is shuffled and the other is not, or each is shuffled in its own order.
+    Usually only one of the two is shuffled, or each is shuffled in its own order.
 
     ## Example
     ```python
@@ -65,8 +65,8 @@ class LabelsUnrelated(Rule):
     ## Thresholds
     These numbers are our choice. At least 32 rows must recur, hardly any of them twice within an epoch. The share
     of unchanged targets is at most two standard deviations above what a random reassignment would leave, and the
-    mean squared change is at least 80% of what it would cause: noisy labels, or labels by several annotators, stay
-    below that. A quarter of the changed targets must be targets that other rows had. Within a batch, the targets
+    mean squared change is at least 80% of what it would cause: noisy labels, or labels from several annotators,
+    change less. A quarter of the changed targets must be targets that other rows had. Within a batch, the targets
     of neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot training, each
     episode has its own targets, and they do belong to its rows. In PyTorch, the loss must also be at least 95% of
     a constant prediction's.
@@ -74,14 +74,14 @@ class LabelsUnrelated(Rule):
     Tags: in a batch of 8 rows or more, at least 10% of the start tokens have a different tag from the majority,
     while all tokens in the last quarter of every row share one tag or are ignored.
 
-    First batch: 8 rows or more, all of them different; the loss gets the targets that the examples have, but at
-    least two of them are at rows whose own target differs.
+    First batch: 8 rows or more, all of them different; the loss gets the same targets as the examples have, but at
+    least two of them are paired with rows whose own target differs.
 
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that
     naturally repeat; measurements, where every row has its own values, are not. A Keras model with a custom
-    train_step is not checked: it may need two unpaired datasets, as CycleGAN does. If two lists got out of order
-    once before training, and not through two shuffles in the script, their labels look noisy: see not-learning.
+    train_step is not checked: it may need two unpaired datasets, as CycleGAN does. If two lists got out of step
+    once before training, other than through two shuffles in the script, their labels look noisy: see not-learning.
 
     ## Sources
     Public reports of permutations applied to the inputs only, and of `tf.data` pipelines whose parts were shuffled

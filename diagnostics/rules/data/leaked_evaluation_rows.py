@@ -28,9 +28,9 @@ class LeakedEvaluationRows(Rule):
     `diagnose run` also reads the script for held-out data that is never used, while something named for evaluation
     reads the training data: a loader built next to the training loader, a result such as `val_accuracy =
     evaluate(model, train_loader)`, or a function that iterates over the training data instead of its argument.
-    With `tf.data`, it checks whether `take` and `skip` cut both sides from one shuffle that is redrawn in each
-    iteration. For a Keras model that is fitted several times, it checks whether the rows of an evaluation were in
-    an earlier fit, as when all folds of a cross-validation train the same model.
+    With `tf.data`, it checks whether `take` and `skip` cut training and evaluation data from one shuffle that is
+    redrawn in each iteration. For a Keras model that is fitted several times, it checks whether the rows of an
+    evaluation were in an earlier fit, as when all folds of a cross-validation train the same model.
 
     ## Why it is bad
     An evaluation measures how the model performs on unseen data. The model may have memorised rows that it was
@@ -50,15 +50,15 @@ class LeakedEvaluationRows(Rule):
 
     ## Thresholds
     At least 1% of the compared evaluation rows, and at least 5 of them (our choice): a leak of that size can
-    change a score by a percentage point, and it is more than one or two rows that match by chance.
+    change a score by a percentage point, and is too large to be one or two chance matches.
 
     Rows that repeat within the training set also occur outside it. If there are k possible rows, all equally
-    common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones, which gives k; a new row is
-    then among N training rows with probability 1 - exp(-N/k). Up to twice that share (our choice, because few
-    duplicates occur in a few hundred rows) the finding is only a note. It is also a note where the inputs can form
-    only a few different rows, as 9 bits form 512, and the training set holds most of them: the share that it holds
-    is the expected share of new rows in it. If all evaluation rows were found, that counts as expected only if the
-    estimated share is at least 90% (our choice).
+    common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones, from which k is estimated; a
+    new row is then among N training rows with probability 1 - exp(-N/k). Up to twice that share (our choice,
+    because few duplicates occur in a few hundred rows), the finding is only a note. It is also a note where the
+    inputs can form only a few different rows, as 9 bits form 512, and the training set holds most of them: the
+    share that it holds is also the share of new rows expected to be in it. If all evaluation rows were found, that
+    counts as expected only if the estimated share is at least 90% (our choice).
 
     A model that is fitted several times is reported if 90% of the rows of two evaluations, made after different
     fits that share rows, were in earlier fits but none were in the latest one, and if the weights at the start of
@@ -71,9 +71,9 @@ class LeakedEvaluationRows(Rule):
     Some duplicates are natural: short texts ("thank you"), tables with few columns, blank images. Two people may
     have written the same sentence, one on each side of the split; whether it should count is your decision. Rows
     that were copied before the split to balance classes look the same but are a mistake, so read the note.
-    Near-duplicates (another crop, an extra space) are not found. Only part of a large training set is compared,
-    and then the true number is higher. If only the names of variables in the script say which data is held out,
-    the finding is a note.
+    Near-duplicates (another crop, an extra space) are not found. If the training set is large, only part of it is
+    compared, and the true number is higher. If only the names of variables in the script say which data is held
+    out, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap

@@ -52,10 +52,10 @@ class SingleClassLabels(MessageRule):
     ```
 
     ## Thresholds
-    At least 20 rows (our choice): with two equally common classes, 20 random rows all have the same label once in
-    500,000 times. For targets under a squared error, at least 100 rows. They count as equal if they deviate from
-    their mean by less than a millionth, absolute or relative, because float32 rounds the values derived from a
-    gradient.
+    At least 20 rows (our choice): with two equally common classes, the chance that 20 random rows all have the
+    same label is 1 in 500,000. For targets under a squared error, at least 100 rows. They count as equal if they
+    deviate from their mean by less than a millionth, absolute or relative, because float32 rounds the values
+    derived from a gradient.
 
     ## Known problems
     With a single sigmoid output, a finding about the first rows is only a note: adversarial training fits a model

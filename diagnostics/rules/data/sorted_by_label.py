@@ -57,8 +57,8 @@ class SortedByLabel(Rule):
     read, so rare classes alone raise no alarm. If only the first labels were read and all are equal, the model
     must have at least three outputs.
 
-    For arrays given to Keras, all labels are read, and there must be on average at least 20 consecutive rows with
-    the same label. The rows that `validation_split` holds out are then compared with the others.
+    For arrays given to Keras, all labels are read, and runs of equal labels must average at least 20 rows. The
+    rows that `validation_split` holds out are then compared with the others.
 
     In a watched run, at least 6 batches must be sampled, most of them with a single class but not all with the
     same one, under the same limit of 1 in 1000, and each step must use one batch.

@@ -41,7 +41,7 @@ class UnscaledInputs(Rule):
     scales inputs that are already scaled.
 
     ## Why it is bad
-    Initial weights and usual learning rates are chosen for values of about unit size. Inputs around 255 give
+    Initial weights and common learning rates are chosen for values of about unit size. Inputs around 255 give
     outputs of similar size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of
     300,000 are out of reach for weights that change by a thousandth per step, or give gradients that make the
     weights diverge.
@@ -63,13 +63,13 @@ class UnscaledInputs(Rule):
     (at most 1000 columns). Standardised values have a root mean square of 1, MNIST's raw pixels 78. Targets must
     also be at least 10 times the largest initial output.
 
-    Images are scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the batch is
-    already between -1 and 1. A first layer that standardises was adapted to different numbers if, for at least 80%
-    of the features, both the standard deviation and the size of the values in the batch differ from the adapted
-    ones by a factor of 50 or more.
+    Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
+    batch is already between -1 and 1. A first layer that standardises counts as adapted to different numbers if,
+    for at least 80% of the features, both the standard deviation and the size of the values in the batch differ
+    from the adapted ones by a factor of 50 or more.
 
-    Inputs are tiny if all of them together have a root mean square of at most 0.02, such as bytes divided by 255
-    twice. In a watched run, harm is a run of at least 100 steps that ended no better than the best constant
+    Inputs count as tiny if all of them together have a root mean square of at most 0.02, such as bytes divided by
+    255 twice. In a watched run, harm is a run of at least 100 steps that ended no better than the best constant
     prediction (for large inputs, at twice its loss or more), while a linear or radial fit to the same rows,
     standardised, predicts other rows.
 
@@ -80,7 +80,7 @@ class UnscaledInputs(Rule):
 
     Harm, for targets: in the trial run, the distance to the best constant prediction (the root of a squared error)
     shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at
-    0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps to learn only the mean,
+    0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps just to learn the mean,
     half of them over 1400.
 
     ## Known problems

@@ -46,7 +46,7 @@ class DeviceMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The tensors are those of the failing function, under the names they have there, which may differ from yours. A
+    The finding lists the failing function's tensors under its own variable names, which may differ from yours. A
     zero-dimensional CPU tensor, which may be mixed with others, is listed as well.
 
     ## Sources

@@ -58,7 +58,7 @@ class DivergedReplicas(Rule):
     no collective. Without the wrapper, each rank samples the parameters of the first optimizer after these steps,
     in two cases: the script averages most of their gradients with `all_reduce`, one by one or all in one tensor;
     or the loaders give each rank its share of the rows (DistributedSampler, Accelerate) and nothing averages the
-    gradients. The samples are compared after the ranks of a host have ended.
+    gradients. The samples are compared once all ranks on a host have exited.
 
     ## Why it is bad
     DistributedDataParallel starts all replicas from the same weights and averages their gradients so that they
@@ -86,11 +86,11 @@ class DivergedReplicas(Rule):
     that start from different seeds differ on purpose.
 
     ## Known problems
-    Only ranks of one host are compared. Models in FSDP are not compared, because each rank holds a different
+    Only ranks on the same host are compared. Models in FSDP are not compared, because each rank holds a different
     shard. Replicas are not compared either if they may differ on purpose: with a communication hook, as for local
-    SGD, or within `model.join()`, where one rank may be an epoch ahead. Replicas that a script averages only
-    occasionally, in a function compiled with torch.compile or through files, look as if nothing averaged them.
-    Batch norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
+    SGD, or within `model.join()`, where one rank may be an epoch ahead. If a script averages its replicas only
+    occasionally, in a function compiled with torch.compile, or through files, they look as if nothing averaged
+    them. Batch norm's statistics are not compared: DistributedDataParallel uses those of rank 0.
 
     ## Sources
     "Distributed Data Parallel" in PyTorch's notes (construction, backward pass).

@@ -41,7 +41,7 @@ class LauncherFailure(MessageRule):
     None.
 
     ## Known problems
-    The launcher names the process that it saw end first as the root cause; another may have failed earlier.
+    The launcher reports the process that it saw exit first as the root cause; another may have failed earlier.
 
     ## Sources
     PyTorch's "Error propagation" of Torch Distributed Elastic and the documentation of torchrun (`--log-dir`,

@@ -15,8 +15,8 @@ class MismatchedCollective(MessageRule):
 
     ## What it does
     Under `diagnose run`, if no rank has moved for a long time, compares the `torch.distributed` calls that the
-    ranks wait in, and the lines that made them. In text, it recognises the message of
-    `TORCH_DISTRIBUTED_DEBUG=DETAIL`.
+    ranks wait in, and the lines that made them. In a pasted log, it recognises the message that
+    `TORCH_DISTRIBUTED_DEBUG=DETAIL` prints.
 
     ## Why it is bad
     A collective completes only when every rank has called it. A rank that took another branch waits in another
@@ -43,7 +43,7 @@ class MismatchedCollective(MessageRule):
 
     ## Known problems
     Waiting inside C++ is not counted: DistributedDataParallel's own all-reduces look like a backward pass. Ranks
-    of several hosts are compared only if their reports go to a folder that all of them share.
+    on several hosts are compared only if their reports go to a folder that all hosts share.
 
     ## Sources
     The documentation of `torch.distributed` ("Debugging", `TORCH_DISTRIBUTED_DEBUG`).

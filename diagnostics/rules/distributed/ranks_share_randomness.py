@@ -23,8 +23,8 @@ class RanksShareRandomness(Rule):
 
     ## Why it is bad
     All ranks add the same noise, and crop and flip alike. Their gradients are averaged over the rows of all ranks
-    but over one draw of the noise, so its variance is that of a single rank. Diffusion models suffer most, because
-    all ranks train at the same time steps.
+    but over only one draw of the noise, so the noise has the variance of a single rank. Diffusion models suffer
+    most, because all ranks train at the same time steps.
 
     ## Example
     ```python
@@ -39,8 +39,8 @@ class RanksShareRandomness(Rule):
     ```
 
     ## Thresholds
-    There are at least three compared steps. In each of them, all ranks drew from the same state although their
-    rows differed.
+    At least three steps were compared. In each of them, all ranks drew from the same state although their rows
+    differed.
 
     ## Known problems
     The finding is a note, because it may be intended. Random numbers drawn by loader workers are not compared, and

@@ -17,13 +17,13 @@ class RanksShareRows(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, each rank records a checksum of the first batch that a model in
-    DistributedDataParallel gets after optimizer steps 0, 1, 2, 4, 8 and so on. The checksums are compared after
-    the ranks of a host have ended.
+    DistributedDataParallel gets after optimizer steps 0, 1, 2, 4, 8 and so on. The checksums are compared once all
+    ranks on a host have exited.
 
     ## Why it is bad
-    Ranks with the same rows compute the same gradients, and averaging equal gradients changes nothing: all ranks
-    but one work in vain. An epoch takes as long as it does on one rank, the effective batch is that of one rank,
-    and a learning rate that was scaled by the number of ranks is too high.
+    Ranks with the same rows compute the same gradients, and averaging equal gradients changes nothing: the work of
+    all ranks but one is wasted. An epoch takes as long as it does on one rank, the effective batch is that of one
+    rank, and a learning rate that was scaled by the number of ranks is too high.
 
     ## Example
     ```python

@@ -16,7 +16,7 @@ class RanksShuffleApart(Rule):
     ## What it does
     Under `diagnose run` with several processes, checks the training loaders that give each rank a share of the
     rows. For each, it records the seed and the epoch of its `DistributedSampler`, and a checksum of the indices of
-    a `Subset`, as created by `random_split`. They are compared after the ranks have ended.
+    a `Subset`, as created by `random_split`. They are compared once all ranks have exited.
 
     ## Why it is bad
     The ranks' shares are disjoint only if all ranks split the same order. With different seeds, some rows are

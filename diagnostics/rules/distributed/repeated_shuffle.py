@@ -37,7 +37,8 @@ class RepeatedShuffle(Rule):
     ```
 
     ## Thresholds
-    All iterations over a dataset with one optimizer, at least two, had the same order of at least two batches.
+    A dataset was iterated over at least twice with one optimizer, and every iteration had the same order of at
+    least two batches.
 
     ## Known problems
     A sampler with a custom `__iter__` is not checked. Neither is a sampler without `shuffle`, whose order is meant

@@ -24,8 +24,8 @@ class UnevenBatches(Rule):
 
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
-    a DataLoader during training. The counts are compared if no rank is making progress, or if one rank ended by
-    itself while another failed because the connection to it was gone.
+    a DataLoader during training. The counts are compared if no rank is making progress, or if one rank exited
+    normally while another failed because it lost the connection to it.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank
@@ -49,7 +49,7 @@ class UnevenBatches(Rule):
 
     ## Known problems
     Within `model.join()`, ranks may have different numbers of batches, and nothing is reported. Batches that do
-    not come from a DataLoader are compared only by their backward passes, after a rank has ended.
+    not come from a DataLoader are compared only by their backward passes, after a rank has exited.
 
     ## Sources
     The documentation of `torch.nn.parallel.DistributedDataParallel.join`; PyTorch's tutorial "Distributed Training

@@ -36,12 +36,12 @@ class AccuracyInRegression(Rule):
     ```
 
     ## Thresholds
-    At least 8 rows with one target each. At least 80% of the targets are not whole numbers, and at least 8 of them
-    differ: fewer may be smoothed classes (our choice).
+    At least 8 rows with one target each. At least 80% of the targets are not whole numbers, and they have at least
+    8 different values: fewer may be smoothed class labels (our choice).
 
     ## Known problems
-    Targets that are whole numbers, such as years and counts, are not checked: they may be classes. Neither are
-    several outputs, such as those of an autoencoder.
+    Targets that are whole numbers, such as years and counts, are not checked: they may be classes. Models with
+    several outputs, such as autoencoders, are not checked either.
 
     ## Sources
     Keras' documentation of `compile` ("accuracy" is converted to one of three classification metrics).

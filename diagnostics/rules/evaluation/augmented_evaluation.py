@@ -37,15 +37,16 @@ class AugmentedEvaluation(Rule):
     ```
 
     ## Thresholds
-    At least three evaluations of the same 12 rows or more, with class numbers as labels. All of these must hold:
+    At least three evaluations of the same rows, 12 or more, whose labels are class numbers. All of these must
+    hold:
 
     - At least 20% of the rows differ from those of the first evaluation, by at least 5% of the distance between
       rows.
-    - The change from the second to the third evaluation undoes the first one (a cosine of at most -0.2, where new
-      draws have -0.5), so nothing grows or shrinks in place.
+    - The change from the second to the third evaluation partly undoes the change before it (a cosine of at most
+      -0.2; new draws give -0.5), so nothing grows or shrinks in place.
     - The sorted numbers of a row, minus the mean of its class, have a correlation of at least 0.6 with those it
-      had before, or are the same in 10% of the rows. Rows that are generated from scratch for each call keep
-      nothing.
+      had before, or are the same in 10% of the rows. Rows that are generated from scratch for each call meet
+      neither condition.
 
     The finding is a warning if the training rows come from the same underlying dataset. Otherwise it is a note,
     because the draws may be intended, such as points sampled from a cloud. The thresholds are our choice.

@@ -26,7 +26,7 @@ class ConstantPredictions(Rule):
     ## What it does
     In a watched run, counts the predicted classes in the sampled training steps, and in passes without gradients,
     which are usually evaluations. The rule fires if all predictions in the second half of the run are of one
-    class, or if all predictions of the evaluation are while those of training vary.
+    class, or if this is true of all evaluation predictions while the training predictions vary.
 
     ## Why it is bad
     The model has learned which class is the most frequent and nothing about the examples. Accuracy equals the
@@ -51,8 +51,8 @@ class ConstantPredictions(Rule):
     ## Thresholds
     At least 200 steps, 6 sampled steps in the second half, and 100 examples. No class has more than 80% of the
     labels; if one does, the finding is a note and requires 10 examples of the other classes. The learning rate has
-    stopped rising, and the model is not merely slow: if all steps pointed in one direction, they would have
-    changed the weights by their own norm. The cross entropy is no lower than that of a constant prediction: if
+    stopped rising, and the model is not merely slow: if all steps pointed in one direction, they would have moved
+    the weights by the weights' own norm. The cross entropy is no lower than that of a constant prediction: if
     classes are imbalanced and hard to separate, the most frequent one may rightly have the highest score
     everywhere. If the loss curve is more specific, `learning-rate-too-high` or `loss-plateau` reports the run
     instead.

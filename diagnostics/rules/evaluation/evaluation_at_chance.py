@@ -72,8 +72,8 @@ class EvaluationAtChance(Rule):
     ## What it does
     Compares the predicted classes with the labels, in training and in each evaluation, and measures their
     agreement beyond chance (Cohen's kappa). If the evaluation is at chance and no other rule explains it, the rule
-    looks for the reason: whether another numbering of the classes would make the predictions right, whether the
-    inputs of both sides look alike, and whether a linear or radial fit to some training rows predicts others.
+    looks for the reason: whether renumbering the classes would make the predictions right, whether training and
+    evaluation inputs look alike, and whether a linear or radial fit to some training rows predicts the others.
 
     ## Why it is bad
     A model that merely overfits is still better than chance. At chance, the evaluation measures something other
@@ -96,16 +96,16 @@ class EvaluationAtChance(Rule):
     ## Thresholds
     At least 32 training examples and 100 evaluation examples, with known labels. In the last quarter of training,
     or in its second half if the last quarter has too few examples, the agreement is at least 0.5. In every
-    evaluation after training began, it stays below 0.2 by two standard errors. No class has more than 80% of the
-    evaluation's labels, and its passes differ by no more than chance; otherwise they belong to several
-    evaluations, some of them perhaps on adversarial examples.
+    evaluation after training began, it stays below 0.2 by at least two standard errors. No class has more than 80%
+    of the evaluation's labels, and the evaluation passes differ by no more than chance; otherwise they belong to
+    several evaluations, some of them perhaps on adversarial examples.
 
     The finding is a warning if
 
-    - another numbering of three or more classes makes at least 60% of the predictions right, while without it at
-      most 70% as many are right (this also applies above chance),
-    - at least half of its labels are of classes that no inspected training example has, although chance would hide
-      at most a tenth, or
+    - renumbering the classes (three or more) makes at least 60% of the predictions right, and with the current
+      numbering at most 70% as many are right (this also applies above chance),
+    - at least half of the evaluation's labels are classes that no inspected training example has, although at most
+      a tenth would be missing by chance, or
     - the inputs look alike, and a fit to half of the training rows leaves at most 70% of the constant prediction's
       error on the other half.
 
@@ -115,8 +115,8 @@ class EvaluationAtChance(Rule):
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
     class has more than 1.5 times its share of the labels. The finding is a note if layers behave differently in
-    training and in evaluation, as batch norm does in its first epochs. It is a warning if, among three or more
-    classes, fewer predictions are right than by chance, by five standard errors.
+    training and in evaluation, as batch norm does in its first epochs. It is a warning if, with three or more
+    classes, the number of correct predictions is five standard errors below chance.
 
     The thresholds are our choice.
 

@@ -70,12 +70,12 @@ class EvaluationMismatch(Rule):
     """Evaluation data has a different scale or channel order from training data.
 
     ## What it does
-    Compares the inputs of evaluation with those of training, channel by channel: means and scales, whether one
-    side is standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks whether
-    the evaluation has the channels of training in a different order, such as images read as BGR on one side, or a
-    table whose columns were sorted. For a regression, it also compares the targets that the loss gets. Under
-    `diagnose run`, it also reads the script for a scaler or an encoder of scikit-learn that is fitted on both
-    sides.
+    Compares evaluation inputs with training inputs, channel by channel: means and scales, whether only one side is
+    standardised, the range of pixel values, and the spacing of the 256 byte levels. Then it checks whether
+    evaluation and training have the same channels in a different order, such as images read as BGR on one side, or
+    a table whose columns were sorted. For a regression, it also compares the targets that the loss gets. Under
+    `diagnose run`, it also reads the script for a scikit-learn scaler or encoder that is fitted to both the
+    training and the evaluation data.
 
     ## Why it is bad
     The model is evaluated on numbers that it has never seen. To a model trained on images from 0 to 1, images from
@@ -109,21 +109,21 @@ class EvaluationMismatch(Rule):
 
     Apart from mean and scale, the distributions must agree, unless the scales differ by a factor of 20, or one
     side is standardised and the other is 10 times wider or narrower or 10 standard deviations away. All evaluation
-    batches must differ from training and agree with each other. If some are like those of training (because
-    training rows are evaluated as well), only ranges, levels and a factor of 20 count.
+    batches must differ from the training batches and agree with each other. If some resemble the training batches
+    (because training rows are evaluated as well), only ranges, levels and a factor of 20 count.
 
-    Channels are in a different order if two of them are 10 standard errors from the channels in their own place,
-    and all agree in the other order, within 4 standard errors in mean and mean deviation. The scales of targets
-    must differ by a factor of 5, or of 3 if only one side is standardised, with inputs that look alike. If the
-    inputs are unknown or the rows are a series, the factor is 20.
+    Channels count as reordered if two of them differ by 10 standard errors from the training channels at the same
+    positions, while in the other order all of them agree to within 4 standard errors in mean and mean deviation.
+    The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, with inputs that
+    look alike. If the inputs are unknown or the rows are a series, the factor is 20.
 
     The thresholds are our choice.
 
     ## Known problems
-    Rows from another domain look the same if they differ as much. Time series drift: if each row resembles the
-    previous one, only ranges, levels and a factor of 20 count. Small differences, such as slightly different
-    normalisation constants, go unnoticed. So do swapped channels with the same distribution, passes before the
-    first step, and passes with gradients.
+    Evaluation rows from another domain are reported too if they differ as much. Time series drift: if each row
+    resembles the previous one, only ranges, levels and a factor of 20 count. Small differences, such as slightly
+    different normalisation constants, go unnoticed. So do swapped channels with the same distribution, passes
+    before the first step, and passes with gradients.
 
     ## Sources
     The documentation of `torchvision.transforms.Normalize` and of `sklearn.preprocessing.StandardScaler`;

@@ -54,9 +54,9 @@ class MisreadAnswers(Rule):
     standard deviations differ by a factor of 10, and their sizes (the mean plus two standard deviations) by a
     factor of 5.
 
-    For scores, at least 50 rows and an area under the ROC curve below one half by five standard errors, if the
-    scores are the first of two columns of predictions. If their origin is unknown, the finding is a note, and the
-    area must be below 0.1.
+    For scores, at least 50 rows and an area under the ROC curve at least five standard errors below one half, if
+    the scores are the first of two columns of predictions. If their origin is unknown, the finding is a note, and
+    the area must be below 0.1.
 
     The thresholds are our choice.
 

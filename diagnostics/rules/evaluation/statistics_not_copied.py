@@ -20,8 +20,8 @@ class StatisticsNotCopied(Rule):
 
     ## Why it is bad
     `parameters()` yields batch norm's weights, but not its running mean and variance, which are buffers. In
-    evaluation, the average normalises with 0 and 1, as if nothing had been measured. Its scores say nothing about
-    its weights, so averaging seems to do harm.
+    evaluation, the averaged model normalises with a mean of 0 and a variance of 1, as if nothing had been
+    measured. Its scores say nothing about its weights, so averaging seems to do harm.
 
     ## Example
     ```python
@@ -40,9 +40,9 @@ class StatisticsNotCopied(Rule):
     ```
 
     ## Thresholds
-    The trained model's statistics have seen at least 20 batches. The weights of the other instance differ from the
-    initial weights of every training run, and are closer to the trained weights than the initial weights are. Each
-    number of the statistics is exactly 0 (mean) or 1 (variance).
+    The trained model's statistics have been updated on at least 20 batches. The weights of the other instance
+    differ from the initial weights of every training run, and are closer to the trained weights than the initial
+    weights are. Each number of the statistics is exactly 0 (mean) or 1 (variance).
 
     ## Known problems
     An average that begins after the first steps, or is copied from a pretrained model, has old statistics. They

@@ -43,11 +43,12 @@ class WeightsKeptByReference(Rule):
     ```
 
     ## Thresholds
-    One load of the model's own weights, at least one step after they were taken; or in the same step, if earlier
-    weights were held for some steps. If another model loads them, they must have been taken at two or more
-    different steps: a script that takes them only once may want the latest ones. A module that is not trained must
-    be loaded with its own weights twice, and never with others. In the source, the second name is assigned under a
-    condition in a loop that trains without creating a new model or ending there, and is read afterwards.
+    The script loads the model's own weights at least one step after it stored them. A load in the same step counts
+    if the script kept earlier weights for some steps. If another model loads them, they must have been taken at
+    two or more different steps: a script that takes them only once may want the latest ones. A module that is not
+    trained must be loaded with its own weights twice, and never with others. In the source, the second name is
+    assigned under a condition in a training loop that neither creates a new model nor ends there, and is read
+    afterwards.
 
     ## Known problems
     The source is read only under `diagnose run` and by `diagnose lint`. If the branch does not also store the

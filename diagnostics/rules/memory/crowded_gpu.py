@@ -48,8 +48,8 @@ class CrowdedGpu(MessageRule):
     and there are two or more processes.
 
     ## Known problems
-    For a process in another container or of another user, only its number may be known. Several processes that
-    share a GPU on purpose are reported by `diagnose gpu` as well. Memory used by the driver or the desktop is
+    For a process in another container or owned by another user, only its number may be known. Several processes
+    that share a GPU on purpose are reported by `diagnose gpu` as well. Memory used by the driver or the desktop is
     attributed to other processes if the message does not give this process's own share.
 
     ## Sources

@@ -98,7 +98,7 @@ class DeadUnits(Rule):
     ## Known problems
     A trained transformer with ReLU is naturally sparse, and a batch of a few short texts leaves most of its units
     unused; for transformers models, this is only a note. A sparse autoencoder is sparse on purpose. Before
-    training, functions without a module, such as `torch.nn.functional.relu`, are not covered.
+    training, functions that are not modules, such as `torch.nn.functional.relu`, are not covered.
 
     ## Sources
     Lu Lu et al., "Dying ReLU and Initialization: Theory and Numerical Examples" (2019); Kaiming He et al.,

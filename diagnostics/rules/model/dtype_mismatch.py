@@ -61,8 +61,8 @@ class DtypeMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The tensors are named as in the failing function, which may differ from the names in your code. Older versions
-    of PyTorch report only one dtype, or none.
+    The finding lists the failing function's tensors under its own variable names, which may differ from yours.
+    Older versions of PyTorch report only one dtype, or none.
 
     ## Sources
     The documentation of `torch.nn.functional.cross_entropy` (target: class indices, int64),

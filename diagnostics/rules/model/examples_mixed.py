@@ -60,7 +60,7 @@ class ExamplesMixed(Rule):
     ## Thresholds
     The prediction must change by more than 1/10000 of the size of the predictions, a hundred times the rounding
     error of float32. The finding is an error if runs with two batch sizes prove which operation it is and that
-    operation cannot be intended. It is a warning for attention, and for a softmax inside the model, if the rows
+    operation cannot be intentional. It is a warning for attention, and for a softmax inside the model, if the rows
     are known to be shuffled; otherwise it is a note.
 
     ## Known problems

@@ -53,8 +53,8 @@ class FutureLeak(Rule):
     ```
 
     ## Thresholds
-    The prediction must change by more than 1/1000 of the spread of the predictions across positions; a causal
-    model changes by rounding errors at most. Four positions are tried, and the largest change counts.
+    The prediction must change by more than 1/1000 of the spread of the predictions across positions; with a causal
+    model it changes by rounding errors at most. Four positions are tried, and the largest change counts.
 
     ## Known problems
     The rule is checked only if cross entropy is the whole loss and the targets are the next tokens of exactly one

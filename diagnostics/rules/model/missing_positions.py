@@ -62,8 +62,8 @@ class MissingPositions(Rule):
     error of a fit to the token counts, by three standard errors. The numbers are our choice.
 
     ## Known problems
-    A causal mask gives a model the order of a text, so decoders without position embeddings are not reported. Rows
-    of floats are not checked: they may be points in a cloud, which have no order.
+    A causal mask reveals the order of a text to the model, so decoders without position embeddings are not
+    reported. Rows of floats are not checked: they may be points in a cloud, which have no order.
 
     ## Sources
     Vaswani et al., "Attention Is All You Need" (2017), section 3.5, on positional encoding; Haviv et al.,

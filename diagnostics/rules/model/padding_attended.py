@@ -13,14 +13,14 @@ SEEN = 1e-4  # of the size of the predictions; less is rounding error, or a mode
 
 
 class PaddingAttended(Rule):
-    """The model reads the padding of a row, so the words hardly count.
+    """The model reads the padding of a row, so the words hardly matter.
 
     ## What it does
     After the run, finds an input whose rows end in padding of different lengths. Runs a copy of the trained model
     on padded rows one by one, with and without their padding, each time with their words replaced by the words of
-    other rows. The rule fires if the words change the prediction without padding but hardly at all with it, or if
-    the prediction without padding is NaN. It also fires if the mask passed to a PyTorch attention layer hides
-    every word of the batch and none of the padding.
+    other rows. The rule fires if replacing the words changes the prediction without padding but barely changes it
+    with padding, or if the prediction without padding is NaN. It also fires if the mask passed to a PyTorch
+    attention layer hides every word of the batch and none of the padding.
 
     ## Why it is bad
     The last output of a recurrent network on a padded row comes after all of the padding, by which time the words
@@ -45,10 +45,10 @@ class PaddingAttended(Rule):
     ```
 
     ## Thresholds
-    The six rows with the most padding are used, out of at least four that have some. Replacing all words but the
-    first changes the prediction less than a fiftieth as much as it does without the padding. In a mean over all
-    positions, the words still have their share, so it is not reported; neither is a model that has learned to
-    carry the words across the padding.
+    At least four rows must have padding; up to six are used, those with the most. With padding, replacing all
+    words but the first changes the prediction less than a fiftieth as much as without it. A mean over all
+    positions still depends on the words, so it is not reported; neither is a model that has learned to carry the
+    words across the padding.
 
     ## Known problems
     The model must give one prediction per row. Padding at the start is not checked: the words come last, so they

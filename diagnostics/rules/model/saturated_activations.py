@@ -63,7 +63,7 @@ class SaturatedActivations(Rule):
     ## Known problems
     A last layer for probabilities or pixels may saturate, so a final layer as wide as the prediction is left out.
     Gates that have learned to stay open or closed look the same; layers of fewer than 16 units, as gates often
-    are, are not covered. Neither are functions inside an LSTM or GRU, or those without a module, such as
+    are, are not covered. Neither are functions inside an LSTM or GRU, or those that are not modules, such as
     `torch.tanh`. Binary codes are reported.
 
     ## Sources

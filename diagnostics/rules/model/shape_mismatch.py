@@ -35,9 +35,9 @@ class ShapeMismatch(MessageRule):
     transposed, no channel axis), it says so.
 
     ## Why it is bad
-    A layer has weights for one input size. The operation's error message gives two sizes, but rarely the layer, or
-    which of the two belongs to the weights. The line that produced the wrong shape may be several layers earlier,
-    if the layers in between accept any shape.
+    A layer has weights for one input size. The operation's error message gives two sizes, but rarely names the
+    layer or says which size belongs to the weights. The line that produced the wrong shape may be several layers
+    earlier, if the layers in between accept any shape.
 
     ## Example
     ```python

@@ -20,7 +20,7 @@ class SymmetricInitialization(Rule):
 
     ## What it does
     Looks for weights whose units are all equal before training, and checks whether they are still equal after a
-    copy of the model was trained on one batch. In a watched run, it checks whether the training changed the
+    copy of the model has been trained on one batch. In a watched run, it checks whether the training changed the
     weights but left their units equal.
 
     ## Why it is bad

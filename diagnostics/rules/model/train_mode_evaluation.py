@@ -50,8 +50,8 @@ class TrainModeEvaluation(Rule):
     ```
 
     ## Thresholds
-    All limits are our choice. At least 20 steps, with forward passes without gradients after at least 2 of them
-    and at most one in five; 90% of these passes are in training mode. Passes made after the last step are also
+    All limits are our choice. At least 20 steps. Forward passes without gradients follow at least 2 of them, but
+    at most one in five; 90% of these passes are in training mode. Passes made after the last step are also
     checked, if there are several or the model is a classifier. The finding is a warning if batch norm is among the
     layers, if every pass had a different input, or if the loop passed an evaluation loss to
     `watch.evaluated(loss)`; otherwise it is a note. It is also a note if each evaluation is a single pass over at

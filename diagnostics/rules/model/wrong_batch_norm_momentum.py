@@ -19,7 +19,7 @@ SHOWN = 3  # layers named in the message
 
 
 class WrongBatchNormMomentum(Rule):
-    """Because of its momentum, the running statistics of batch norm do not represent the data.
+    """Batch norm's running statistics do not represent the data, because its momentum is wrong.
 
     ## What it does
     Reads the momentum of each batch norm that was in training mode, and checks whether its running mean and
@@ -43,11 +43,11 @@ class WrongBatchNormMomentum(Rule):
     ```
 
     ## Thresholds
-    At least 20 steps. A momentum of exactly 0 is reported if the statistics still have their initial values. So is
-    a momentum of 0.9 or more, whatever they are. The finding is a warning if accuracy is at least 15 points lower
-    in evaluation than in training, beyond two standard errors, in the second half of the run and with at least 100
-    examples on both sides, or if at least 40% of the predictions are other classes than in training. Otherwise it
-    is a note. The numbers are our choice.
+    At least 20 steps. A momentum of exactly 0 is reported if the statistics still have their initial values. A
+    momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if accuracy is at
+    least 15 points lower in evaluation than in training, beyond two standard errors, in the second half of the run
+    and with at least 100 examples each, or if at least 40% of the predictions are other classes than in training.
+    Otherwise it is a note. The numbers are our choice.
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 

@@ -52,9 +52,9 @@ class HalfPrecisionUnderflow(Rule):
     At least a tenth of a layer's non-zero gradient values are exactly the smallest one. That value is 2^-24, or
     down to 2^-30, because clipping and averaging scale it down. This holds in two thirds of the sampled steps, and
     in at least 3. The tenth is our choice: with values spread evenly around 0, half as many (one in 20) are then
-    rounded to 0, and their median is 7 times the smallest one, or 3 bits. In float32, no two values are the
-    smallest one. In a measurement under autocast, an MLP of 3 layers had none at its own loss, 5% at a thousandth
-    of it, and 42% at a ten-thousandth, where 21% were 0.
+    rounded to 0, and their median is 7 times the smallest one, or 3 bits. In float32, the smallest value does not
+    occur twice. In a measurement under autocast, an MLP of 3 layers had none at its original loss, 5% at a
+    thousandth of that loss, and 42% at a ten-thousandth, where 21% were 0.
 
     ## Known problems
     A layer whose gradient is entirely 0 does not show underflow, and is only counted along with others. Other

@@ -36,8 +36,8 @@ class UpdateBelowPrecision(Rule):
 
     ## Why it is bad
     A bfloat16 number has 8 significant bits: around 0.1, neighbouring numbers are 0.0005 apart. An update of less
-    than half of that rounds to nothing in every step, and it does not add up. The loss is finite, the gradients
-    are right, and the weights stay where they were.
+    than half of that is rounded away in every step, and the lost updates do not add up. The loss is finite, the
+    gradients are right, and the weights stay where they were.
 
     ## Example
     ```python

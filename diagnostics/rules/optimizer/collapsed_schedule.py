@@ -35,7 +35,7 @@ class CollapsedSchedule(Rule):
     ## What it does
     Follows the learning rate through the run. Reports a rate that falls to less than a thousandth of its highest
     value early in the run and never rises again. Also reports a schedule that starts far below the rate the
-    optimizer was created with, and never gets above its start.
+    optimizer was created with, and never rises above its starting value.
 
     ## Why it is bad
     The remaining steps change nothing: the model stays where it was when the rate collapsed, and so does the loss.

@@ -29,8 +29,8 @@ class LearningRateTooHigh(Rule):
 
     ## What it does
     Trains copies of the model on one batch with your optimizer: one copy at your rate and, if it does not learn,
-    others at smaller rates. If the copy memorises the batch but with very large updates, the trial is repeated
-    with a few batches in turn. The rule compares the losses with that of a constant prediction and measures how
+    others at smaller rates. If the copy memorises the batch but with very large updates, the trial is repeated,
+    cycling through a few batches. The rule compares the losses with that of a constant prediction and measures how
     much a step changes the weights. In a watched run, it detects a loss that diverges, stays at chance, or
     oscillates on a repeated batch while the updates are too large.
 
@@ -61,8 +61,9 @@ class LearningRateTooHigh(Rule):
       the 0.1% of the rule of thumb below. The rule of thumb alone is not enough for a finding, because a small
       network often learns well with updates of 3% or more.
 
-    If updates reach 3% and the model is a classifier, a memorised batch is followed by a trial of 60 steps on 8
-    batches in turn. In that trial the losses are means over a turn, and the factor is 0.7 instead of 0.9.
+    If updates reach 3% and the model is a classifier that memorised the batch, a second trial runs for 60 steps,
+    cycling through 8 batches. In that trial, each loss is a mean over one cycle, and the factor is 0.7 instead of
+    0.9.
 
     In a watched run, updates are large if they change the weights by 1% or more (the median over layers and
     sampled steps). They also count as large if the first 20 steps changed the weights by 10%, because weights that
@@ -86,8 +87,8 @@ class LearningRateTooHigh(Rule):
 
     ## Known problems
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is
-    not checked if the rate warms up or might, because training does not begin at the full rate; if the best
-    constant prediction is unknown; or if the loss was still decreasing at the end of the trial, fast enough to
+    not checked if the rate has a warm-up, or may have one, because training does not begin at the full rate; if
+    the best constant prediction is unknown; or if the loss was still decreasing at the end of the trial, fast enough to
     reach half within the same number of further steps. In a watched run, a loss without a known chance level is
     reported only if it grows a lot: healthy losses in adversarial and reinforcement learning grow tenfold.
 

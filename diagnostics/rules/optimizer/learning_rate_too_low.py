@@ -58,9 +58,9 @@ class LearningRateTooLow(Rule):
       move the weights by less than 10% of their norm, a rate at least 10 times as large passes the trial, and a
       linear or radial fit shows that there is something to learn.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
-      third, and got to at most half of the schedule's full rate. The run must have ended no better than a constant
-      prediction, within 3%, and even steps as large as its largest must together be unable to move the weights by
-      10% of their norm.
+      third, and reached at most half of the schedule's full rate. The run must have ended no better than a
+      constant prediction, within 3%, and even if every step had been as large as the largest, all of them together
+      could not have moved the weights by 10% of their norm.
     - A run of at least 50 steps, whatever its loss, whose rate never fell, rose only now and then (at least twice,
       with at least 5 steps in between), and ended at a tenth of the full rate or less. Its schedule counts batches
       but is stepped once per epoch.
@@ -76,7 +76,7 @@ class LearningRateTooLow(Rule):
 
     ## Known problems
     Many rates between this limit and a good rate are merely slow; they are not reported. The trial is not used if
-    the rate warms up or might, or if the best constant prediction is unknown.
+    the rate has a warm-up, or may have one, or if the best constant prediction is unknown.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("if it

@@ -37,9 +37,9 @@ class LossPlateau(Rule):
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
     labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
-    different rows. Then the predictions have collapsed, as in a triplet loss stuck at its margin, and no gradient
-    is left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss can
-    possibly get.
+    different rows. In that case the predictions have collapsed, as in a triplet loss stuck at its margin, and no
+    gradient is left. If the scores of a cross entropy are cosines times a constant, it computes how low the loss
+    can possibly get.
 
     ## Why it is bad
     A loss at the chance level means that the model has learned the class frequencies and nothing else. The first
@@ -74,17 +74,17 @@ class LossPlateau(Rule):
 
     A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within a
     ten-thousandth of each other, although the dataset is larger than a batch and its rows differ. It is reported
-    only if no other rule explains it. With scores that are cosines, the lowest possible loss is at least 90% of
-    that of equal scores.
+    only if no other rule explains it. If the scores are cosines, the lowest possible loss must be at least 90% of
+    the loss with all scores equal.
 
     The thresholds are our choice.
 
     ## Known problems
     Before training, the plateau is detected on a few batches at most, and only if another learning rate gets past
-    it; `cannot-overfit-one-batch` covers all other causes. The trial is not used if the rate warms up or might. In
-    a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A task that is
-    inherently hard, such as the parity of many bits, or whose labels are independent of the inputs, looks the
-    same.
+    it; `cannot-overfit-one-batch` covers all other causes. The trial is not used if the rate has a warm-up, or may
+    have one. In a watched run, only unweighted cross entropy on outputs of shape (examples, classes) is covered. A
+    task that is inherently hard, such as the parity of many bits, or whose labels are independent of the inputs,
+    looks the same.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "input-independent baseline"; the Hugging Face

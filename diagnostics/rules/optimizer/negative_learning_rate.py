@@ -11,7 +11,7 @@ from diagnostics.facts.training import StepHistory
 
 
 class NegativeLearningRate(Rule):
-    """The schedule brings the learning rate below 0.
+    """The schedule makes the learning rate negative.
 
     ## What it does
     Checks the learning rate of every parameter group at every step.

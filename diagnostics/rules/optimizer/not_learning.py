@@ -70,9 +70,9 @@ class NotLearning(Rule):
 
     ## What it does
     Compares the losses of the second half of a run with what the best constant prediction would have scored on the
-    same batches. The targets are recovered from the gradient of the output, and only if they reproduce the loss
-    that the script differentiated. If the run is no better, a linear and a radial fit to some of its rows show
-    whether these fits learn something that the model did not.
+    same batches. The targets are recovered from the gradient of the output, and used only if they reproduce the
+    loss that the script differentiated. If the run is no better, the rule fits a linear and a radial model to some
+    of its rows, to see whether they learn something that the model did not.
 
     A triplet loss (`triplet_margin_loss`) is compared with its margin, which is its value when all embeddings are
     equal. Such losses also end at the margin, or just above it, if positives and negatives are passed in the wrong
@@ -116,8 +116,9 @@ class NotLearning(Rule):
     the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the
     fastest third of the layers by at most 5%.
 
-    One of several outputs must reach 95% of the constant prediction's error after 300 steps or more, while a
-    simple fit leaves at most half of that error, and another output has come down to half of its own.
+    One of several outputs must still have at least 95% of the constant prediction's error after 300 steps or more,
+    while a simple fit leaves at most half of that error, and the error of another output has fallen to half of its
+    constant prediction's.
 
     The thresholds are our choice.
 

@@ -50,7 +50,7 @@ class OptimizerMissesParameters(MessageRule):
     The finding is an error if the optimizer holds none of the model's trainable parameters. It is a warning if the
     parameters it lacks are at least 1% of the trainable scalars (our choice: a forgotten layer, not a forgotten
     scale), or if the optimizer also holds tensors that the model does not have, as happens after a layer is
-    replaced. Otherwise a note.
+    replaced. Otherwise it is a note.
 
     ## Known problems
     If several optimizers train a model, each is reported for the parameters that the others hold. Training only a

@@ -28,8 +28,8 @@ class UnchangedParameters(Rule):
 
     - a loop that makes many passes while no optimizer steps at all,
     - in TensorFlow, gradients that are computed with tapes and never applied,
-    - in Keras, 20 calls to `train_on_batch` on a model that was frozen each time, such as the discriminator that
-      the combined model of a GAN has frozen, and
+    - in Keras, 20 calls to `train_on_batch` on a model that was frozen each time, such as a GAN's discriminator
+      that was frozen for the combined model, and
     - a `fit` that starts where it ends, as with `epochs=10, initial_epoch=10`.
 
     ## Why it is bad

@@ -16,8 +16,8 @@ class CellsOutOfOrder(Rule):
 
     ## What it does
     Compares the order of the cells in a notebook file with the execution counts of their last runs, such as
-    `In[7]`. Names a cell that read a variable from a different cell than it will when the notebook is run from the
-    top, or whose variable was set again after the cell was run.
+    `In[7]`. Names a cell whose variable came from a different cell than it would if the notebook were run from the
+    top, or was set again after the cell was run.
 
     ## Why it is bad
     The results below a cell reflect the state that the kernel had at the time. If the cell with the learning rate

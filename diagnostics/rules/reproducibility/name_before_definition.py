@@ -22,8 +22,8 @@ class NameBeforeDefinition(Rule):
     ## Why it is bad
     The kernel remembers what the notebook no longer contains: a cell that was deleted or edited after it was run,
     or a cell further down that was run first. The results look fine but cannot be reproduced. Running the notebook
-    from the top, even for you after a restart, raises a NameError. Or worse, the name is defined elsewhere, and
-    the results are different.
+    from the top raises a NameError, even on your own machine after a restart. Or worse, the name is defined
+    elsewhere, and the results are different.
 
     ## Example
     ```python
@@ -49,10 +49,10 @@ class NameBeforeDefinition(Rule):
     and the cell has not been run, because the name may be defined outside the notebook.
 
     ## Known problems
-    Only reads that are certain to happen count: not those in a branch of an `if`, in a `try` with handlers, in a
-    method, or in a function that is not called by its name. After `from x import *`, `exec`, `globals()` or an
-    unknown magic (`%run`), any name may be defined, so nothing is reported. Cells that failed, or that are tagged
-    `raises-exception` or `skip-execution`, are not checked.
+    Reads count only if they are certain to happen. Reads in a branch of an `if`, in a `try` with handlers, in a
+    method, or in a function that is never called by name are ignored. After `from x import *`, `exec`, `globals()`
+    or an unknown magic (`%run`), any name may be defined, so nothing is reported. Cells that failed, or that are
+    tagged `raises-exception` or `skip-execution`, are not checked.
 
     ## Sources
     J. F. Pimentel et al., "A Large-Scale Study About Quality and Reproducibility of Jupyter Notebooks" (MSR 2019):

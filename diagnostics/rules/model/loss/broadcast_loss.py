@@ -67,8 +67,8 @@ class BroadcastLoss(MessageRule):
     column of predictions and the row of targets from the loader, or the other way round. Products are found only
     if one factor is a constant and nothing but the mean or the sum of the matrix is used. A single target that
     many predictions share on purpose is reported too; expand it to the full shape. Keras' built-in losses reshape
-    `(n, 1)` and `(n,)` to match. In Keras the bug needs a custom loss or a longer axis: the steps of a last
-    recurrent layer that returns its sequence, or those of an image that no layer flattens.
+    `(n, 1)` and `(n,)` to match. In Keras the bug needs a custom loss or a longer axis: the time steps of a final
+    recurrent layer that returns sequences, or the positions of an image that no layer flattens.
 
     ## Sources
     The documentation of `torch.nn.functional.mse_loss`, whose warning says of such shapes: "this will likely lead

@@ -12,7 +12,7 @@ class SelfPairsInLoss(Rule):
 
     ## What it does
     Checks whether the scores of the first cross entropy are similarities between each row of the batch and every
-    row, including itself, while no target is the row itself.
+    row, including itself, although no row is its own target.
 
     ## Why it is bad
     No vector is more similar to a row than the row itself, whatever the weights. If it counts as a negative, it
@@ -34,7 +34,7 @@ class SelfPairsInLoss(Rule):
 
     ## Thresholds
     At least 8 rows, each with as many scores as there are rows. The scores are symmetric, equal on the diagonal
-    and highest there, to within 0.2% of the largest; no target is its own row. The numbers are our choice.
+    and highest there, to within 0.2% of the largest; no row is its own target. The numbers are our choice.
 
     ## Known problems
     Similarities of vectors with different lengths, such as plain dot products, are not checked.

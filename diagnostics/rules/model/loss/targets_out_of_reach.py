@@ -86,7 +86,7 @@ class TargetsOutOfReach(Rule):
     and one metric must be an accuracy: word counts, for which the same formula is a likelihood, are trained
     without an accuracy. In PyTorch, such rows must contain only 0 and 1, cover at most 50 classes, and not come
     from pairs within the batch. Under CTC, one blank in a target is enough, or half of the examples must have too
-    few frames. The shares are our choice.
+    few frames. The thresholds are our choice.
 
     ## Known problems
     Only one batch is checked, and only if the last activation is known; in PyTorch it is read from the graph of

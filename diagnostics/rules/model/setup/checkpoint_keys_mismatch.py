@@ -59,7 +59,7 @@ class CheckpointKeysMismatch(MessageRule):
     intended, for a new head or a part of a larger checkpoint.
 
     ## Known problems
-    The message of an old version stops at the first key, so only that key is known.
+    Error messages of old versions stop at the first key, so only that key is known.
 
     ## Sources
     The documentation of `torch.nn.Module.load_state_dict`, and PyTorch's tutorial "Saving and loading models"

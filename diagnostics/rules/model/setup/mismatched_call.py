@@ -9,7 +9,7 @@ class MismatchedCall(MessageRule):
     """A model or a tensor function receives arguments, or a type, that it does not take.
 
     ## What it does
-    Recognises the messages of Python, PyTorch, torchvision and OpenCV about a forward that is called with too
+    Recognises the messages of Python, PyTorch, torchvision and OpenCV about a `forward` that is called with too
     many, too few or unknown arguments, and about tuples, lists, arrays, strings and None where a tensor is
     required.
 

@@ -19,11 +19,11 @@ class SettingWithoutEffect(Rule):
     parameter, `lr` of an optimizer, `transform` of a `Subset`, `shuffle` of a `DataLoader`. Modules and parameters
     are checked just before an optimizer step, optimizers in all sampled steps.
 
-    `diagnose run` also reads the script. It looks for a setting on the dataset behind one part of a split that is
-    then overwritten, with a different value, through another part. It also looks for statements that discard their
-    result: a method that returns a new tensor, such as `scores.masked_fill(mask, -1e9)`, or a loop over parameters
-    that rebinds the loop variable. For Keras, it looks for layers that have a regularizer or call `add_loss` while
-    a custom `train_step` or training loop never reads the model's `losses`.
+    `diagnose run` also reads the script. It looks for two parts of a split that set the same attribute of their
+    shared dataset to different values, so that the second overwrites the first. It also looks for statements that
+    discard their result: a method that returns a new tensor, such as `scores.masked_fill(mask, -1e9)`, or a loop
+    over parameters that rebinds the loop variable. For Keras, it looks for layers that have a regularizer or call
+    `add_loss` while a custom `train_step` or training loop never reads the model's `losses`.
 
     ## Why it is bad
     In Python, a script can set an attribute of any name on any object without an error. PyTorch never reads it:

@@ -1,0 +1,98 @@
+"""Runs `diagnose run` in forks of a process that has already imported what a program imports.
+
+Importing its frameworks and this library takes up to two thirds of a program's time under `diagnose run`. The
+hooks are the same as in a new process: they are set as soon as a framework is found to be imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from bugs.lab.forks import Forks
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS: dict[str, tuple[str, ...]] = {
+    "transformers": ("torch", "torch._dynamo", "transformers.trainer"),
+    "torch": ("torch", "torch._dynamo"),  # the first optimizer imports the compiler
+    "keras": ("keras", "keras.src.backend.tensorflow.trainer"),
+}
+COLLECTORS = {"transformers": ("pytorch", "transformers"), "torch": ("pytorch",), "keras": ("keras",)}
+"""By kind of program: what is imported before, and which of this library's collectors are."""
+
+SHARED = ("isolation", "shared", "source", "crash")
+BEGINNING = """
+import importlib, os, pkgutil, sys
+sys.path.insert(1, {root!r})
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+for name in {modules}:
+    importlib.import_module(name)
+import diagnostics.cli.run
+import diagnostics.run.output
+from diagnostics.rules.registry import all_rules
+all_rules()
+diagnostics.run.output.rehearse("json")
+for name in {collectors}:
+    folder = importlib.import_module("diagnostics.collectors." + name)
+    for module in pkgutil.walk_packages(folder.__path__, folder.__name__ + "."):
+        importlib.import_module(module.name)
+"""
+END = """
+import sys
+if "numpy" in sys.modules:
+    sys.modules["numpy"].random.seed()  # a new process draws it from the system
+from diagnostics.cli.main import main
+sys.exit(main())
+"""
+# Settings that an import reads, and processes that are started by the program's own command.
+FRESH = re.compile(r"os\.environ|multiprocessing|spawn|subprocess|sys\.argv|fork|set_start_method|__main__\.py")
+
+
+def kind_of(source: str) -> str | None:
+    """Return the kind of a program, one of `KINDS`, or None if it needs an interpreter of its own."""
+    if FRESH.search(source):
+        return None
+    imported = [
+        name for name in (*KINDS, "tensorflow") if re.search(rf"^\s*(?:import|from) {name}\b", source, re.M)
+    ]
+    kinds = {"keras" if name == "tensorflow" else name for name in imported}
+    if "keras" in kinds and len(kinds) > 1:  # both frameworks: Keras may be told to use PyTorch
+        return None
+    return next((kind for kind in KINDS if kind in kinds), None)
+
+
+class WarmProcesses:
+    """A process for each kind of program, of which each program's is forked; for one thread."""
+
+    def __init__(self) -> None:
+        self._forks: dict[str, Forks] = {}
+        self._closing = contextlib.ExitStack()
+
+    def diagnose(
+        self, kind: str, arguments: Sequence[str], folder: Path, limit: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `diagnose` with arguments in a folder.
+
+        Raises:
+            subprocess.TimeoutExpired: after `limit` seconds.
+        """
+        if kind not in self._forks:
+            collectors = (*SHARED, *COLLECTORS[kind])
+            beginning = BEGINNING.format(root=str(ROOT), modules=KINDS[kind], collectors=collectors)
+            self._forks[kind] = self._closing.enter_context(Forks(beginning))
+        return self._forks[kind].run(
+            END,
+            "diagnose",
+            *arguments,
+            folder=folder,
+            timeout=limit,
+            TF_CPP_MIN_LOG_LEVEL="3",
+            OMP_NUM_THREADS="1",
+        )
+
+    def close(self) -> None:
+        """End them."""
+        self._closing.close()
