@@ -12,6 +12,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule
 from diagnostics.facts.course import DrawnRows, TargetHistory, Verdicts
 from diagnostics.facts.training import WATCHED
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.registry import all_rules, causality_of, faults, rules_of_crashes
 
 from .report import Report
@@ -103,8 +104,27 @@ def _judges_a_whole(rule: Rule) -> bool:
 
 def extended(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
     """Evaluate the rules on facts that became known after an examination; show the first with a stage."""
-    evaluator, reported = new_evaluator(), {finding.rule for finding in report.findings}
-    findings = [*evaluator.add(*facts), *evaluator.close_phase()]
+    evaluator = new_evaluator()
+    return _extended(report, evaluator, [*evaluator.add(*facts), *evaluator.close_phase()], facts, stage)
+
+
+def with_source(report: Report, written: WrittenPatterns, known: Iterable[Any] = ()) -> Report:
+    """Evaluate the rules on the source, if one of them finds something in it.
+
+    Args:
+        report: of a watched run.
+        written: what was found in the source.
+        known: facts from before the run that rules may take with it.
+    """
+    evaluator = Evaluator(all_rules(), taking=WrittenPatterns)
+    findings = [*evaluator.add(*known, *report.facts, written), *evaluator.close_phase()]
+    return _extended(report, evaluator, findings, (written,)) if findings or evaluator.faults else report
+
+
+def _extended(
+    report: Report, evaluator: Evaluator, findings: list[Finding], facts: tuple[Any, ...], stage: str = ""
+) -> Report:
+    reported = {finding.rule for finding in report.findings}
     found = [finding for finding in findings if finding.rule not in reported]
     stages = list(report.stages)
     for place, result in enumerate(stages):

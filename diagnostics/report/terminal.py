@@ -95,7 +95,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield _trace(trace, width)
     if report.library_messages:
         yield _library_messages(report, width)
-    yield from _closing(report, width)
+    yield from closing(report)
 
 
 def _shown(report: Report) -> tuple[StageResult, ...]:
@@ -241,7 +241,8 @@ def unrecognised(crash: CrashFacts) -> str:
     return f"{said} Pass the whole traceback: the line that raised it tells more."
 
 
-def _closing(report: Report, width: int) -> Iterator[RenderableType]:
+def closing(report: Report) -> Iterator[Text]:
+    """Yield the last lines of a report: how many findings, and what was left out."""
     counts = [
         count_of(count, severity)
         for severity in ("error", "warning", "note")

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from diagnostics.api.explain import explanation_of
 from diagnostics.collectors.isolation.collection import without_collection
-from diagnostics.collectors.source.read import files_of, written_facts
+from diagnostics.collectors.source.read import files_of, patterns_of
 from diagnostics.errors import message_of, typed_message
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.stall import StallFacts
-from diagnostics.facts.written import WrittenFacts
-from diagnostics.report.build import extended
+from diagnostics.facts.written import WrittenPatterns
+from diagnostics.report.build import with_source
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.ranks import report_of
 from diagnostics.report.report import Report, StageResult
@@ -282,10 +282,10 @@ class RunSession:
         file, watched = self._script.file, [t for t in trainings if t.watched is not None]
         if file is None or not watched or watched[-1].watched is None:
             return trainings
-        facts = written_facts(files_of(file, self._script.folder), *_answers(trainings))
-        if facts == WrittenFacts():
-            return trainings
-        seen = dataclasses.replace(watched[-1], watched=extended(watched[-1].watched, (facts,)))
+        written = WrittenPatterns(tuple(patterns_of(files_of(file, self._script.folder))))
+        only = trainings[0].examined if len(trainings) == 1 else None  # of several, any may have made the answers
+        report = with_source(watched[-1].watched, written, () if only is None else only.facts)
+        seen = dataclasses.replace(watched[-1], watched=report)
         return [seen if training is watched[-1] else training for training in trainings]
 
     def _again(self, trainings: Sequence[TrainingReports]) -> StageResult:
@@ -310,24 +310,6 @@ class RunSession:
         elif ending.exit_code or ending.abrupt:
             parts.append(f"exit code {ending.exit_code}")
         return ", ".join(parts)
-
-
-def _answers(trainings: Sequence[TrainingReports]) -> tuple[tuple[int, ...] | None, str | None, bool]:
-    """Return shape and activation of the predictions for a batch, and whether they are logits of two classes.
-
-    Nothing unless there is one training, and it is known.
-    """
-    from diagnostics.facts.pipeline import LossFacts, OutputFacts
-
-    if len(trainings) != 1 or trainings[0].examined is None:
-        return None, None, False
-    facts = trainings[0].examined.facts
-    outputs = next((fact for fact in facts if isinstance(fact, OutputFacts)), None)
-    loss = next((fact for fact in facts if isinstance(fact, LossFacts)), None)
-    binary_logits = loss is not None and loss.kind == "binary_cross_entropy" and loss.reads == "logits"
-    if outputs is None:
-        return None, None, binary_logits
-    return outputs.shape, outputs.last_activation, binary_logits
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.channel_order import other_order
 from diagnostics.rules.shared.input_shift import (
     MOST,
@@ -187,25 +187,27 @@ class EvaluationMismatch(Rule):
         )
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Take the first scaler or encoder that is fitted once more on the evaluation rows."""
-        if not written.refitted:
+        refitted = written.of("refitted_scalers")
+        if not refitted:
             return None
-        one = min(written.refitted, key=lambda one: one.kind in CODES)  # a scaler, if there is one
+        one = min(refitted, key=lambda one: (one.names[0] in CODES, one.by_name))  # a scaler, if there is one
+        kind, training, evaluation = one.names
         differs = (
             "a category that one side lacks shifts the numbers of the others"
-            if one.kind in CODES
+            if kind in CODES
             else "the same raw value becomes another number in the evaluation than in training"
         )
         return self.found(
-            f"{one.kind} is fitted on `{one.training}` and again on `{one.evaluation}`: {differs}, and a single "
+            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single "
             "row could not be prepared.",
-            severity="note" if one.kind in CODES else None,
-            fix=f"{one.evaluation} = fitted.transform({one.evaluation})  # fitted on training rows alone",
+            severity="note" if kind in CODES else one.severity,
+            fix=f"{evaluation} = fitted.transform({evaluation})  # fitted on training rows alone",
             evidence={
-                "kind": one.kind,
-                "training": one.training,
-                "evaluation": one.evaluation,
+                "kind": kind,
+                "training": training,
+                "evaluation": evaluation,
                 "cause": "refitted",
             },
             where=one.where,

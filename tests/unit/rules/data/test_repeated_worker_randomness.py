@@ -1,9 +1,9 @@
 import pytest
 
 from diagnostics.facts.data import HeldGenerator, WorkerFacts
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantSeed, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.data.repeated_worker_randomness import RepeatedWorkerRandomness
+from tests.support.sources import written
 
 RULE = RepeatedWorkerRandomness()
 HELD = HeldGenerator("numpy.random.Generator", "Photos", "rng", "Photos.__getitem__")
@@ -59,13 +59,13 @@ def test_fires_on_workers_that_are_seeded_alike():
 
 
 def test_fires_on_a_seed_for_every_row():
-    where = Where("train.py", 20, "Denoising.__getitem__")
-    finding = RULE.from_source(WrittenFacts(seeds=(ConstantSeed("torch", "42", "torch.randn", where),)))
-    assert (finding.severity, finding.where) == ("warning", where)
+    seed = written("constant_seeds", "torch", "42", "torch.randn", line=20, function="Denoising.__getitem__")
+    finding = RULE.from_source(seed)
+    assert (finding.severity, finding.where.line) == ("warning", 20)
     assert finding.message == (
         "Denoising.__getitem__ seeds torch with 42 for every row, and then calls torch.randn: it returns the same "
         "numbers for each row, in each epoch. What is added to the rows as noise is one constant. In the main "
         "process everything else that draws from that generator, shuffling and dropout too, starts over with each "
         "row."
     )
-    assert RULE.from_source(WrittenFacts()) is None
+    assert RULE.from_source(WrittenPatterns()) is None

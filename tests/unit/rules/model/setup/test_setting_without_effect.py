@@ -1,9 +1,9 @@
 import pytest
 
 from diagnostics.facts.calls import UnreadLosses
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import IdleSetting, LostResult, SettingFacts, SharedSetting, WrittenFacts
+from diagnostics.facts.written import IdleSetting, SettingFacts, WrittenPatterns
 from diagnostics.rules.model.setup.setting_without_effect import SettingWithoutEffect
+from tests.support.sources import written
 
 RULE = SettingWithoutEffect()
 FROZEN = IdleSetting("module", "Linear", "requires_grad", "False", ("outc",), steps_on="Adam")
@@ -73,19 +73,19 @@ def test_is_silent_without_any():
 
 
 def test_names_a_transform_that_another_part_replaces():
-    shared = SharedSetting("train", "val", "transform", "augment", "plain", Where("train.py", 9, "<module>"))
-    finding = SettingWithoutEffect().from_source(WrittenFacts(shared=(shared,)))
+    shared = written("shared_settings", "train", "val", "transform", "augment", "plain")
+    finding = SettingWithoutEffect().from_source(shared)
     assert finding.severity == "warning"
     assert finding.message == (
         "`train` and `val` are parts of one data set, so `val.dataset.transform = plain` also replaces what "
         "`train.dataset.transform` was set to. `augment` is never used, in training neither."
     )
-    assert SettingWithoutEffect().from_source(WrittenFacts()) is None
+    assert SettingWithoutEffect().from_source(WrittenPatterns()) is None
 
 
 def test_names_a_moving_average_that_is_never_written():
-    lost = LostResult("e = 0.9 * e + 0.1 * p", "e", True, Where("train.py", 12, "update"))
-    finding = RULE.from_source(WrittenFacts(lost=(lost,)))
+    lost = written("lost_results", "e = 0.9 * e + 0.1 * p", "e", "rebound", line=12)
+    finding = RULE.from_source(lost)
     assert finding.severity == "warning"
     assert finding.message == (
         "`e = 0.9 * e + 0.1 * p` makes the name `e` stand for a new tensor. The parameter for which it stood "
@@ -95,8 +95,8 @@ def test_names_a_moving_average_that_is_never_written():
 
 
 def test_names_a_mask_that_is_not_applied():
-    lost = LostResult("scores.masked_fill(mask, -1e9)", "scores", False, Where("train.py", 5, "forward"))
-    finding = RULE.from_source(WrittenFacts(lost=(lost,)))
+    lost = written("lost_results", "scores.masked_fill(mask, -1e9)", "scores", "", line=5)
+    finding = RULE.from_source(lost)
     assert finding.message == (
         "`scores.masked_fill(mask, -1e9)` returns a new object, which is kept nowhere, and `scores` stays as it "
         "was: the line has no effect."

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import LOOPS, MODEL, calls, dotted, is_read, own_nodes, scope_name, scopes, targets
+from diagnostics.collectors.source.scopes import LOOPS, MODEL, Found, Source, calls, dotted, is_read, targets
 
 BEST = re.compile(r"best", re.IGNORECASE)
 STOPS = re.compile(r"early|stop|checkpoint|best|keeper|tracker", re.IGNORECASE)
@@ -15,37 +15,39 @@ COPIES = ("clone", "deepcopy", "copy", "cpu", "numpy", "tolist", "to")  # `cpu` 
 WEIGHTS = ("parameters", "named_parameters", "state_dict", "items", "values")
 
 
-def kept_models(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
-    """Yield the second name and the model of each, and the line and the function where it is kept."""
-    for scope in scopes(tree):
-        nodes = list(own_nodes(scope))
+def find(source: Source) -> Iterator[Found]:
+    """Yield the second name and the model of each; of a container without copies, what it is made of."""
+    for scope in source.scopes:
+        nodes = scope.nodes
         for loop in (node for node in nodes if isinstance(node, LOOPS)):
             for condition in _conditions(loop):
                 for statement in condition.body:
-                    found = _kept(statement)
-                    if found is not None and _changes_later(tree, loop, condition, *found, nodes):
-                        yield *found, statement.lineno, scope_name(scope)
-    yield from _kept_by_early_stopping(tree)
+                    found = _kept(statement, source.models, _keeps_best(condition))
+                    if found is not None and _changes_later(source, loop, condition, *found, nodes):
+                        by_name = not _keeps_best(condition) or found[1] not in source.models
+                        yield Found(found, statement, scope.name, by_name)
+    yield from _kept_by_early_stopping(source)
 
 
-def _kept_by_early_stopping(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
+def _kept_by_early_stopping(source: Source) -> Iterator[Found]:
     """Yield what a class for early stopping keeps of the model that it is called with in each epoch."""
-    for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and STOPS.search(node.name)):
+    for kind in (node for node in source.nodes if isinstance(node, ast.ClassDef) and STOPS.search(node.name)):
         within = set(map(id, ast.walk(kind)))
-        outside = [node for node in ast.walk(tree) if id(node) not in within]
+        outside = [node for node in source.nodes if id(node) not in within]
         for method in (
             node for node in kind.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"
         ):
             given = {argument.arg for argument in method.args.args[1:]}
             for statement in (node for node in ast.walk(method) if isinstance(node, ast.Assign)):
-                kept, model = _kept(statement) or ("", "")
+                kept, model = _kept(statement, source.models) or ("", "")
                 name = kept.removeprefix("self.")
                 if model not in given or name == kept or any(model in targets(node) for node in ast.walk(method)):
                     continue
                 reads = [n for n in outside if isinstance(n, ast.Attribute) and n.attr == name]
                 loads = [call for node in outside for call in calls(node) if _loads(call)]
                 if any(isinstance(n.ctx, ast.Load) for n in reads) and not loads:
-                    yield kept, model, statement.lineno, f"{kind.name}.{method.name}"
+                    by_name = model not in source.models
+                    yield Found((kept, model), statement, f"{kind.name}.{method.name}", by_name)
 
 
 def _conditions(loop: ast.AST) -> Iterator[ast.If]:
@@ -57,8 +59,26 @@ def _conditions(loop: ast.AST) -> Iterator[ast.If]:
             yield from _conditions(child)
 
 
-def _kept(statement: ast.stmt) -> tuple[str, str] | None:
-    """Return what a statement keeps under which name; None if it keeps no model, or a copy."""
+def _keeps_best(condition: ast.If) -> bool:
+    """Whether a branch keeps what its condition compared, as the best so far."""
+    compared = {
+        name
+        for node in ast.walk(condition.test)
+        if isinstance(node, ast.Compare)
+        for side in (node.left, *node.comparators)
+        if (name := dotted(side))
+    }
+    return any(compared & set(targets(statement)) for statement in condition.body)
+
+
+def _kept(statement: ast.stmt, models: frozenset[str], is_best: bool = False) -> tuple[str, str] | None:
+    """Return what a statement keeps under which name; None if it keeps no model, or a copy.
+
+    Args:
+        statement: in a branch.
+        models: names of models.
+        is_best: whether what is kept there is known to be the best.
+    """
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     target, value = statement.targets[0], statement.value
@@ -67,9 +87,9 @@ def _kept(statement: ast.stmt) -> tuple[str, str] | None:
         pairs = list(zip(target.elts, value.elts, strict=True))
     for place, given in pairs:
         kept, model = dotted(place), dotted(given)
-        if not BEST.search(kept.rpartition(".")[2]):
+        if not kept or not (is_best or BEST.search(kept.rpartition(".")[2])):
             continue
-        if model and MODEL.search(model.rpartition(".")[2]) and not BEST.search(model):
+        if (model in models or MODEL.search(model.rpartition(".")[2])) and not BEST.search(model):
             return kept, model
         held = _weights_held(given)
         if held:
@@ -101,7 +121,7 @@ def _model_of(weights: ast.expr) -> str:
 
 
 def _changes_later(
-    tree: ast.Module, loop: ast.AST, condition: ast.If, kept: str, model: str, nodes: list[ast.AST]
+    source: Source, loop: ast.AST, condition: ast.If, kept: str, model: str, nodes: list[ast.AST]
 ) -> bool:
     """Whether the loop trains the model on after it was kept, and what was kept is used after the loop."""
     within = list(ast.walk(loop))
@@ -114,7 +134,7 @@ def _changes_later(
     inside = set(map(id, within))
     after = [node for node in nodes if id(node) not in inside and getattr(node, "lineno", 0) > _end(loop)]
     if "." in kept:  # an attribute may be read in any other method
-        after = [node for node in ast.walk(tree) if id(node) not in inside]
+        after = [node for node in source.nodes if id(node) not in inside]
     if any(isinstance(node, ast.Call) and _loads(node) for node in [*after, *within]):
         return False
     return any(is_read(node, kept) for node in after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from diagnostics.collectors.source.scopes import FUNCTIONS, Function, calls, dotted, targets
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Function, Source, calls, dotted, targets
 
 from .unread_splits import EVALUATION
 
@@ -38,25 +38,25 @@ ROW_METHODS = ("__getitem__", "__getitems__")
 PROJECTS = ("matmul", "mm", "einsum", "dot", "linear")  # of one random matrix for all rows, on purpose
 
 
-def constant_seeds(tree: ast.Module) -> Iterator[tuple[str, str, str, int, str]]:
-    """Yield the generator, what it is seeded with, what is drawn, and the line and function of the seed.
+def find(source: Source) -> Iterator[Found]:
+    """Yield the generator, what it is seeded with, and what is drawn.
 
     Only where a method that gives rows seeds it without a condition, and adds what it draws or compares it.
     """
-    constants = _constants(tree)
-    for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+    constants = _constants(source)
+    for kind in (node for node in source.nodes if isinstance(node, ast.ClassDef)):
         if EVALUATION.search(_words(kind.name)):
             continue
         methods = {node.name: node for node in kind.body if isinstance(node, FUNCTIONS)}
-        fixed = constants | _fixed_attributes(tree, methods)
+        fixed = constants | _fixed_attributes(source, methods)
         for name in ROW_METHODS:
             for method in _with_called(methods, name):
                 found = _seeded(method, fixed)
                 if found is not None:
-                    yield *found, f"{kind.name}.{method.name}"
+                    yield found._replace(function=f"{kind.name}.{method.name}")
 
 
-def _seeded(method: Function, fixed: set[str]) -> tuple[str, str, str, int] | None:
+def _seeded(method: Function, fixed: set[str]) -> Found | None:
     if any(isinstance(node, ast.MatMult) for node in ast.walk(method)):
         return None
     made = list(calls(method))
@@ -72,7 +72,7 @@ def _seeded(method: Function, fixed: set[str]) -> tuple[str, str, str, int] | No
         later = [one for one in made if one.lineno > call.lineno and _draws(one, generator)]
         seeds = [one for one in made if SEEDS.get(dotted(one.func)) == generator and one is not call]
         if later and not seeds:
-            return generator, ast.unparse(call.args[0]), dotted(later[0].func), call.lineno
+            return Found((generator, ast.unparse(call.args[0]), dotted(later[0].func)), call, method.name)
     return None
 
 
@@ -97,25 +97,25 @@ def _unconditional(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def _constants(tree: ast.Module) -> set[str]:
+def _constants(source: Source) -> set[str]:
     """Return names that the module assigns once, to a number."""
     given: dict[str, list[bool]] = {}
-    for node in ast.walk(tree):
+    for node in source.nodes:
         for name in targets(node):
             is_number = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
             given.setdefault(name, []).append(is_number)
-    parameters = {a.arg for n in ast.walk(tree) if isinstance(n, FUNCTIONS) for a in n.args.args}
+    parameters = {a.arg for n in source.nodes if isinstance(n, FUNCTIONS) for a in n.args.args}
     return {name for name, kinds in given.items() if kinds == [True] and "." not in name} - parameters
 
 
-def _fixed_attributes(tree: ast.Module, methods: dict[str, Function]) -> set[str]:
+def _fixed_attributes(source: Source, methods: dict[str, Function]) -> set[str]:
     """Return the attributes, as ``self.seed``, that only `__init__` sets, and nobody else in the file."""
     first = methods.get("__init__")
     own = {name for node in ast.walk(first) for name in targets(node)} if first is not None else set()
     within = set() if first is None else set(map(id, ast.walk(first)))
     elsewhere = {
         name.rpartition(".")[2]
-        for node in ast.walk(tree)
+        for node in source.nodes
         if id(node) not in within
         for name in targets(node)
         if "." in name

@@ -6,7 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, LOOPS, Loop, calls, dotted, names_in, own_nodes, scope_name, scopes, targets
+from diagnostics.collectors.source.scopes import (
+    FUNCTIONS,
+    LOOPS,
+    Found,
+    Loop,
+    Source,
+    calls,
+    dotted,
+    names_in,
+    targets,
+)
 
 EPOCH = re.compile(r"(?:^|_)(?:ep|epochs?)_?\d*$", re.IGNORECASE)
 MAKERS = ("Sequential", "Model", "clone_model")
@@ -21,32 +31,42 @@ MOVES = ("to", "cuda", "cpu", "double", "float", "train")  # a model, and return
 GOES_ON = ("set_weights", "load_weights", "load_model", "load_state_dict", "assign")  # from what is there
 
 
-def remade_models(tree: ast.Module) -> Iterator[tuple[str, str, bool, int, str]]:
-    """Yield model, the loop's name, whether only the weights are drawn again, line and function of each."""
-    makers = {*MAKERS, *_own_makers(tree)}
-    for scope in scopes(tree):
-        for loop in own_nodes(scope):
-            if isinstance(loop, LOOPS) and (name := _counts_epochs(loop)):
-                for model, weights, line in _remade(loop, name, makers):
-                    yield model, name, weights, line, scope_name(scope)
+def find(source: Source) -> Iterator[Found]:
+    """Yield model, the loop's name, and whether the ``model`` or only its ``weights`` are made again."""
+    makers = {*MAKERS, *_own_makers(source)}
+    for scope in source.scopes:
+        for loop in scope.nodes:
+            if isinstance(loop, LOOPS) and (name := _counts(loop)):
+                for model, how, statement in _remade(loop, name, makers):
+                    is_sure = how == "weights" and _keeps_optimizer(source, model, loop)
+                    if is_sure or EPOCH.search(name):
+                        yield Found((model, name, how), statement, scope.name, not is_sure)
 
 
-def _own_makers(tree: ast.Module) -> Iterator[str]:
+def _own_makers(source: Source) -> Iterator[str]:
     """Yield the functions of the module that make a model, and its classes of models."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, FUNCTIONS) and any(_called(call) in MAKERS for call in calls(node)):
             yield node.name
         if isinstance(node, ast.ClassDef) and any(dotted(base).rpartition(".")[2] in BASES for base in node.bases):
             yield node.name
 
 
-def _counts_epochs(loop: Loop) -> str:
+def _keeps_optimizer(source: Source, model: str, loop: Loop) -> bool:
+    """Whether the optimizer of a model is made before a loop alone: so its rounds are no trials of their own."""
+    given = f"{model}.parameters"
+    made = [call for call in source.calls if any(given in names_in(argument) for argument in call.args)]
+    within = set(calls(loop))
+    return any(call.lineno < loop.lineno for call in made) and not any(call in within for call in made)
+
+
+def _counts(loop: Loop) -> str:
     if isinstance(loop, ast.While) or not any(_called(call) in ("range", "trange") for call in calls(loop.iter)):
         return ""
-    return next((name for name in targets(loop) if EPOCH.search(name)), "")
+    return next(targets(loop), "")
 
 
-def _remade(loop: Loop, name: str, makers: set[str]) -> Iterator[tuple[str, bool, int]]:
+def _remade(loop: Loop, name: str, makers: set[str]) -> Iterator[tuple[str, str, ast.stmt]]:
     """Yield the models that the loop makes or initialises in its own body, on no condition, and then trains.
 
     Nothing where it goes on from weights that are there, or where what it counts is a setting of the training.
@@ -63,9 +83,9 @@ def _remade(loop: Loop, name: str, makers: set[str]) -> Iterator[tuple[str, bool
             made = _called(_moved(statement.value))
             for model in targets(statement):
                 if model in trained and (made in makers or NAMED.search(made)):
-                    yield model, False, statement.lineno
+                    yield model, "model", statement
         elif isinstance(statement, ast.Expr) and (model := _initialised(statement.value)) in trained:
-            yield model, True, statement.lineno
+            yield model, "weights", statement
 
 
 def _trains(call: ast.Call) -> bool:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from diagnostics.collectors.source.scopes import LOOPS, dotted, own_nodes, scope_name, scopes
+from diagnostics.collectors.source.scopes import LOOPS, Found, Source, dotted
 
 from .unread_splits import parts_of_split
 
 
-def shared_settings(tree: ast.Module) -> Iterator[tuple[str, str, str, str, str, int, str]]:
-    """Yield for each pair: both parts, the attribute, both values, and the line and function of the second.
+def find(source: Source) -> Iterator[Found]:
+    """Yield for each pair: both parts, the attribute, and both values, the first of which is lost.
 
     Settings in a loop may be switched to and fro, and count for nothing; nor does a part that gets a data set of
     its own, as by ``part.dataset = copy.deepcopy(part.dataset)``.
     """
-    for scope in scopes(tree):
-        nodes = list(own_nodes(scope))
+    for scope in source.scopes:
+        nodes = scope.nodes
         in_loops = {inner for node in nodes if isinstance(node, LOOPS) for inner in ast.walk(node)}
         families = _families(nodes)
         given = {
@@ -37,7 +37,7 @@ def shared_settings(tree: ast.Module) -> Iterator[tuple[str, str, str, str, str,
             value = ast.unparse(node.value)
             before = first.setdefault((families[part], attribute), (part, value))
             if before[0] != part and before[1] != value and f"{before[0]}.dataset" not in given:
-                yield before[0], part, attribute, before[1], value, node.lineno, scope_name(scope)
+                yield Found((before[0], part, attribute, before[1], value), node, scope.name)
 
 
 def _families(nodes: list[ast.AST]) -> dict[str, int]:

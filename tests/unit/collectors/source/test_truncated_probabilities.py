@@ -1,15 +1,12 @@
 """Probabilities of a model that the script casts to integers."""
 
-import ast
-
 import pytest
 
-from diagnostics.collectors.source.read import written_facts
-from diagnostics.collectors.source.truncated_answers import truncated_answers
+from tests.support import sources
 
 
 def found(source):
-    return [of for of, _, _ in truncated_answers(ast.parse(source))]
+    return [one.names[0] for one in sources.found("truncated_probabilities", source)]
 
 
 @pytest.mark.parametrize(
@@ -44,11 +41,3 @@ def test_are_found(source, of):
 )
 def test_of_nothing_else(source):
     assert found(source) == []
-
-
-def test_only_where_the_model_ends_in_probabilities(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text("classes = model.predict(x).astype(int)")
-    assert [one.activation for one in written_facts([str(script)], (16, 1), "sigmoid").truncated] == ["sigmoid"]
-    for activation in (None, "linear", "relu"):
-        assert written_facts([str(script)], (16, 1), activation).truncated == ()

@@ -1,19 +1,16 @@
 """Comparisons with the best result so far."""
 
-import ast
-from textwrap import dedent
-
 import pytest
 
-from diagnostics.collectors.source.backward_best import backward_best
+from tests.support.sources import found, names_and_lines
 
 
 def backward(source):
-    return [found[:4] for found in backward_best(ast.parse(dedent(source)))]
+    return names_and_lines("inverted_best", source)
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         (
             """
@@ -23,14 +20,14 @@ def backward(source):
                         self.best = val_loss
             stopper(val_loss)
             """,
-            ("val_loss", "self.best", True, 4),
+            ("val_loss", "self.best", "rise", 4),
         ),
         (
             """
             if val_acc < best_acc and epoch > 2:
                 best_acc, best_epoch = val_acc, epoch
             """,
-            ("val_acc", "best_acc", False, 2),
+            ("val_acc", "best_acc", "fall", 2),
         ),
         (
             """
@@ -39,20 +36,20 @@ def backward(source):
             else:
                 min_loss = valid_loss
             """,
-            ("valid_loss", "min_loss", True, 2),
+            ("valid_loss", "min_loss", "rise", 2),
         ),
-        ("best_loss = max(loss.item(), best_loss)", ("loss", "best_loss", True, 1)),
+        ("best_loss = max(loss.item(), best_loss)", ("loss", "best_loss", "rise", 1)),
         (
             """
             if best < metrics["eval_loss"]:
                 best = metrics["eval_loss"]
             """,
-            ("eval_loss", "best", True, 2),
+            ("eval_loss", "best", "rise", 2),
         ),
     ],
 )
-def test_names_the_wrong_direction(source, found):
-    assert backward(source) == [found]
+def test_names_the_wrong_direction(source, expected):
+    assert backward(source) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -75,3 +72,33 @@ def test_names_the_wrong_direction(source, found):
 )
 def test_is_silent(source):
     assert not backward(source)
+
+
+KEEPS = """
+criterion = torch.nn.CrossEntropyLoss()
+for i in range(9):
+    a = {value}
+    if a > b:
+        b = a
+        torch.save(net.state_dict(), "net.pt")
+"""
+
+
+def test_a_loss_by_what_computes_it():
+    (one,) = found("inverted_best", KEEPS.format(value="criterion(net(x), y).item()"))
+    assert (one.names, one.by_name) == (("a", "b", "rise"), False)
+
+
+def test_a_loss_by_its_name_alone_is_marked():
+    (one,) = found("inverted_best", "if val_loss > best:\n    best = val_loss")
+    assert one.by_name
+
+
+@pytest.mark.parametrize("value", ["-criterion(net(x), y).item()", "(net(x).argmax(1) == y).sum().item()"])
+def test_another_value_without_a_name(value):
+    assert found("inverted_best", KEEPS.format(value=value)) == []
+
+
+def test_the_hardest_example_that_is_kept_and_not_saved():
+    source = KEEPS.format(value="criterion(net(x), y).item()").replace("torch.save", "print")
+    assert found("inverted_best", source.replace("net.state_dict()", "a")) == []

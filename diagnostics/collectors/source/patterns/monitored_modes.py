@@ -5,23 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .scopes import dotted, own_nodes, scope_name, scopes
+from diagnostics.collectors.source.scopes import Found, Source, dotted
 
 LIGHTNING = ("lightning", "pytorch_lightning")
 CALLBACKS = ("ModelCheckpoint", "EarlyStopping")
 
 
-def monitored_modes(tree: ast.Module) -> Iterator[tuple[str, str, bool, int, str]]:
-    """Yield callback, metric, whether it waits for a rise, and the line and function of each call that says so.
+def find(source: Source) -> Iterator[Found]:
+    """Yield callback, metric, and ``rise`` or ``fall``, which it waits for, of each call that says so.
 
     Both wait for a fall unless they are told otherwise. A script that imports Keras too is left out: its callbacks
     have the same names, and guess the direction.
     """
-    imported = set(_imported(tree))
+    imported = set(_imported(source))
     if not imported.intersection(LIGHTNING) or imported.intersection(("keras", "tensorflow")):
         return
-    for scope in scopes(tree):
-        for node in own_nodes(scope):
+    for scope in source.scopes:
+        for node in scope.nodes:
             if not isinstance(node, ast.Call):
                 continue
             name, given = dotted(node.func).rpartition(".")[2], {word.arg: word.value for word in node.keywords}
@@ -29,11 +29,11 @@ def monitored_modes(tree: ast.Module) -> Iterator[tuple[str, str, bool, int, str
                 continue
             monitored, rises = _text(_monitor(name, node, given)), _rises(given)
             if monitored is not None and rises is not None and _matters(given):
-                yield name, monitored, rises, node.lineno, scope_name(scope)
+                yield Found((name, monitored, "rise" if rises else "fall"), node, scope.name)
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported(source: Source) -> Iterator[str]:
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from (one.name.partition(".")[0] for one in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

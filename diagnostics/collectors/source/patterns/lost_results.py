@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, dotted, is_read, own_nodes, scope_name, scopes
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Source, dotted, is_read, targets
 
 LIBRARIES = ("torch", "F", "functional", "nn.functional", "torch.nn.functional")
 FUNCTIONAL = (
@@ -28,21 +28,23 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 PLACES = ("parameters", "buffers", "named_parameters", "named_buffers")
 
 
-def lost_results(tree: ast.Module) -> Iterator[tuple[str, str, bool, int, str]]:
-    """Yield the statement, what was to change, whether it is a loop's variable, and the line and function."""
-    own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)}
+def find(source: Source) -> Iterator[Found]:
+    """Yield the statement, what was to change, and ``rebound`` if that is a loop's variable, else nothing."""
+    own = {node.name for node in source.nodes if isinstance(node, FUNCTIONS)}
     imported = {
-        name.asname or name.name for node in ast.walk(tree) if isinstance(node, IMPORTS) for name in node.names
+        name.asname or name.name for node in source.nodes if isinstance(node, IMPORTS) for name in node.names
     }
-    tried = {id(inner) for node in ast.walk(tree) if _expects_errors(node) for inner in ast.walk(node)}
-    for scope in scopes(tree):
-        for node in own_nodes(scope):
+    tried = {id(inner) for node in source.nodes if _expects_errors(node) for inner in ast.walk(node)}
+    for scope in source.scopes:
+        states = {name for node in scope.nodes for name in _states(node)}
+        for node in scope.nodes:
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and id(node) not in tried:
-                if changed := _unchanged(node.value, own, imported):
-                    yield _shown(node), changed, False, node.lineno, scope_name(scope)
+                if changed := _unchanged(node.value, own, imported, states):
+                    by_name = _called(node.value) == "detach" and changed not in states
+                    yield Found((_shown(node), changed, ""), node, scope.name, by_name)
             elif isinstance(node, ast.For):
                 for statement, name in _rebound(node):
-                    yield _shown(statement), name, True, statement.lineno, scope_name(scope)
+                    yield Found((_shown(statement), name, "rebound"), statement, scope.name)
 
 
 def _expects_errors(node: ast.AST) -> bool:
@@ -52,7 +54,19 @@ def _expects_errors(node: ast.AST) -> bool:
     return isinstance(node, ast.Try)
 
 
-def _unchanged(call: ast.Call, own: set[str], imported: set[str]) -> str:
+def _states(node: ast.AST) -> set[str]:
+    """Return what a call takes and gives back beside its result: ``out, h = rnn(x, h)``."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        return set()
+    names = list(targets(node))
+    return set(names).intersection(map(dotted, node.value.args)) if len(names) > 1 else set()
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _unchanged(call: ast.Call, own: set[str], imported: set[str], states: set[str]) -> str:
     """Return what a call leaves as it is, although its result is all that it has; empty if not known."""
     if not isinstance(call.func, ast.Attribute):
         return ""
@@ -64,7 +78,7 @@ def _unchanged(call: ast.Call, own: set[str], imported: set[str]) -> str:
         return dotted(call.args[0]) if name in FUNCTIONAL and call.args else ""
     if owner in imported or owner in ("self", "cls") or owner.partition(".")[0] in imported:
         return ""
-    if name == "detach" and STATE.search(owner):
+    if name == "detach" and (owner in states or STATE.search(owner)):
         return owner
     if name in METHODS or name in OF_TABLES or words & set(OF_DATASETS.get(name, ())):
         return owner

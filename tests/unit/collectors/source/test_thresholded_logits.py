@@ -1,15 +1,12 @@
 """Logits that are compared with 0.5, or rounded, as if they were probabilities."""
 
-import ast
-
 import pytest
 
-from diagnostics.collectors.source.halved_logits import halved_logits
-from diagnostics.collectors.source.read import written_facts
+from tests.support import sources
 
 
 def found(source):
-    return [(of, how) for of, how, _, _ in halved_logits(ast.parse(source))]
+    return [one.names for one in sources.found("thresholded_logits", source)]
 
 
 @pytest.mark.parametrize(
@@ -59,11 +56,3 @@ def test_are_found(source, of, how):
 )  # fmt: skip
 def test_leaves_alone(source):
     assert found(source) == []
-
-
-def test_only_where_a_binary_cross_entropy_takes_logits(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text("pred = model(x) > 0.5")
-    assert [one.of for one in written_facts([str(script)], binary_logits=True).halved] == ["model(x)"]
-    assert written_facts([str(script)], (16, 1), "linear").halved == ()
-    assert written_facts([str(script)], (16, 1), "sigmoid", binary_logits=True).halved == ()  # see another rule

@@ -1,15 +1,12 @@
 """Models that a loop over epochs makes again."""
 
-import ast
-from textwrap import dedent
-
 import pytest
 
-from diagnostics.collectors.source.remade_models import remade_models
+from tests.support.sources import names_and_lines
 
 
 def found(source):
-    return [(model, loop, line) for model, loop, _, line, _ in remade_models(ast.parse(dedent(source)))]
+    return [(model, loop, line) for model, loop, _, line in names_and_lines("recreated_models", source)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +62,7 @@ def test_a_model_of_pytorch(made, trained):
 @pytest.mark.parametrize("drawn", ["net.apply(init_weights)", "net.apply(self.reset)", "net.reset_parameters()"])
 def test_weights_that_are_drawn_again(drawn):
     source = f"for epoch in range(20):\n    {drawn}\n    loss = mse(net(x), y)\n    loss.backward()"
-    assert [(model, weights) for model, _, weights, _, _ in remade_models(ast.parse(source))] == [("net", True)]
+    assert names_and_lines("recreated_models", source) == [("net", "epoch", "weights", 2)]
 
 
 @pytest.mark.parametrize(

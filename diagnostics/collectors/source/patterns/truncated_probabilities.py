@@ -5,30 +5,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .model_answers import ModelAnswers
-from .scopes import dotted, own_nodes, scope_name, scopes, targets
+from diagnostics.collectors.source.model_answers import ModelAnswers
+from diagnostics.collectors.source.scopes import Found, Source, dotted, targets
 
 INTEGER = ("int", "np.int", "np.int8", "np.int16", "np.int32", "np.int64", "np.uint8")
 AS_TEXT = ("int", "int8", "int16", "int32", "int64", "uint8")
 METHODS = ("int", "long")  # of a tensor of PyTorch
 
 
-def truncated_answers(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
-    """Yield what is cast, line and function of each cast of a model's answers to integers.
+def find(source: Source) -> Iterator[Found]:
+    """Yield what is cast of each cast of a model's answers to integers.
 
     Only of a name that is assigned once, and none of whose elements is: a threshold may be set in place.
     Nothing where more than one name looks like a model's.
     """
-    model = ModelAnswers(tree)
+    model = ModelAnswers(source)
     if not model.is_one:
         return
-    for scope in scopes(tree):
-        nodes = list(own_nodes(scope))
+    for scope in source.scopes:
+        nodes = scope.nodes
         answers = {name for name in _assigned(nodes, model) if name}
         for node in nodes:
             given = _cast(node)
             if given is not None and model.are_in(given, answers):
-                yield ast.unparse(given), given.lineno, scope_name(scope)
+                yield Found((ast.unparse(given),), given, scope.name, model.by_name)
 
 
 def _assigned(nodes: list[ast.AST], model: ModelAnswers) -> Iterator[str]:

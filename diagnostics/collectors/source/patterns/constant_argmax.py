@@ -5,38 +5,38 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .model_answers import ModelAnswers
-from .scopes import FUNCTIONS, Function, dotted, own_nodes, scope_name, scopes
+from diagnostics.collectors.source.model_answers import ModelAnswers
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Scope, Source, dotted
 
 OVER_LAST = (1, -1)  # axes of answers (examples, 1)
 LIBRARIES = ("torch", "np", "numpy", "tf", "tensorflow", "tf.math", "jnp")
 
 
-def argmaxes_of_answers(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
-    """Yield the argument, line and function of each argmax over the last axis of what the model answers.
+def find(source: Source) -> Iterator[Found]:
+    """Yield the argument of each argmax over the last axis of what the model answers.
 
     Nothing where more than one name looks like a model's: which of them answered cannot be told.
     """
-    model = ModelAnswers(tree)
+    model = ModelAnswers(source)
     if not model.is_one:
         return
-    for scope in scopes(tree):
-        nodes = list(own_nodes(scope))
+    for scope in source.scopes:
+        nodes = scope.nodes
         answers = {name for node in nodes for name in _assigned(node, scope, model)}
         for node in nodes:
             given = _given(_places(node), "max") if isinstance(node, ast.Assign) else _given(node, "argmax")
             if given is not None and model.are_in(given, answers):
-                yield ast.unparse(given), given.lineno, scope_name(scope)
+                yield Found((ast.unparse(given),), given, scope.name, model.by_name)
 
 
-def _assigned(node: ast.AST, scope: ast.Module | Function, model: ModelAnswers) -> Iterator[str]:
+def _assigned(node: ast.AST, scope: Scope, model: ModelAnswers) -> Iterator[str]:
     """Yield the name under which a statement keeps the scores."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return
     target = node.targets[0]
     if isinstance(target, ast.Tuple):
-        given = [argument.arg for argument in scope.args.args] if isinstance(scope, FUNCTIONS) else []
-        if "metric" in scope_name(scope) and dotted(node.value) in given[:1]:  # scores, labels = evaluation
+        given = [argument.arg for argument in scope.node.args.args] if isinstance(scope.node, FUNCTIONS) else []
+        if "metric" in scope.name and dotted(node.value) in given[:1]:  # scores, labels = evaluation
             yield dotted(target.elts[0])
     elif model.are_in(node.value, frozenset()):
         yield dotted(target)

@@ -6,19 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from diagnostics.collectors.source.scopes import calls, dotted, names_in, own_nodes, scope_name, scopes, targets
-
-from .shuffled_apart import TARGETS
+from diagnostics.collectors.source.scopes import Found, Source, calls, dotted, names_in, targets
 
 DROPS = ("dropna", "drop_duplicates", "query")
 TRUTHS = ("isnan", "isfinite", "isna", "notna", "isnull", "notnull", "all", "any", "isin", "logical_and")
 PAIRING = re.compile(r"^zip$|Dataset$")
 
 
-def cut_targets(tree: ast.Module) -> Iterator[tuple[str, str, str, int, str]]:
-    """Yield inputs, targets, the statement that pairs them, and its line and function."""
-    for scope in scopes(tree):
-        nodes = [node for node in own_nodes(scope) if isinstance(node, ast.stmt | ast.expr)]
+def find(source: Source) -> Iterator[Found]:
+    """Yield inputs, targets, and the statement that pairs them."""
+    for scope in source.scopes:
+        nodes = [node for node in scope.nodes if isinstance(node, ast.stmt | ast.expr)]
         assigned = [node for node in nodes if isinstance(node, ast.Assign)]
         masks = {name for node in assigned if _is_truth(node.value) for name in targets(node)}
         for filtered in assigned:
@@ -31,7 +29,7 @@ def cut_targets(tree: ast.Module) -> Iterator[tuple[str, str, str, int, str]]:
                 ):
                     cut = _cut(node, inputs) or _paired(node, inputs, assigned, filtered)
                     if cut and not _is_filtered(cut, assigned, masks):
-                        yield inputs, cut, ast.unparse(node)[:60], node.lineno, scope_name(scope)
+                        yield Found((inputs, cut, ast.unparse(node)[:60]), node, scope.name)
                         break
 
 
@@ -78,7 +76,7 @@ def _paired(node: ast.AST, inputs: str, assigned: list[ast.Assign], filtered: as
         return ""
     name = dotted(node.args[1])
     callee = dotted(node.func).rpartition(".")[2]
-    if not name or not TARGETS.search(name) or not PAIRING.search(callee) or callee == "TensorDataset":
+    if not name or not PAIRING.search(callee) or callee == "TensorDataset":
         return ""
     before = [one for one in assigned if one.lineno < filtered.lineno]
     together = any({inputs, name} <= set(targets(one)) for one in before)

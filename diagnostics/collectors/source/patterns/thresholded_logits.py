@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .model_answers import ModelAnswers
-from .scopes import FUNCTIONS, Function, calls, dotted, own_nodes, scope_name, scopes, targets
+from diagnostics.collectors.source.model_answers import ModelAnswers
+from diagnostics.collectors.source.scopes import FUNCTIONS, Found, Function, Scope, Source, calls, dotted, targets
 
 HALF = 0.5
 RAW = ("detach", "cpu", "numpy", "float", "clone", "squeeze", "flatten", "view", "reshape", "ravel", "item", "to")
@@ -15,25 +15,25 @@ COMPARE = ("gt", "ge", "lt", "le", "greater", "greater_equal", "less", "less_equ
 SIGMOID = ("sigmoid", "Sigmoid", "expit", "logsigmoid", "softmax", "Softmax")
 
 
-def halved_logits(tree: ast.Module) -> Iterator[tuple[str, str, int, str]]:
-    """Yield expression, ``0.5`` or ``round``, line and function of each such use of what the only model returns.
+def find(source: Source) -> Iterator[Found]:
+    """Yield the expression, and ``0.5`` or ``round``, of each such use of what the only model returns.
 
     Only of names that hold that and nothing else. An argument of a function of the script is followed where every
     call hands it such a name. Nothing where more than one name looks like a model's, or where a class of the
     script may end in a sigmoid itself.
     """
-    model = ModelAnswers(tree, RAW)
-    if not model.is_one or any(_has_sigmoid(node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+    model = ModelAnswers(source, RAW)
+    if not model.is_one or any(_has_sigmoid(node) for node in source.nodes if isinstance(node, ast.ClassDef)):
         return
-    held = {scope: _held(scope, model, frozenset()) for scope in scopes(tree)}
+    held = {scope: _held(scope, model, frozenset()) for scope in source.scopes}
     for scope in held:
-        if isinstance(scope, FUNCTIONS) and (handed := _handed(scope, held, model)):
+        if isinstance(scope.node, FUNCTIONS) and (handed := _handed(scope.node, held, model)):
             held[scope] = _held(scope, model, handed)
     for scope, names in held.items():
-        for node in own_nodes(scope):
+        for node in scope.nodes:
             for of, how in _uses(node):
                 if _is_raw(of, names, model):
-                    yield ast.unparse(of), how, of.lineno, scope_name(scope)
+                    yield Found((ast.unparse(of), how), of, scope.name, model.by_name)
 
 
 def _has_sigmoid(node: ast.AST) -> bool:
@@ -46,11 +46,11 @@ def _is_raw(node: ast.expr, names: frozenset[str], model: ModelAnswers) -> bool:
     return model.are_in(node, names)
 
 
-def _held(scope: ast.Module | Function, model: ModelAnswers, handed: frozenset[str]) -> frozenset[str]:
+def _held(scope: Scope, model: ModelAnswers, handed: frozenset[str]) -> frozenset[str]:
     """Return the names, some of them handed over, that hold what the model returns and nothing else."""
     raw: set[str] = set(handed)
     other: set[str] = set()
-    for node in own_nodes(scope):
+    for node in scope.nodes:
         alone = isinstance(node, ast.Assign) and len(node.targets) == 1 and bool(dotted(node.targets[0]))
         is_raw = isinstance(node, ast.Assign) and _is_raw(node.value, frozenset(raw - other), model)
         for name in targets(node):
@@ -60,15 +60,13 @@ def _held(scope: ast.Module | Function, model: ModelAnswers, handed: frozenset[s
     return frozenset(raw - other)
 
 
-def _handed(
-    function: Function, held: dict[ast.Module | Function, frozenset[str]], model: ModelAnswers
-) -> frozenset[str]:
+def _handed(function: Function, held: dict[Scope, frozenset[str]], model: ModelAnswers) -> frozenset[str]:
     """Return the arguments of a function that get what the model returns in every call of it by its name."""
     names = [argument.arg for argument in function.args.args]
     calls_of_it = [
         (call, held[scope])
         for scope in held
-        for call in own_nodes(scope)
+        for call in scope.nodes
         if isinstance(call, ast.Call) and dotted(call.func) == function.name
     ]
     if not calls_of_it or any(isinstance(one, ast.Starred) for call, _ in calls_of_it for one in call.args):
