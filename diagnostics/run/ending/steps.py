@@ -9,7 +9,6 @@ from typing import Any
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import unless_recorded
 
 
 def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitStack) -> None:
@@ -23,8 +22,7 @@ def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitSt
     at_exit.callback(patches.undo)
 
     def stepped(optimizer: Any, *_: Any) -> None:
-        if not is_own_run():
-            then(optimizer)
+        then(optimizer)
 
     def trained(*_: Any, **__: Any) -> None:
         if not is_own_run():
@@ -32,10 +30,10 @@ def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitSt
 
     def with_torch(_torch: Any) -> None:
         try:
-            from torch.optim.optimizer import register_optimizer_step_post_hook
+            from diagnostics.taps.torch import optimizer_step
         except ImportError:  # the script has its own `torch.py`
             return
-        at_exit.callback(register_optimizer_step_post_hook(unless_recorded(stepped)).remove)
+        at_exit.callback(optimizer_step.after.subscribe(stepped))
 
     def with_keras(module: Any) -> None:
         patches.after(module.CallbackList, "on_train_batch_end", trained)

@@ -1,0 +1,157 @@
+"""Patches a function of a framework while somebody wants to know of its calls."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from diagnostics.collectors.isolation.internal import is_own_run
+from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.recording import is_recorded
+
+Unsubscribe = Callable[[], None]
+
+_lock = threading.RLock()
+
+
+class Event:
+    """Something that a script does.
+
+    Nobody is told of what this library does itself. What a compiler or tracer records is left out by the source.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._subscribers: tuple[Callable[..., object], ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is a subscriber."""
+        return bool(self._subscribers)
+
+    def subscribe(self, work: Callable[..., object]) -> Unsubscribe:
+        """Call `work` at each event, after those who subscribed before. What it raises reaches the script.
+
+        Returns:
+            A function that ends the subscription. It may be called again, and does nothing then.
+        """
+        told = functools.partial(work)  # one of its own for each subscription
+
+        def unsubscribe() -> None:
+            with _lock:
+                self._subscribers = tuple(one for one in self._subscribers if one is not told)
+                self._source.update()
+
+        with _lock:
+            self._subscribers = (*self._subscribers, told)
+            self._source.update()
+        return unsubscribe
+
+    def tell(self, /, *arguments: Any, **options: Any) -> None:
+        """Tell the subscribers, in the order of their subscriptions."""
+        if self._subscribers and not is_own_run():
+            for told in self._subscribers:
+                told(*arguments, **options)
+
+    def exchange(self, value: Any, /, *arguments: Any) -> Any:
+        """Return a value as the subscribers exchange it, one after the other; they are given it last."""
+        if self._subscribers and not is_own_run():
+            for told in self._subscribers:
+                value = told(*arguments, value)
+        return value
+
+
+def subscribe(run: Callable[..., object], *pairs: tuple[Event, Callable[..., object]]) -> Unsubscribe:
+    """Subscribe to several events.
+
+    Args:
+        run: called with what is to be done at an event, and with what its subscribers are given.
+        pairs: events, and what is to be done at each.
+
+    Returns:
+        A function that ends all subscriptions.
+    """
+    ends = [event.subscribe(functools.partial(run, work)) for event, work in pairs]
+
+    def unsubscribe() -> None:
+        for end in ends:
+            end()
+
+    return unsubscribe
+
+
+class Source:
+    """A place in a framework, which is touched while one of its events has a subscriber.
+
+    Attributes:
+        before: the event before it runs.
+        after: the event after it has run, unless it raised.
+    """
+
+    def __init__(self) -> None:
+        self.before, self.after = Event(self), Event(self)
+        self._is_attached = False
+
+    def update(self) -> None:
+        """Touch the framework, or leave it as it was; subscriptions have changed."""
+        wanted = any(self.events())
+        if wanted != self._is_attached:
+            self._is_attached = wanted
+            if wanted:
+                self.attach()
+            else:
+                self.detach()
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the events that this is the source of."""
+        return self.before, self.after
+
+    def attach(self) -> None:
+        """Touch the framework."""
+        raise NotImplementedError
+
+    def detach(self) -> None:
+        """Leave it as it was."""
+        raise NotImplementedError
+
+
+class Tap(Source):
+    """A function that is replaced while one of its events has a subscriber.
+
+    `before` has the arguments of a call, `after` its result and then the arguments.
+
+    Args:
+        name: of the function.
+        owners: modules or classes that hold it.
+    """
+
+    def __init__(self, name: str, *owners: Any) -> None:
+        super().__init__()
+        self._name, self._owners, self._patches = name, owners, Patches()
+        self._turn: object = None  # one that was patched over since, and so was not restored, has another
+
+    def attach(self) -> None:
+        """Replace the function."""
+        self._turn = object()
+        for owner in self._owners:
+            self._patches.around(owner, self._name, self._make)
+
+    def detach(self) -> None:
+        """Restore it."""
+        self._turn = None
+        self._patches.undo()
+
+    def _make(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        tap, turn = self, self._turn
+
+        def tapped(*arguments: Any, **options: Any) -> Any:
+            # A compiler follows this: it answers the first question, and has to find the plain function alone.
+            if not is_recorded() and tap._turn is turn:
+                tap.before.tell(*arguments, **options)
+            result = plain(*arguments, **options)
+            if not is_recorded() and tap._turn is turn:
+                tap.after.tell(result, *arguments, **options)
+            return result
+
+        return tapped
