@@ -187,17 +187,15 @@ class ScriptObserver:
         observed = embedding_rows.observed(self._trainings.guard)
         self._patches.around(module.PreTrainedModel, "resize_token_embeddings", observed)
 
-    def _with_layers(self, module: ModuleType) -> None:
-        from keras.src.regularizers import regularizers
-
-        self._losses.listen(module.Layer, regularizers, self._patches)
+    def _with_layers(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._losses.listen())
 
     def _with_keras(self, module: ModuleType) -> None:
         self._trainings.guard.attempt(self._keras_loops.find)
         self._calls.observe(module.TensorFlowTrainer, "fit", self._fits)
-        self._patches.around(module.TensorFlowTrainer, "train_on_batch", self._keras_loops.handed.around)
-        self._patches.around(module.TensorFlowTrainer, "test_step", self._losses.around_test_step)
-        self._trainings.guard.attempt(self._fits.find_evaluations, module.TensorFlowTrainer, self._patches)
+        self._at_close.callback(self._keras_loops.handed.listen())
+        self._at_close.callback(self._losses.listen_to_tests())
+        self._trainings.guard.attempt(self._fits.find_evaluations, self._at_close)
         if self._fits.instances is not None:
             self._keras_loops.compare(self._fits.instances)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -119,22 +120,36 @@ class Source:
 class Tap(Source):
     """A function that is replaced while one of its events has a subscriber.
 
-    `before` has the arguments of a call, `after` its result and then the arguments.
+    `before` and `ended` have the arguments of a call, `after` its result and then the arguments.
 
     Args:
         name: of the function.
-        owners: modules or classes that hold it.
+        owners: modules or classes that hold it, or their names: ``module`` or ``module:class``. They are imported
+            for the first subscriber. What does not exist in this release is left out.
+
+    Attributes:
+        ended: the event that it has returned or raised; before `after`.
     """
 
     def __init__(self, name: str, *owners: Any) -> None:
         super().__init__()
+        self.ended = Event(self)
         self._name, self._owners, self._patches = name, owners, Patches()
         self._turn: object = None  # one that was patched over since, and so was not restored, has another
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the events that this is the source of."""
+        return self.before, self.ended, self.after
+
+    def owners(self) -> list[Any]:
+        """Return those that hold the function."""
+        found = [_imported(owner) if isinstance(owner, str) else owner for owner in self._owners]
+        return [owner for owner in found if owner is not None and hasattr(owner, self._name)]
 
     def attach(self) -> None:
         """Replace the function."""
         self._turn = object()
-        for owner in self._owners:
+        for owner in self.owners():
             self._patches.around(owner, self._name, self._make)
 
     def detach(self) -> None:
@@ -147,11 +162,44 @@ class Tap(Source):
 
         def tapped(*arguments: Any, **options: Any) -> Any:
             # A compiler follows this: it answers the first question, and has to find the plain function alone.
-            if not is_recorded() and tap._turn is turn:
-                tap.before.tell(*arguments, **options)
-            result = plain(*arguments, **options)
-            if not is_recorded() and tap._turn is turn:
-                tap.after.tell(result, *arguments, **options)
+            if is_recorded() or tap._turn is not turn:
+                return plain(*arguments, **options)
+            tap.before.tell(*arguments, **options)
+            try:
+                result = plain(*arguments, **options)
+            finally:
+                tap.ended.tell(*arguments, **options)
+            tap.after.tell(result, *arguments, **options)
             return result
+
+        return tapped
+
+
+def _imported(name: str) -> Any:
+    module, _, kind = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+    except ImportError:
+        return None
+    return getattr(found, kind, None) if kind else found
+
+
+class OutermostTap(Tap):
+    """A function that may call itself, of which the outermost calls of a thread alone are events."""
+
+    def _make(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        tap, turn, within = self, self._turn, threading.local()
+
+        def tapped(*arguments: Any, **options: Any) -> Any:
+            if getattr(within, "call", False) or is_own_run() or is_recorded() or tap._turn is not turn:
+                return plain(*arguments, **options)
+            within.call = True
+            try:
+                tap.before.tell(*arguments, **options)
+                result = plain(*arguments, **options)
+                tap.after.tell(result, *arguments, **options)
+                return result
+            finally:
+                within.call = False
 
         return tapped

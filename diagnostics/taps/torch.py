@@ -5,7 +5,6 @@ Each is replaced, once for all who observe, while there is a subscriber to one o
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -60,11 +59,11 @@ class _Backward(Tap):
                 return plain(*arguments, **options)
             if not is_own_run():
                 backward.passes += 1
-            if not is_recorded():
-                backward.before.tell(*arguments, **options)
+            if is_recorded():
+                return plain(*arguments, **options)
+            backward.before.tell(*arguments, **options)
             result = plain(*arguments, **options)
-            if not is_recorded():
-                backward.after.tell(result, *arguments, **options)
+            backward.after.tell(result, *arguments, **options)
             return result
 
         return counted
@@ -154,15 +153,15 @@ class _Batches(Tap):
 
     Attributes:
         given: the event that an iterator has a batch; a subscriber returns what the script is to be given.
-        ended: the event that it has no more.
+        exhausted: the event that it has no more.
     """
 
     def __init__(self) -> None:
         super().__init__("__next__", _BaseDataLoaderIter)
-        self.given, self.ended = Event(self), Event(self)
+        self.given, self.exhausted = Event(self), Event(self)
 
     def events(self) -> tuple[Event, ...]:
-        return *super().events(), self.given, self.ended
+        return self.given, self.after, self.exhausted
 
     def _make(self, plain: Function) -> Function:
         batches, turn = self, self._turn
@@ -172,7 +171,7 @@ class _Batches(Tap):
                 batch = plain(iterator)
             except StopIteration:
                 if not is_recorded() and batches._turn is turn:
-                    batches.ended.tell(iterator)
+                    batches.exhausted.tell(iterator)
                 raise
             if not is_recorded() and batches._turn is turn:
                 batch = batches.given.exchange(batch, iterator)
@@ -198,8 +197,7 @@ scaler_unscale = Tap("unscale_", torch.amp.GradScaler)
 scaler_step = Tap("step", torch.amp.GradScaler)
 
 # Within `clip_grad_norm_`, whatever name the script has imported it by: there the parameters are a list.
-_CLIPS = [clip_grad] if hasattr(clip_grad, "_clip_grads_with_norm_") else []
-clip_grads_with_norm = Tap("_clip_grads_with_norm_", *_CLIPS)
+clip_grads_with_norm = Tap("_clip_grads_with_norm_", clip_grad)
 clip_grad_value = _ValueClips("clip_grad_value_", clip_grad, torch.nn.utils)
 
 loader_iter = Tap("__iter__", DataLoader)
@@ -207,11 +205,4 @@ loader_next = _Batches()
 
 replica_init = Tap("__init__", DistributedDataParallel)
 replica_forward = Tap("forward", DistributedDataParallel)
-
-
-@functools.cache
-def sharded_init() -> Tap:
-    """Return the tap of the constructor of FullyShardedDataParallel, which `import torch` leaves out."""
-    from torch.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
-
-    return Tap("__init__", FullyShardedDataParallel)
+sharded_init = Tap("__init__", "torch.distributed.fsdp.fully_sharded_data_parallel:FullyShardedDataParallel")

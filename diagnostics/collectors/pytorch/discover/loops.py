@@ -26,7 +26,7 @@ from diagnostics.collectors.pytorch.watch.record.calls.script_calls import calls
 from diagnostics.facts.calls import OfOtherInstance, RemadeOptimizer, RestoreFacts
 from diagnostics.facts.pipeline import Fact
 from diagnostics.taps import torch as taps
-from diagnostics.taps.tap import subscribe
+from diagnostics.taps.tap import Source, Tap, Unsubscribe, subscribe
 
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
@@ -156,14 +156,11 @@ class LoopFinder(Generic[W]):
             self._paused -= 1
             self._roots.clear()
 
-    def hear(self, hooks: Callable[..., Any]) -> None:
-        """Observe optimizers that are not PyTorch's, too.
-
-        Args:
-            hooks: called with what is to be called with each optimizer: when it is made, before and after a step.
-        """
-        steps = (partial(self._safely, heard) for heard in (self._before_step, self._after_step))
-        hooks(partial(self._guard.attempt, self._made), *steps)  # made while suspended, it may train later
+    def hear(self, init: Tap, step: Source) -> Unsubscribe:
+        """Observe optimizers that are not PyTorch's, too; return what ends it."""
+        made = subscribe(self._guard.attempt, (init.before, self._made))  # while suspended, it may train later
+        steps = subscribe(self._safely, (step.before, self._before_step), (step.after, self._after_step))
+        return lambda: (made(), steps())[0]
 
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""

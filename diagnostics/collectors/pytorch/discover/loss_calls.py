@@ -17,7 +17,6 @@ from torch import Tensor
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
-from diagnostics.collectors.pytorch.overheard import Listener, overheard
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
     Recognised,
@@ -27,6 +26,7 @@ from diagnostics.collectors.shared.loss_match import (
     squared_floor,
 )
 from diagnostics.facts.pipeline import LossInputFacts, LossKind, Reads
+from diagnostics.taps.exchanged_code import Listener, overheard
 
 from .loss_arguments import HEARD, OtherCall
 

@@ -69,7 +69,7 @@ class LoaderNotes:
             self._safely,
             (taps.loader_iter.after, self._begin),
             (taps.loader_next.after, self._give),
-            (taps.loader_next.ended, self._end),
+            (taps.loader_next.exhausted, self._end),
             (taps.optimizer_step.after, self._stepped),
         )
 

@@ -39,7 +39,7 @@ class ShardedClips:
         """Note from now on; return what ends it."""
         return subscribe(
             self._safely,
-            (taps.sharded_init().after, self._made),
+            (taps.sharded_init.after, self._made),
             (taps.clip_grads_with_norm.before, self._clips),
         )
 
