@@ -12,7 +12,7 @@ from typing import Any
 
 from diagnostics.collectors.isolation.internal import is_own_run
 
-from .tap import OutermostTap, Tap
+from .tap import OutermostTap, Tap, TrainTap
 
 _TRAINER = "keras.src.backend.tensorflow.trainer:TensorFlowTrainer"
 _OPTIMIZER = "keras.src.optimizers.base_optimizer:BaseOptimizer"
@@ -80,6 +80,9 @@ tape_gradient = Tap("gradient", _TAPE)
 function_call = OutermostTap("__call__", _FUNCTION)
 dataset_iter = Tap("__iter__", "tensorflow.python.data.ops.dataset_ops:DatasetV2")
 
+fit = TrainTap("fit", _TRAINER)
+fit_on_torch = TrainTap("fit", "keras.src.backend.torch.trainer:TorchTrainer")
+fit_on_jax = TrainTap("fit", "keras.src.backend.jax.trainer:JAXTrainer")
 evaluate = Tap("evaluate", _TRAINER)
 predict = Tap("predict", _TRAINER)
 predict_on_batch = Tap("predict_on_batch", _TRAINER)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.collectors.isolation.internal import is_own_run
@@ -63,17 +66,18 @@ class Event:
         return value
 
 
-def subscribe(run: Callable[..., object], *pairs: tuple[Event, Callable[..., object]]) -> Unsubscribe:
+def subscribe(run: Callable[..., object] | None, *pairs: tuple[Event, Callable[..., object]]) -> Unsubscribe:
     """Subscribe to several events.
 
     Args:
-        run: called with what is to be done at an event, and with what its subscribers are given.
+        run: called with what is to be done at an event, and with what its subscribers are given; None to call
+            that itself.
         pairs: events, and what is to be done at each.
 
     Returns:
         A function that ends all subscriptions.
     """
-    ends = [event.subscribe(functools.partial(run, work)) for event, work in pairs]
+    ends = [event.subscribe(work if run is None else functools.partial(run, work)) for event, work in pairs]
 
     def unsubscribe() -> None:
         for end in ends:
@@ -146,6 +150,10 @@ class Tap(Source):
         found = [_imported(owner) if isinstance(owner, str) else owner for owner in self._owners]
         return [owner for owner in found if owner is not None and hasattr(owner, self._name)]
 
+    def signature(self) -> inspect.Signature:
+        """Return the parameters of the function."""
+        return inspect.signature(getattr(self.owners()[0], self._name))
+
     def attach(self) -> None:
         """Replace the function."""
         self._turn = object()
@@ -203,3 +211,35 @@ class OutermostTap(Tap):
                 within.call = False
 
         return tapped
+
+
+@dataclass(eq=False)
+class TrainCall:
+    """A call of a method that trains.
+
+    Attributes:
+        arguments: that it gets, with the object; a subscriber may exchange them.
+        options: the same.
+        until_it_ends: contexts that are entered, and are left when it returns or raises.
+    """
+
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+    until_it_ends: ExitStack
+
+
+class TrainTap(Tap):
+    """A method that trains. `before` has a `TrainCall` and the method itself."""
+
+    def _make(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        tap, turn = self, self._turn
+
+        def train(*arguments: Any, **options: Any) -> Any:
+            if tap._turn is not turn:
+                return plain(*arguments, **options)
+            with ExitStack() as until_it_ends:
+                call = TrainCall(arguments, options, until_it_ends)
+                tap.before.tell(call, plain)
+                return plain(*call.arguments, **call.options)
+
+        return train

@@ -206,3 +206,28 @@ loader_next = _Batches()
 replica_init = Tap("__init__", DistributedDataParallel)
 replica_forward = Tap("forward", DistributedDataParallel)
 sharded_init = Tap("__init__", "torch.distributed.fsdp.fully_sharded_data_parallel:FullyShardedDataParallel")
+
+_COLLECTIVES = (
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
+    "gather",
+    "gather_object",
+    "monitored_barrier",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "scatter",
+    "scatter_object_list",
+    "send",
+)
+collectives = {name: Tap(name, torch.distributed) for name in _COLLECTIVES}
+group_makers = [Tap(name, torch.distributed) for name in ("init_process_group", "new_group")]

@@ -13,7 +13,7 @@ from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
 from diagnostics.run.second_look import Look
 from diagnostics.taps import keras as taps
-from diagnostics.taps.tap import Unsubscribe
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
 from .training import Training, Trainings
 
@@ -71,9 +71,8 @@ class HandedBatches:
 
     def listen(self) -> Unsubscribe:
         """Examine a model before its `train_on_batch`, once, as soon as it has weights; return what ends it."""
-        begins = taps.train_on_batch.before.subscribe(self._begins)
-        ended = taps.train_on_batch.ended.subscribe(self._ended)
-        return lambda: (begins(), ended())[0]
+        train = taps.train_on_batch
+        return subscribe(None, (train.before, self._begins), (train.ended, self._ended))
 
     def _begins(self, model: Any, *arguments: Any, **options: Any) -> None:
         self._all.guard.attempt(self._count, model)

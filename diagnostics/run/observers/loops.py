@@ -12,6 +12,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.report.build import extended
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_loop
+from diagnostics.taps.tap import subscribe
 
 from .replicas import ReplicaObserver
 from .training import Training, Trainings
@@ -88,9 +89,12 @@ class LoopObserver:
         from diagnostics.taps.fastai import lr_find
 
         search = contextlib.ExitStack()  # `lr_find` does not call itself
-        begins = lr_find.before.subscribe(lambda *_, **__: search.enter_context(self.suspended()))
-        self._at_close.callback(begins)
-        self._at_close.callback(lr_find.ended.subscribe(lambda *_, **__: search.close()))
+        unsubscribe = subscribe(
+            None,
+            (lr_find.before, lambda *_, **__: search.enter_context(self.suspended())),
+            (lr_find.ended, lambda *_, **__: search.close()),
+        )
+        self._at_close.callback(unsubscribe)
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""

@@ -24,7 +24,6 @@ from types import ModuleType
 from typing import Any
 
 from diagnostics.collectors.isolation.import_hooks import after_import
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.system.threads import other_threads, position, stand
 from diagnostics.errors import message_of
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
@@ -71,8 +70,7 @@ class StallWatch:
         self._replicas = replicas
         self._rank, self._exchange, self._limit, self._on_stall = rank, exchange, limit, on_stall
         self._folder = exchange.folder
-        self._patches, self._at_close = Patches(), contextlib.ExitStack()
-        self._at_close.callback(self._patches.undo)
+        self._at_close = contextlib.ExitStack()
         self._calls: Any = None
         self._steps = 0
         self._main = threading.main_thread().ident or 0
@@ -123,7 +121,7 @@ class StallWatch:
 
             self._at_close.callback(optimizer_step.after.subscribe(self._stepped))
             calls = CollectiveCalls()
-            calls.attach(torch.distributed, self._patches)
+            self._at_close.callback(calls.attach())
             if self._replicas is not None:
                 calls.on_call = self._replicas.collective
                 self._replicas.hears_collectives = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import itertools
 from collections import deque
@@ -16,6 +15,7 @@ from torch.utils.data import DataLoader
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import subscribe
 
 # A GPU holds up to 1,024 calls in its queue, the steps of a small model take about 30 each, and some loaders are
 # read a batch ahead: the batch that fails may be that many before the last.
@@ -114,7 +114,4 @@ def _look_at_loaders(look: Callable[[int, int, Any], Any]) -> Callable[[], None]
         given[loader] = given.get(loader, 0) + 1
         return look(loader, given[loader] - 1, batch)
 
-    with contextlib.ExitStack() as at_close:
-        at_close.callback(taps.loader_iter.after.subscribe(begun))
-        at_close.callback(taps.loader_next.given.subscribe(looked_at))
-        return at_close.pop_all().close
+    return subscribe(None, (taps.loader_iter.after, begun), (taps.loader_next.given, looked_at))

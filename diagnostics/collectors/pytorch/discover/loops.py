@@ -158,9 +158,12 @@ class LoopFinder(Generic[W]):
 
     def hear(self, init: Tap, step: Source) -> Unsubscribe:
         """Observe optimizers that are not PyTorch's, too; return what ends it."""
-        made = subscribe(self._guard.attempt, (init.before, self._made))  # while suspended, it may train later
-        steps = subscribe(self._safely, (step.before, self._before_step), (step.after, self._after_step))
-        return lambda: (made(), steps())[0]
+        return subscribe(
+            None,
+            (init.before, partial(self._guard.attempt, self._made)),  # while suspended, it may train later
+            (step.before, partial(self._safely, self._before_step)),
+            (step.after, partial(self._safely, self._after_step)),
+        )
 
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""
