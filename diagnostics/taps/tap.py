@@ -41,6 +41,7 @@ class Event:
             A function that ends the subscription. It may be called again, and does nothing then.
         """
         told = functools.partial(work)  # one of its own for each subscription
+        self._source.prepare()
 
         def unsubscribe() -> None:
             with _lock:
@@ -108,6 +109,9 @@ class Source:
             else:
                 self.detach()
 
+    def prepare(self) -> None:
+        """Import what is to be touched. Not under the lock: another thread may import it and subscribe in that."""
+
     def events(self) -> tuple[Event, ...]:
         """Return the events that this is the source of."""
         return self.before, self.after
@@ -144,6 +148,10 @@ class Tap(Source):
     def events(self) -> tuple[Event, ...]:
         """Return the events that this is the source of."""
         return self.before, self.ended, self.after
+
+    def prepare(self) -> None:
+        """Import the owners."""
+        self.owners()
 
     def owners(self) -> list[Any]:
         """Return those that hold the function."""
