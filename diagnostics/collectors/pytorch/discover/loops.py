@@ -122,7 +122,7 @@ class LoopFinder(Generic[W]):
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._passes_before = taps.backward.passes
-        # First, so that at a step, what a watcher that begins with it is told comes after what ends with it.
+        # First: at a step, the record of calls is up to date before a loop begins with that step.
         self._release_calls = calls.hold(fault, self._loaded)
         self._release_losses = hold_losses()
         loaders = self._first.loaders
