@@ -16,6 +16,7 @@ from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.engine.finding import SEVERITIES, Severity
 from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.report.report import Report, StageResult
+from diagnostics.taps import keras, transformers
 
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver
@@ -87,10 +88,10 @@ class ScriptObserver:
             self._trainings, self._at_close, lambda m: self._calls.has_trained(m), self._losses
         )
         suspended = self._loops.suspended, self._keras_loops.suspended
-        self._calls = TrainCalls(self._trainings, self._patches, suspended)
+        self._calls = TrainCalls(self._trainings, suspended)
         self._trainers = TrainerObserver(self._trainings)
         self._fits = FitObserver(self._trainings, self._keras_loops.graph, self._losses)
-        self._metrics = MetricObserver(self._trainings, self._patches, self._at_close)
+        self._metrics = MetricObserver(self._trainings, self._at_close)
         for module, then in (
             ("torch", self._with_torch),
             ("fastai.optimizer", partial(self._trainings.guard.attempt, self._loops.with_fastai)),
@@ -186,34 +187,31 @@ class ScriptObserver:
         if hasattr(torch, "nn"):  # or the script has its own `torch.py`
             self._trainings.guard.attempt(self._loops.find)
 
-    def _with_transformers(self, module: ModuleType) -> None:
-        self._calls.observe(module.Trainer, "train", self._trainers)
+    def _with_transformers(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._calls.observe(transformers.train, self._trainers))
 
-    def _with_models(self, module: ModuleType) -> None:
+    def _with_models(self, _module: ModuleType) -> None:
         from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 
-        observed = embedding_rows.observed(self._trainings.guard)
-        self._patches.around(module.PreTrainedModel, "resize_token_embeddings", observed)
+        self._at_close.callback(embedding_rows.listen(self._trainings.guard))
 
-    def _with_layers(self, module: ModuleType) -> None:
-        from keras.src.regularizers import regularizers
+    def _with_layers(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._losses.listen())
 
-        self._losses.listen(module.Layer, regularizers, self._patches)
-
-    def _with_keras(self, module: ModuleType) -> None:
+    def _with_keras(self, _module: ModuleType) -> None:
         self._trainings.guard.attempt(self._keras_loops.find)
-        self._calls.observe(module.TensorFlowTrainer, "fit", self._fits)
-        self._patches.around(module.TensorFlowTrainer, "train_on_batch", self._keras_loops.handed.around)
-        self._patches.around(module.TensorFlowTrainer, "test_step", self._losses.around_test_step)
-        self._trainings.guard.attempt(self._fits.find_evaluations, module.TensorFlowTrainer, self._patches)
+        self._at_close.callback(self._calls.observe(keras.fit, self._fits))
+        self._at_close.callback(self._keras_loops.handed.listen())
+        self._at_close.callback(self._losses.listen_to_tests())
+        self._trainings.guard.attempt(self._fits.find_evaluations, self._at_close)
         if self._fits.instances is not None:
             self._keras_loops.compare(self._fits.instances)
 
-    def _with_keras_on_torch(self, module: ModuleType) -> None:
-        self._calls.observe(module.TorchTrainer, "fit", self._fits)
+    def _with_keras_on_torch(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._calls.observe(keras.fit_on_torch, self._fits))
 
-    def _with_keras_on_jax(self, module: ModuleType) -> None:
-        self._calls.observe(module.JAXTrainer, "fit", self._fits)
+    def _with_keras_on_jax(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._calls.observe(keras.fit_on_jax, self._fits))
 
 
 def _unaided(report: Report) -> Report:

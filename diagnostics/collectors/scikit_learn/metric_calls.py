@@ -12,7 +12,7 @@ import numpy as np
 from diagnostics.facts.array import Array
 from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
 
-MODULE, FUNCTION = "sklearn.utils._param_validation", "validate_parameter_constraints"
+MODULE = "sklearn.utils._param_validation"
 NUMBERS = (
     "mean_squared_error",
     "root_mean_squared_error",

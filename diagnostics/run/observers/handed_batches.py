@@ -12,6 +12,8 @@ from diagnostics.facts.calls import FrozenCalls
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
 from diagnostics.run.second_look import Look
+from diagnostics.taps import keras as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
 from .training import Training, Trainings
 
@@ -67,24 +69,24 @@ class HandedBatches:
         look, handed.look = handed.look, None
         self._all.keep(training, lambda: look)
 
-    def around(self, train: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `train_on_batch` that examines the model first, once, as soon as it has weights."""
+    def listen(self) -> Unsubscribe:
+        """Examine a model before its `train_on_batch`, once, as soon as it has weights; return what ends it."""
+        train = taps.train_on_batch
+        return subscribe(None, (train.before, self._begins), (train.ended, self._ended))
 
-        def observed(model: Any, *arguments: Any, **options: Any) -> Any:
-            self._all.guard.attempt(self._count, model)
-            optimizer = getattr(model, "optimizer", None)
-            if optimizer is not None and not self._fitted(model):
-                handed = self._of(optimizer)
-                if not handed.over:
-                    self._all.guard.attempt(self._examine, handed, model, arguments, options)
-                self._all.guard.attempt(_take, handed, arguments, options)
-            try:
-                return train(model, *arguments, **options)
-            finally:
-                if optimizer in self._known:
-                    self._known[optimizer].look = None  # it holds the model, and no training has begun
+    def _begins(self, model: Any, *arguments: Any, **options: Any) -> None:
+        self._all.guard.attempt(self._count, model)
+        optimizer = getattr(model, "optimizer", None)
+        if optimizer is not None and not self._fitted(model):
+            handed = self._of(optimizer)
+            if not handed.over:
+                self._all.guard.attempt(self._examine, handed, model, arguments, options)
+            self._all.guard.attempt(_take, handed, arguments, options)
 
-        return observed
+    def _ended(self, model: Any, *_arguments: Any, **_options: Any) -> None:
+        optimizer = getattr(model, "optimizer", None)
+        if optimizer in self._known:
+            self._known[optimizer].look = None  # it holds the model, and no training has begun
 
     def frozen(self) -> tuple[FrozenCalls, ...]:
         """Return the calls of models that have nothing to train."""

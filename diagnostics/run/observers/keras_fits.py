@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import weakref
@@ -9,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
 
@@ -45,13 +45,15 @@ class FitObserver:
         self._evaluations: Evaluations | None = None
         self.instances: OtherInstances | None = None  # once Keras on TensorFlow is there
 
-    def find_evaluations(self, trainer: type, patches: Patches) -> None:
-        """Observe `evaluate` and `predict` of a class, too."""
+    def find_evaluations(self, at_close: contextlib.ExitStack) -> None:
+        """Observe `evaluate` and `predict`, too."""
         from diagnostics.collectors.keras.discover.evaluations import Evaluations
         from diagnostics.collectors.keras.discover.other_instances import OtherInstances
 
-        self._evaluations = Evaluations(trainer, patches, self._trainings.guard)
-        self.instances = OtherInstances(trainer, patches, self._trainings.guard)
+        self._evaluations = Evaluations(self._trainings.guard)
+        at_close.callback(self._evaluations.close)
+        self.instances = OtherInstances(self._trainings.guard)
+        at_close.callback(self.instances.close)
 
     def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
         """Return the pipeline of a `fit` whose data can be read without side effects; None for any other."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.report.build import extended
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_loop
+from diagnostics.taps.tap import subscribe
 
 from .replicas import ReplicaObserver
 from .training import Training, Trainings
@@ -78,26 +77,24 @@ class LoopObserver:
         if self._replicas is not None:
             self._finder.on_call = self._replicas.called
 
-    def with_fastai(self, module: Any) -> None:
-        """Observe fastai's optimizers, too; `module` is ``fastai.optimizer``."""
+    def with_fastai(self, _module: Any) -> None:
+        """Observe fastai's optimizers, too."""
         if self._finder is not None:
-            from diagnostics.collectors.fastai.step_hooks import StepHooks
+            from diagnostics.taps import fastai
 
-            self._finder.hear(lambda *heard: self._at_close.callback(StepHooks(module.Optimizer, *heard).close))
+            self._at_close.callback(self._finder.hear(fastai.optimizer_init, fastai.optimizer_step))
 
-    def with_rate_search(self, module: Any) -> None:
-        """Overlook ``Learner.lr_find``, which raises the rate until the loss diverges; `module` defines it."""
+    def with_rate_search(self, _module: Any) -> None:
+        """Overlook ``Learner.lr_find``, which raises the rate until the loss diverges."""
+        from diagnostics.taps.fastai import lr_find
 
-        def make(search: Callable[..., Any]) -> Callable[..., Any]:
-            def overlooked(*arguments: Any, **options: Any) -> Any:
-                with self.suspended():
-                    return search(*arguments, **options)
-
-            return overlooked
-
-        patches = Patches()
-        patches.around(module.Learner, "lr_find", make)
-        self._at_close.callback(patches.undo)
+        search = contextlib.ExitStack()  # `lr_find` does not call itself
+        unsubscribe = subscribe(
+            None,
+            (lr_find.before, lambda *_, **__: search.enter_context(self.suspended())),
+            (lr_find.ended, lambda *_, **__: search.close()),
+        )
+        self._at_close.callback(unsubscribe)
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.import_hooks import after_import
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import message_of
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.replicas import WrapperFacts
@@ -44,16 +43,10 @@ class ReplicaObserver:
         self._loaders: LoaderNotes | None = None
         self._clips: ShardedClips | None = None
         self._by_hand: HandAveraged | None = None
-        self._patches, self._at_close, self._world = Patches(), at_close, world
+        self._at_close, self._world = at_close, world
         self._fault: Exception | None = None
-        at_close.callback(self._patches.undo)
-        at_close.callback(after_import("torch.nn.parallel.distributed", self._with_wrapper))
         at_close.callback(after_import("torch", self._with_torch))
         at_close.callback(after_import("torch.distributed.fsdp.fully_sharded_data_parallel", self._with_sharding))
-
-    def _with_wrapper(self, module: ModuleType) -> None:
-        self._kind = module.DistributedDataParallel
-        self._patches.after(module.DistributedDataParallel, "__init__", self._made)
 
     def _with_torch(self, torch: ModuleType) -> None:
         if not hasattr(torch, "nn"):
@@ -61,37 +54,34 @@ class ReplicaObserver:
         try:
             from diagnostics.collectors.pytorch.ranks.hand_averaged import HandAveraged
             from diagnostics.collectors.pytorch.ranks.loaders import LoaderNotes
+            from diagnostics.taps.torch import replica_init
 
+            self._at_close.callback(replica_init.after.subscribe(self._made))
             self._by_hand = HandAveraged()
-            self._at_close.callback(self._by_hand.close)
-            self._by_hand.attach()
+            self._at_close.callback(self._by_hand.attach())
             self._loaders = LoaderNotes(self._world)
-            self._at_close.callback(self._loaders.close)
-            self._loaders.attach(self._patches)
+            self._at_close.callback(self._loaders.attach())
         except Exception as fault:
             self._fault = fault
 
-    def _with_sharding(self, module: ModuleType) -> None:
+    def _with_sharding(self, _module: ModuleType) -> None:
         try:
             from diagnostics.collectors.pytorch.ranks.sharded_clips import ShardedClips
 
             if self._loaders is not None:
-                patches = Patches()  # over those of other observers, so it is undone before them
-                self._at_close.callback(patches.undo)
                 self._clips = ShardedClips(self._loaders)
-                self._clips.attach(module.FullyShardedDataParallel, patches)
+                self._at_close.callback(self._clips.attach())
         except Exception as fault:
             self._fault = fault
 
-    def _made(self, wrapper: Any, *_: Any, result: Any = None, **__: Any) -> None:
+    def _made(self, _result: None, wrapper: Any, *_: Any, **__: Any) -> None:
         """Begin with the first wrapper: a script without one imports nothing more."""
         try:
             if self._notes is None:
                 from diagnostics.collectors.pytorch.ranks.replicas import ReplicaNotes
 
                 self._notes = ReplicaNotes()
-                self._at_close.callback(self._notes.close)
-                self._notes.attach(self._kind, self._patches)
+                self._at_close.callback(self._notes.attach())
             self._notes.add(wrapper)
         except Exception as fault:
             self._fault = fault

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
-from keras.src.backend.common.variables import Variable
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.values import array_of, number_of
 from diagnostics.facts.calls import UntrainedEvaluation
+from diagnostics.taps import keras as taps
+from diagnostics.taps.tap import subscribe
 
 FEWEST = 64  # weights of a layer: the largest of fewer may be far below the bound by chance
 BOUND = 0.95  # of the bound from which Keras draws the weights of a layer, that the largest of them reaches
 LOADS = "model.load_weights(path)"
-METHODS = ("evaluate", "predict", "predict_on_batch", "test_on_batch")
 LAYERS = ("Dense", "Conv1D", "Conv2D", "Conv3D")  # of Keras, which may be only half imported when this is
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]  # name and shape of each trainable variable
@@ -62,15 +60,9 @@ class OtherInstances:
     Only after the last step of a training: before it, and during it, an untrained model may be a baseline.
     """
 
-    def __init__(self, trainer: type, patches: Patches, guard: FaultGuard) -> None:
-        """Start listening, until the patches are undone.
-
-        Args:
-            trainer: the class of Keras with `evaluate` and `predict`.
-            patches: they are added here.
-            guard: runs the work.
-        """
-        self._guard, self._patches = guard, patches
+    def __init__(self, guard: FaultGuard) -> None:
+        """Start listening, until `close`; `guard` runs the work."""
+        self._guard = guard
         self._trained: dict[Shapes, _Trained] = {}
         self._of: IdentityMap[Any, frozenset[Shapes]] = IdentityMap()  # by variable that trainings have changed
         self._models: IdentityMap[Any, frozenset[Shapes]] = IdentityMap()  # that hold such variables
@@ -78,9 +70,19 @@ class OtherInstances:
         self._counted: IdentityMap[Any, Shapes] = IdentityMap()  # by variable of an untrained one
         self._evaluated: dict[Shapes, str] = {}  # untrained ones since the latest step: the class
         self._used: set[Shapes] = set()  # evaluated as trained, or loaded, since the latest step
-        for method in METHODS:
-            patches.after(trainer, method, partial(guard.attempt, self._called))  # which may have made the weights
-        patches.before(Variable, "assign", partial(guard.attempt, self._assigns))
+        self._listening = contextlib.ExitStack()
+        methods = taps.evaluate, taps.predict, taps.predict_on_batch, taps.test_on_batch
+        self._listening.callback(
+            subscribe(
+                guard.attempt,
+                *((method.after, self._returned) for method in methods),  # which may have made the weights
+                (taps.variable_assign.before, self._assigns),
+            )
+        )
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listening.close()
 
     def trained(self, variables: Sequence[Any], owner: Any, training: Any) -> None:
         """Record what is trained.
@@ -94,7 +96,7 @@ class OtherInstances:
         if not shapes:
             return
         if not self._trained:
-            self._patches.around(keras.Model, "__call__", self._around_call)
+            self._listening.callback(subscribe(self._guard.attempt, (taps.model_call.after, self._passes)))
         self._trained[shapes] = _Trained(training, weakref.ref(owner))
         self._trained[shapes].count()
         for variable in variables:
@@ -111,25 +113,14 @@ class OtherInstances:
             if shapes not in self._used
         ]
 
-    def _around_call(self, _original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `Model.__call__`, which `Model` inherits, and of which the base class may be patched later."""
-        instances = self
+    def _passes(self, outputs: Any, model: Any) -> None:
+        symbolic = any(isinstance(part, keras.KerasTensor) for part in keras.tree.flatten(outputs))
+        if tf.executing_eagerly() and not symbolic:
+            self._returned(outputs, model)
 
-        def call(model: Any, *arguments: Any, **options: Any) -> Any:
-            outputs = super(keras.Model, model).__call__(*arguments, **options)  # type: ignore[misc]
-            if instances._trained and tf.executing_eagerly() and not is_own_run():
-                instances._guard.attempt(instances._passes_eagerly, model, outputs)
-            return outputs
-
-        return call
-
-    def _passes_eagerly(self, model: Any, outputs: Any) -> None:
-        if not any(isinstance(part, keras.KerasTensor) for part in keras.tree.flatten(outputs)):
-            self._called(model)
-
-    def _called(self, model: Any, *_arguments: Any, **_options: Any) -> None:
+    def _returned(self, _result: Any, model: Any, *_arguments: Any, **_options: Any) -> None:
         """Take a model that was evaluated."""
-        if not self._trained or not model.built or is_own_run():
+        if not self._trained or not model.built:
             return
         self._look_for_steps()
         trained = self._models.get(model)
@@ -151,8 +142,6 @@ class OtherInstances:
 
     def _assigns(self, variable: Any, *_arguments: Any, **_options: Any) -> None:
         """Record a variable that is loaded or set; a pass before it may have been made to build the model."""
-        if is_own_run():
-            return
         self._assigned[variable] = None
         shapes = self._counted.get(variable)
         if shapes is not None:

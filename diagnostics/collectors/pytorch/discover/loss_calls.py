@@ -17,7 +17,6 @@ from torch import Tensor
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
-from diagnostics.collectors.pytorch.overheard import Listener, overheard
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
     Recognised,
@@ -28,6 +27,7 @@ from diagnostics.collectors.shared.loss_match import (
 )
 from diagnostics.facts.loss_call import Argument, LossCall, rows_kept
 from diagnostics.facts.loss_contracts import TORCH, LossContract, contract_of, functions_for
+from diagnostics.taps.exchanged_code import Listener, overheard
 
 COMMON = functions_for("classes", "shares", "numbers", "distribution")
 """Losses of one prediction and one target, which may be recognised."""

@@ -1,4 +1,4 @@
-"""Patches PyTorch's functions, once for all loops, and tells each watched loop what the script calls.
+"""Tells each watched loop what the script calls, once for all loops.
 
 A call costs the same however large the model is, but for `load_state_dict`.
 """
@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Generator, Mapping
-from types import GeneratorType
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor, nn
-from torch.nn.utils import clip_grad
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.collectors.pytorch.local_tensors import local
 from diagnostics.facts.calls import LoadedKeys, RestoreFacts
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
 from .script_line import script_line
 from .state_dicts import StateDicts, first_trainable
@@ -33,25 +28,28 @@ if TYPE_CHECKING:
 OnLoad = Callable[[nn.Module, RestoreFacts], None]
 
 
-class CallPatches:
-    """Patches PyTorch while anybody listens, and tells the listeners.
+class ScriptCalls:
+    """Hears what the script calls while anybody listens, and tells the listeners.
 
     Attributes:
-        passes: backward passes of the script so far, while anybody listened.
-        passes_at_step: those up to the latest step of any optimizer.
+        passes_at_step: backward passes of the script up to the latest step of any optimizer.
     """
 
     def __init__(self) -> None:
-        self.passes = self.passes_at_step = 0
+        self.passes_at_step = 0
         self._listeners: list[CallOrder] = []
         self._holders: list[tuple[Callable[[Exception], None], OnLoad]] = []
-        self._patches = Patches()
-        self._handle: Any = None
+        self._unsubscribe: Unsubscribe | None = None
         self._guard = FaultGuard(on_fault=self._failed)
         self._broken = False
         self._state_dicts = StateDicts(self._steps_now)
         self._unfit: IdentityMap[nn.Module, LoadedKeys] = IdentityMap()  # the latest load into each
         self._lock = threading.Lock()
+
+    @property
+    def passes(self) -> int:
+        """Backward passes of the script so far, while anybody listened."""
+        return taps.backward.passes
 
     def hold(
         self, on_fault: Callable[[Exception], None], on_load: OnLoad = lambda model, facts: None
@@ -90,35 +88,34 @@ class CallPatches:
                 self._detach()
 
     def _attach(self) -> None:
-        if self._handle is not None:
+        if self._unsubscribe is not None:
             return
         self._broken = False
-        self._handle = register_optimizer_step_pre_hook(unless_recorded(self._steps))
-        self._patches.around(torch.autograd, "backward", self._counting)
-        # Within `clip_grad_norm_`, whatever name the script has imported it by: there the parameters are a list.
-        if hasattr(clip_grad, "_clip_grads_with_norm_"):
-            self._patches.before(clip_grad, "_clip_grads_with_norm_", self._clips_norm)
-        for module in (clip_grad, torch.nn.utils):
-            self._patches.around(module, "clip_grad_value_", self._clipping_values)
-        self._patches.after(nn.Module, "state_dict", self._takes)
-        self._patches.before(nn.Module, "load_state_dict", self._loads)
-        self._patches.after(nn.Module, "load_state_dict", self._loaded)
-        self._patches.before(nn.Module, "zero_grad", self._zeroes_module)
-        self._patches.before(torch.optim.Optimizer, "zero_grad", self._zeroes)
-        self._patches.before(torch.amp.GradScaler, "step", self._scaler_steps)
-        self._patches.before(torch.amp.GradScaler, "scale", self._scales)
-        self._patches.before(torch.amp.GradScaler, "unscale_", self._unscales)
+        self._unsubscribe = subscribe(
+            self._safely,
+            (taps.backward.before, self._backward),
+            (taps.optimizer_step.before, self._steps),
+            (taps.clip_grads_with_norm.before, self._clips_norm),
+            (taps.clip_grad_value.before, self._clips_values),
+            (taps.module_state_dict.after, self._takes),
+            (taps.module_load_state_dict.before, self._loads),
+            (taps.module_load_state_dict.after, self._loaded),
+            (taps.module_zero_grad.before, self._zeroes_module),
+            (taps.optimizer_zero_grad.before, self._zeroes),
+            (taps.scaler_step.before, self._scaler_steps),
+            (taps.scaler_scale.before, self._scales),
+            (taps.scaler_unscale.before, self._unscales),
+        )
 
     def _detach(self) -> None:
-        if not self._listeners and not self._holders and self._handle is not None:
-            self._handle.remove()
-            self._handle = None
-            self._patches.undo()
+        if not self._listeners and not self._holders and self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
             self._state_dicts, self._unfit = StateDicts(self._steps_now), IdentityMap()
 
-    def _safely(self, work: Callable[..., None], *arguments: Any) -> None:
-        if self._handle is not None and not self._broken and not is_own_run():
-            self._guard.attempt(work, *arguments)
+    def _safely(self, work: Callable[..., None], /, *arguments: Any, **options: Any) -> None:
+        if not self._broken:
+            self._guard.attempt(work, *arguments, **options)
 
     def _failed(self, fault: Exception) -> None:
         self._broken = True
@@ -131,84 +128,55 @@ class CallPatches:
     def _steps_now(self, parameter: nn.Parameter) -> int:
         return max((one.steps for one in self._listeners if one.owns(parameter)), default=0)
 
-    # Calls of the script.
+    # Calls of the script. Each of these is called through `_safely`.
 
-    def _counting(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        def backward(*arguments: Any, **options: Any) -> Any:
-            if not torch.compiler.is_compiling():
-                self.passes += 1  # also between the graphs of a compiled step
-                self._guard.attempt(self._backward)
-            return plain(*arguments, **options)
-
-        return backward
-
-    def _backward(self) -> None:
+    def _backward(self, *_: Any, **__: Any) -> None:
         for listener in self._listeners:
             if listener.clips.pending:
-                self._safely(listener.clips.backward_follows)
+                listener.clips.backward_follows()
 
     def _steps(self, *_: Any) -> None:
         self.passes_at_step = self.passes
         for listener in self._listeners:
             if listener.clips.pending:
-                self._safely(listener.clips.step_follows)
+                listener.clips.step_follows()
 
     def _zeroes(self, optimizer: Any, *_: Any, **__: Any) -> None:
-        if self._listeners:
-            self._safely(self._tell_zeroed, getattr(optimizer, "param_groups", ()), None)
+        for listener in self._listeners:
+            listener.zeroes(getattr(optimizer, "param_groups", ()))
 
     def _zeroes_module(self, module: nn.Module, *_: Any, **__: Any) -> None:
-        if self._listeners:
-            self._safely(self._tell_zeroed, None, module)
-
-    def _tell_zeroed(self, groups: Any, module: nn.Module | None) -> None:
-        first = None if module is None else first_trainable(module)
+        first = first_trainable(module) if self._listeners else None
         for listener in self._listeners:
-            if module is None or (first is not None and first is listener.first):
-                listener.zeroes(groups)
+            if first is not None and first is listener.first:
+                listener.zeroes(None)
 
     def _scales(self, scaler: Any, *_: Any, **__: Any) -> None:
         for listener in self._listeners:
             if scaler.is_enabled():
-                self._safely(listener.clips.loss_scaled)
+                listener.clips.loss_scaled()
 
     def _unscales(self, *_: Any, **__: Any) -> None:
         for listener in self._listeners:
-            self._safely(listener.clips.divided)
+            listener.clips.divided()
 
     def _scaler_steps(self, scaler: Any, optimizer: Any = None, *_: Any, **__: Any) -> None:
         self.passes_at_step = self.passes  # also where it leaves out the step
         for listener in self._listeners:
-            self._safely(listener.clips.divided)
-            self._safely(listener.scaler_steps, scaler, optimizer)
+            listener.clips.divided()
+            listener.scaler_steps(scaler, optimizer)
 
     def _clips_norm(
         self, parameters: Any, max_norm: Any = math.inf, total_norm: Any = None, *_: Any, **__: Any
     ) -> None:
-        if self._listeners:
-            self._safely(self._tell_clipped, "clip_grad_norm_", parameters, max_norm, total_norm)
+        self._tell_clipped("clip_grad_norm_", parameters, max_norm, total_norm)
 
-    def _clipping_values(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        def clip_grad_value_(parameters: Any, clip_value: Any, *arguments: Any, **options: Any) -> Any:
-            if not self._listeners:
-                return plain(parameters, clip_value, *arguments, **options)
-            if type(parameters) is GeneratorType:
-                parameters = self._overheard(parameters, clip_value)
-            else:
-                self._safely(self._tell_clipped, "clip_grad_value_", parameters, clip_value, None)
-            return plain(parameters, clip_value, *arguments, **options)
-
-        return clip_grad_value_
-
-    def _overheard(self, parameters: Generator[Any, None, None], limit: Any) -> Generator[Any, None, None]:
-        """Yield the same; a generator can be read only once."""
-        for parameter in parameters:
-            self._safely(self._tell_clipped, "clip_grad_value_", [parameter], limit, None)
-            yield parameter
-            break
-        yield from parameters
+    def _clips_values(self, parameters: Any, limit: Any) -> None:
+        self._tell_clipped("clip_grad_value_", parameters, limit, None)
 
     def _tell_clipped(self, function: str, parameters: Any, limit: Any, norm: Any) -> None:
+        if not self._listeners:
+            return
         first = parameters if isinstance(parameters, Tensor) else None
         if isinstance(parameters, list | tuple) and parameters:
             first = parameters[0]
@@ -219,19 +187,19 @@ class CallPatches:
         for listener in self._listeners:
             listener.clipped(first, function, float(limit), kept)
 
-    def _takes(self, module: nn.Module, *arguments: Any, result: Any, **options: Any) -> None:
+    def _takes(self, result: Any, module: nn.Module, *arguments: Any, **options: Any) -> None:
         if not arguments and options.get("destination") is None:  # else it is a part of another's
-            self._safely(self._state_dicts.take, module, result)
+            self._state_dicts.take(module, result)
 
     def _loads(self, module: nn.Module, state: Any = None, *_: Any, **options: Any) -> None:
         state = options.get("state_dict", state)
         if isinstance(state, dict):
-            self._safely(self._tell_loaded, module, state)
+            self._tell_loaded(module, state)
 
-    def _loaded(self, module: nn.Module, state: Any = None, *_: Any, result: Any = None, **options: Any) -> None:
+    def _loaded(self, result: Any, module: nn.Module, state: Any = None, *_: Any, **options: Any) -> None:
         state = options.get("state_dict", state)
         if isinstance(state, Mapping) and hasattr(result, "unexpected_keys"):
-            self._safely(self._note_keys, module, state, result)
+            self._note_keys(module, state, result)
 
     def _note_keys(self, module: nn.Module, state: Mapping[str, Any], result: Any) -> None:
         missing, unexpected = tuple(result.missing_keys), tuple(result.unexpected_keys)
@@ -266,4 +234,4 @@ class CallPatches:
                 on_load(load.source, RestoreFacts(1, (load.stale,), 1))
 
 
-calls = CallPatches()
+calls = ScriptCalls()
