@@ -7,8 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_yours, shorten
 from diagnostics.facts.written import (
     BackwardBest,
     ConstantArgmax,

@@ -8,9 +8,8 @@ import threading
 from types import FrameType
 from typing import NamedTuple
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.collectors.isolation.patching import FROZEN
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_yours, shorten
 
 MOST_THREADS = 8
 

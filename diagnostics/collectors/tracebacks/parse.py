@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from diagnostics.collectors.crash.frames import is_yours, outside_dispatch, shorten
+from diagnostics.collectors.crash.frames import outside_dispatch
 from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.where import is_yours, shorten
 
 from . import exception_groups, tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams

@@ -11,9 +11,9 @@ import linecache
 import re
 from dataclasses import replace
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.where import is_yours, shorten
 
 EAGER = "model.compile(..., run_eagerly=True)"
 EAGER_FUNCTION = "tf.config.run_functions_eagerly(True)"

@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_yours, shorten
 
 COMPARED = 64  # discarded passes; those that follow are taken to be like them
 SIMILAR = 0.5  # of the spread of a sample: an attack, or an augmentation, changes it by less

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_yours, shorten
 
 FRAMES = 64  # of a stack that are searched for the script's own
 

@@ -1,4 +1,4 @@
-"""How a frame is named to its reader."""
+"""How a file is told apart and named."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
+from diagnostics.facts.where import is_yours, shorten
 
 CELLS = [
     "import torch\nimport diagnostics",
