@@ -16,6 +16,7 @@ from diagnostics.collectors.shared.arrays import (
     configured_classes,
     is_tensor,
     outputs_setting,
+    target_name,
     to_array,
 )
 from diagnostics.facts.array import Array
@@ -165,8 +166,7 @@ def _on_host(value: Any) -> Array | None:
 
 def _of_dataset(dataset: Any) -> Array | None:
     """Read class labels, integers (rows,), spread over a dataset; None if its rows hold none."""
-    from diagnostics.collectors.pytorch.batch import target_name
-    from diagnostics.collectors.pytorch.data import sample_rows
+    from diagnostics.collectors.shared.dataset_rows import sample_rows
 
     try:
         rows = sample_rows(dataset, ROWS_READ).rows

@@ -16,7 +16,7 @@ from transformers import Trainer
 
 from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
 from diagnostics.collectors.pytorch.batch import split_batch
-from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts, is_iterable_only, sample_rows
+from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.loader_rows import is_plain
@@ -24,6 +24,7 @@ from diagnostics.collectors.pytorch.model import describe_model, several_ranks
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes
+from diagnostics.collectors.shared.dataset_rows import is_iterable_only, sample_rows
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import AWAITS_END, can_wait, has_settled
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code

@@ -25,16 +25,13 @@ from diagnostics.collectors.pytorch.batch import (
     prediction_if_any,
     prediction_in,
     split_batch,
-    target_name,
 )
 from diagnostics.collectors.pytorch.data import (
     collate_batch,
     dataset_facts,
     first_labels,
-    fresh_iterator,
     is_shuffled,
-    private,
-    sample_rows,
+    sample_loaded_rows,
     to_device,
 )
 from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import (
@@ -59,7 +56,8 @@ from diagnostics.collectors.pytorch.model import (
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
-from diagnostics.collectors.shared.arrays import flat, is_tensor, name_of, to_array
+from diagnostics.collectors.shared.arrays import flat, is_tensor, name_of, target_name, to_array
+from diagnostics.collectors.shared.dataset_rows import fresh_iterator, private
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
@@ -198,7 +196,7 @@ class PyTorchPipeline(Pipeline):
         if (workers := worker_facts(self.loader)) is not None:
             yield workers
         yield self.reread()
-        sample = sample_rows(self.rows(self.loader.dataset), loader=self.loader)
+        sample = sample_loaded_rows(self.loader, self.rows(self.loader.dataset))
         shuffled = is_shuffled(self.loader)
         yield dataset_facts(
             sample,
