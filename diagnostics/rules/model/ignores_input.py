@@ -162,6 +162,10 @@ class IgnoresInput(Rule):
             severity="warning",
         )
 
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """A softmax over one unit gives 1 in any model: nothing else is needed to explain that."""
+        return False if finding.rule == self.name and finding.evidence.get("units") == 1 else None
+
 
 def _still_falls(losses: LossHistory) -> bool:
     quarter = len(losses.values) // 4
