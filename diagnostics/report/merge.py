@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity
+from diagnostics.report.contents import StageResult, Status
 from diagnostics.rules.registry import all_rules, causality_of
 from diagnostics.text.join import listed
 
 from .doubts import FOUND
-from .report import Report, StageResult, Status
+from .report import Report
 
 LINES = 8  # trainings of one script that have their own line
 WORST: tuple[Status, ...] = ("failed", "stopped", "not judged", "not reached", "passed")

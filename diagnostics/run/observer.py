@@ -14,7 +14,8 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.engine.finding import SEVERITIES, Severity
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
 
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver

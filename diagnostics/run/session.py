@@ -19,9 +19,10 @@ from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.facts.written import WrittenFacts
 from diagnostics.report.build import extended
+from diagnostics.report.contents import StageResult
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.ranks import report_of
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import Report
 from diagnostics.text.join import count_of, duration
 
 from .compared_rates import without_bad_trials

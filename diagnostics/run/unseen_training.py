@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from diagnostics.report.report import StageResult
+from diagnostics.report.contents import StageResult
 from diagnostics.text.join import count_of, duration
 
 BUSY_S = 2.0  # of processor time in child processes: to import PyTorch takes as long

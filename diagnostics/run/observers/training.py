@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.guard import FaultGuard, is_device_failure, is_out_of_memory
 from diagnostics.report.build import extended
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
 from diagnostics.run.second_look import Look, SecondLook
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
+from diagnostics.report.contents import StageResult
 from diagnostics.report.ranks import report_of
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import Report
 from diagnostics.text.join import count_of
 
 

@@ -6,9 +6,10 @@ import pytest
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.where import Where
+from diagnostics.report.contents import StageResult
 from diagnostics.report.doubts import doubted
 from diagnostics.report.merge import TrainingReports, merged
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import Report
 from tests.support.courses import history
 
 WHERE = Where("train.py", 31, "main")

@@ -14,8 +14,9 @@ from diagnostics.facts.gpu import CardFacts, Holder
 from diagnostics.facts.nonfinite import FrameFacts, ValueRange
 from diagnostics.facts.training import TraceFacts
 from diagnostics.facts.where import Where
+from diagnostics.report.contents import StageResult
 from diagnostics.report.html.page import page
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import Report
 from diagnostics.text.visible import MOST, shortened, visible
 
 # Renames the window, clears the screen, turns what follows round, hides, and cannot be encoded.
