@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from .notes import one_line
-
 PAUSE_S = 0.05  # between two looks at the store
+MOST_SAID = 300  # characters of an error's first line
 
 
 class NoMeeting(Exception):
@@ -160,3 +159,10 @@ class Board:
             if len(found) == len(keys) or time.monotonic() > until:
                 return found
             time.sleep(PAUSE_S)
+
+
+def one_line(error: BaseException) -> str:
+    """Return type and first line of an exception, without the stack of C++ that PyTorch adds."""
+    text = str(error).partition("Exception raised from")[0].strip()
+    said = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {said}"[:MOST_SAID]

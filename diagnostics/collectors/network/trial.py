@@ -21,10 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from diagnostics.collectors.network.rendezvous import one_line
+
 from .collectives import Collectives, WrongSum, partners
 from .connections import Listener, reach, reach_all
 from .host import address_towards, chosen, interfaces, is_here, own_name_resolved, speed_of
-from .notes import Notes, one_line
+from .notes import Notes
 from .rendezvous import Board, Meeting, NoMeeting
 
 GRACE_S = 3.0  # past the limit, at which a library's own time limit should have ended a call

@@ -13,13 +13,12 @@ from diagnostics.config import of_project
 from diagnostics.errors import message_of
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report
+from diagnostics.run.notebook.cell_options import CellOptions
 from diagnostics.run.observer import ScriptObserver
 from diagnostics.run.own_frames import without_own_frames
 from diagnostics.run.second_look import budget
 from diagnostics.run.unseen_training import nothing_trained
 from diagnostics.text.join import duration
-
-from .ipython_extension import CellOptions
 
 
 class CellSession:
