@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,11 @@ from diagnostics.engine.finding import SEVERITIES, Severity
 from diagnostics.report.contents import StageResult
 from diagnostics.report.report import Report
 
+from .extra import Extra
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver
 from .observers.loops import LoopObserver
 from .observers.measured_answers import MetricObserver
-from .observers.replicas import ReplicaObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
@@ -45,7 +45,6 @@ class ScriptObserver:
     Attributes:
         trainings: in the order in which they began.
         faults: errors in the library itself, as tracebacks.
-        replicas: what is kept of models that ranks share; None if there are no other ranks.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class ScriptObserver:
         keep_batches: bool = False,
         first_batches: Path | None = None,
         looks_again: bool = False,
-        ranks: int = 1,
+        extras: Sequence[Extra] = (),
     ) -> None:
         """Start to observe.
 
@@ -64,7 +63,7 @@ class ScriptObserver:
             keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
             first_batches: a file of `save_batches`, whose batches the first loader yields first.
             looks_again: whether to keep what `look_again` needs.
-            ranks: number of ranks that may train the same model, see `ReplicaObserver`.
+            extras: what hooks into the frameworks first.
         """
         self._second = SecondLook() if looks_again else None
         self._trainings = Trainings(on_examined, self._second)
@@ -72,13 +71,14 @@ class ScriptObserver:
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
         hide_own_frames(self._patches)
-        self.replicas = ReplicaObserver(self._at_close, ranks) if ranks > 1 else None
+        for extra in extras:
+            extra.observe(self._at_close)
         self._loops = LoopObserver(
             self._trainings,
             self._at_close,
             keep_batches=keep_batches,
             first_batches=first_batches,
-            replicas=self.replicas,
+            on_call=next((each.on_module_call for each in extras if each.on_module_call is not None), None),
         )
         self._losses = LayerLosses(self._trainings.guard)
         self._keras_loops = KerasLoopObserver(

@@ -15,7 +15,6 @@ from diagnostics.report.build import extended
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_loop
 
-from .replicas import ReplicaObserver
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class LoopObserver:
         at_close: takes what is to be undone.
         keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
         first_batches: a file of `save_batches`, whose batches the first loader yields first.
-        replicas: is told of the modules that the script calls; None if this is no rank among others.
+        on_call: is called with each module that the script calls; None for no call.
     """
 
     def __init__(
@@ -53,9 +52,9 @@ class LoopObserver:
         *,
         keep_batches: bool = False,
         first_batches: Path | None = None,
-        replicas: ReplicaObserver | None = None,
+        on_call: Callable[[Any], object] | None = None,
     ) -> None:
-        self._trainings, self._at_close, self._replicas = trainings, at_close, replicas
+        self._trainings, self._at_close, self._on_call = trainings, at_close, on_call
         self._keep_batches, self._first_batches = keep_batches, first_batches
         self._finder: LoopFinder[Watch] | None = None
         self._of_watch: IdentityMap[Any, Training] = IdentityMap()
@@ -75,8 +74,8 @@ class LoopObserver:
             self._in_turn,
         )
         self._at_close.callback(self._finder.close)
-        if self._replicas is not None:
-            self._finder.on_call = self._replicas.called
+        if self._on_call is not None:
+            self._finder.on_call = self._on_call
 
     def with_fastai(self, module: Any) -> None:
         """Observe fastai's optimizers, too; `module` is ``fastai.optimizer``."""
