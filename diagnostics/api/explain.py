@@ -78,9 +78,9 @@ def explanation_of(failure: Any) -> Report:
     evaluator = evaluator_of_crashes()
     findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
     if not findings and crash.nature is None:
-        from diagnostics.collectors.tracebacks.nature import nature_of
+        from diagnostics.collectors.tracebacks.nature import error_category
 
-        crash = replace(crash, nature=nature_of(crash))
+        crash = replace(crash, nature=error_category(crash))
     return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), of_crash=True, crash=crash)
 
 
@@ -295,7 +295,7 @@ def _named(text: str) -> _Explained | None:
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.harmless import without_harmless
-    from diagnostics.collectors.tracebacks.nature import nature_of
+    from diagnostics.collectors.tracebacks.nature import error_category
     from diagnostics.collectors.tracebacks.no_traceback import (
         asserted,
         named_error,
@@ -317,7 +317,7 @@ def _named(text: str) -> _Explained | None:
     if (error := asserted(text)) is not None:
         return _QUOTED, error
     error = unnamed_error(text)
-    return None if error is None or nature_of(error) is None else (_QUOTED, error)
+    return None if error is None or error_category(error) is None else (_QUOTED, error)
 
 
 def _cut_off(text: str) -> _Explained | None:
@@ -343,9 +343,9 @@ def _cut_off(text: str) -> _Explained | None:
 
 def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
     """Mention an earlier failure that a rule knows: the program went on after it, so it may not be the cause."""
-    from diagnostics.collectors.tracebacks.nature import nature_of
+    from diagnostics.collectors.tracebacks.nature import error_category
 
-    kind = nature_of(fatal)
+    kind = error_category(fatal)
     earlier = (
         f"An earlier failure, on line {caught.line} of the text ({caught.last.exception}), is one that a rule "
         "knows, but the program went on after it: if it led to this one, pass that traceback alone."

@@ -42,7 +42,7 @@ class Where:
         return place if self.function == "<module>" else f"{place} in {self.function}"
 
 
-def is_yours(file: str) -> bool:
+def is_user_code(file: str) -> bool:
     """Whether a file is the user's own: not installed, not standard library, not this library."""
     return not file.startswith((LIBRARY, *_STANDARD)) and _INSTALLED.search(file) is None
 

@@ -128,10 +128,10 @@ class ScriptObserver:
 
         if training.rows is not None and report.history is not None:
             targets = self._trainings.guard.attempt(training.rows.history, report.history.losses)
-            beside = training.beside if training.alone else ()
+            beside = training.beside if training.trained_alone else ()
             report = report if targets is None else extended(report, (targets, *beside))
         judged: Report | None = self._trainings.guard.attempt(
-            judged_as_a_whole, report, training.examined, complete=complete, alone=training.alone
+            judged_as_a_whole, report, training.examined, complete=complete, trained_alone=training.trained_alone
         )
         return _unaided(judged or report)
 

@@ -121,7 +121,7 @@ class RunSession:
         faults = len(self._run.faults)
         with self._modules.shown(running=True):
             trainings = [
-                TrainingReports(t.examined, self._run.course(t, complete=False), t.alone)
+                TrainingReports(t.examined, self._run.course(t, complete=False), t.trained_alone)
                 for t in self._run.trainings
             ]
             ran = duration(time.monotonic() - self._started)
@@ -157,7 +157,8 @@ class RunSession:
         if ending.exit_code == 0 and not ending.abrupt:  # else somebody waits for the report
             looked = self._run.look_again(budget(self._options.second_look, ran), complete)
         trainings = [
-            TrainingReports(t.examined, self._run.course(t, complete), t.alone) for t in self._run.trainings
+            TrainingReports(t.examined, self._run.course(t, complete), t.trained_alone)
+            for t in self._run.trainings
         ]
         explained, faults = None, list(self._run.faults)
         with _fault_kept(faults, "reading the source"):

@@ -11,7 +11,7 @@ from typing import Any
 
 from diagnostics.errors import InvalidInput, message_of
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.where import LIBRARY, is_yours, shorten
+from diagnostics.facts.where import LIBRARY, is_user_code, shorten
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def read_exception(error: BaseException) -> Crash:
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
         code = linecache.getline(file, line, frame.f_globals).strip()
-        frames.append(FrameFacts(shorten(file), line, frame.f_code.co_name, code or None, is_yours(file)))
+        frames.append(FrameFacts(shorten(file), line, frame.f_code.co_name, code or None, is_user_code(file)))
         variables.append(dict(frame.f_locals))
     facts = CrashFacts(type(error).__name__, message_of(error), outside_dispatch(frames), live=True)
     return Crash(facts, tuple(variables))

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from diagnostics.collectors.isolation.patching import FROZEN
-from diagnostics.facts.where import Where, is_yours, shorten
+from diagnostics.facts.where import Where, is_user_code, shorten
 
 MOST_THREADS = 8
 
@@ -54,7 +54,7 @@ def _read(frame: FrameType | None) -> Stand:
             functions.append(frame.f_code.co_name)
             if not inside:
                 inside = f"{shorten(file)}:{line} in {frame.f_code.co_name}"
-            if where is None and is_yours(file):
+            if where is None and is_user_code(file):
                 where = Where(shorten(file), line, frame.f_code.co_name)
                 code = linecache.getline(file, line, frame.f_globals).strip()
         frame = frame.f_back

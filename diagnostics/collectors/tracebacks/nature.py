@@ -145,7 +145,7 @@ _HANDED_ON = (
 _RAISES = re.compile(r"^(?:raise|assert)\b")
 
 
-def nature_of(crash: CrashFacts) -> str | None:
+def error_category(crash: CrashFacts) -> str | None:
     """Say what kind of failure it is, and what its line and numbers prove; None if nothing is known of it.
 
     Of a message that says no kind its words tell at least a topic.

@@ -164,7 +164,7 @@ class RepeatedBatch(Rule):
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if dataset.size is None or not size:
             raise NotApplicable("needs the number of rows of the dataset, and of a batch")
-        if not verdicts.complete or not verdicts.alone or (steps.passes > 1).any():
+        if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
         token = _only_token(batch, model)
         if (prints != 0).sum() >= STEPS and (prints == prints[0]).all():
@@ -203,7 +203,7 @@ class RepeatedBatch(Rule):
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if size != length.batch_size:
             raise NotApplicable("needs batches of as many rows as the DataLoader puts together")
-        if not verdicts.complete or not verdicts.alone or (steps.passes > 1).any():
+        if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
             return None

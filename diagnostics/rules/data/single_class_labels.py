@@ -113,7 +113,7 @@ class SingleClassLabels(MessageRule):
         """Check the labels that the loss received in the sampled steps."""
         if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
             raise NotApplicable("needs a binary cross entropy, or a squared error, with one output")
-        if not verdicts.alone:
+        if not verdicts.trained_alone:
             raise NotApplicable("needs a model that is not trained in turn with another")
         if targets.kind == "mean_squared_error":
             return self._only_number(targets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.calls import StepOrderFacts, UnaskedTapes
+from diagnostics.facts.calls import StepOrderFacts, TapesWithoutGradient
 
 STEPS = 8  # fewer may be a trial before training
 TAPES = 2  # before each step: one may be a pass that only measures
@@ -84,7 +84,7 @@ class DiscardedGradients(Rule):
         )
 
     @check
-    def from_tapes(self, unasked: UnaskedTapes) -> Finding | None:
+    def from_tapes(self, unasked: TapesWithoutGradient) -> Finding | None:
         """Look for a loop that steps once for many passes, each under its own tape."""
         if unasked.steps < LEAST:
             raise NotApplicable(f"needs {LEAST} steps of an optimizer")

@@ -69,9 +69,9 @@ class LoopObserver:
             self._watch,
             self._trainings.fault,
             self._examine_step,
-            self._over,
+            self._finished,
             self._examine_evaluation,
-            self._in_turn,
+            self._alternates,
         )
         self._at_close.callback(self._finder.close)
         if self._on_call is not None:
@@ -82,7 +82,9 @@ class LoopObserver:
         if self._finder is not None:
             from diagnostics.collectors.fastai.step_hooks import StepHooks
 
-            self._finder.hear(lambda *heard: self._at_close.callback(StepHooks(module.Optimizer, *heard).close))
+            self._finder.add_step_hooks(
+                lambda *heard: self._at_close.callback(StepHooks(module.Optimizer, *heard).close)
+            )
 
     def with_rate_search(self, module: Any) -> None:
         """Overlook ``Learner.lr_find``, which raises the rate until the loss diverges; `module` defines it."""
@@ -143,14 +145,14 @@ class LoopObserver:
         self._of_watch[watching] = self._trainings.begin(training)
         return watching
 
-    def _over(self, watching: Any) -> None:
+    def _finished(self, watching: Any) -> None:
         training = self._of_watch[watching]
         training.watching = _Over(watching.release())
         training.model = None
         self._trainings.freed(training)
 
-    def _in_turn(self, watching: Any) -> None:
-        self._of_watch[watching].alone = False
+    def _alternates(self, watching: Any) -> None:
+        self._of_watch[watching].trained_alone = False
 
     def _examine_step(self, watching: Any, step: FirstStepPipeline) -> None:
         from diagnostics.api.walk import Walk

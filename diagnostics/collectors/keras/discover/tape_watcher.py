@@ -23,7 +23,7 @@ from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.training import TrainingHistory
 
 from .tape_pass import TapePass
-from .unasked_tapes import UnaskedCount
+from .tapes_without_gradient import UnaskedCount
 
 _NO_REPLAY = "a step of this loop cannot be replayed"
 _HIDDEN = "the step is a single tf.function, which does not show them"

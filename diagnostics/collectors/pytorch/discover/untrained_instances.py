@@ -14,7 +14,7 @@ from diagnostics.collectors.pytorch.watch.record.calls.script_line import script
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.calls import IdleLoads, OfOtherInstance, UntrainedEvaluation
 
-from .left_statistics import StatisticsLeft
+from .stale_batch_norm_stats import StatisticsLeft
 
 ROWS = 8  # fewer may be made up, to learn the shape of the output
 CLASSES = 16  # whose latest trainings are remembered
@@ -27,7 +27,7 @@ Shapes = dict[str, tuple[int, ...]]
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
-class OtherInstances:
+class UntrainedInstanceProbe:
     """Counts the rows that are given to modules that have the class of a trained one and are not trained.
 
     Only after the last step of a training: before it, and during it, an untrained model may be a baseline, or the

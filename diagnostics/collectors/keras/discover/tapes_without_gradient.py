@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostics.facts.calls import UnaskedTapes
+from diagnostics.facts.calls import TapesWithoutGradient
 
 
 class UnaskedCount:
@@ -19,6 +19,6 @@ class UnaskedCount:
         self._tapes += unasked
         self._fewest = unasked if self._fewest is None else min(self._fewest, unasked)
 
-    def facts(self) -> UnaskedTapes | None:
+    def facts(self) -> TapesWithoutGradient | None:
         """Return what was counted; None where no step left a tape."""
-        return UnaskedTapes(self._steps, self._tapes, self._fewest) if self._fewest else None
+        return TapesWithoutGradient(self._steps, self._tapes, self._fewest) if self._fewest else None
