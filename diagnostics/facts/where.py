@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -11,9 +12,6 @@ from pathlib import Path
 from diagnostics.facts.frozen import frozen
 
 LIBRARY = str(Path(__file__).resolve().parents[1]) + os.sep
-_STANDARD = tuple(
-    os.path.join(path, "") for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))
-)
 _INSTALLED = re.compile(  # on any machine: a traceback may come from another
     r"^\.{3}[\\/](?:torch|torchvision|transformers|diffusers|accelerate|peft|trl|datasets|keras|tensorflow|lightning|deepspeed)"
     r"[\\/]"  # cut by hand
@@ -44,7 +42,7 @@ class Where:
 
 def is_user_code(file: str) -> bool:
     """Whether a file is the user's own: not installed, not standard library, not this library."""
-    return not file.startswith((LIBRARY, *_STANDARD)) and _INSTALLED.search(file) is None
+    return not file.startswith((LIBRARY, *_standard_library())) and _INSTALLED.search(file) is None
 
 
 def shorten(file: str) -> str:
@@ -58,6 +56,13 @@ def shorten(file: str) -> str:
         return str(Path(file).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return file
+
+
+@functools.cache
+def _standard_library() -> tuple[str, ...]:
+    """Return its folders; late, because Python imports the settings of its build to know them."""
+    paths = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+    return tuple(os.path.join(path, "") for path in paths if path)
 
 
 def _cell(file: str) -> int | None:

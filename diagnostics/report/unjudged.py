@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.training import LossHistory
     from diagnostics.report.contents import ReportContents
 
-FEW = 6  # rules that are named each, and not by what they need
+MAX_NAMED_RULES = 6  # rules that are named each, and not by what they need
 NAMED = 3  # of the rules that one thing would allow
 FALLEN = 0.9  # of a positive loss
 LONGER_S = 60  # for a second look that was cut off
@@ -77,7 +77,7 @@ def not_judged(report: ReportContents) -> str:
         return ""
     if report.verbose:
         return "\n".join(["Not checked:", *(f"  {name}: {why}" for name, why in sorted(reasons.items()))])
-    if len(reasons) <= FEW:
+    if len(reasons) <= MAX_NAMED_RULES:
         return f"Not checked: {', '.join(sorted(reasons))}."
     where = "report.not_applicable explains why" if report.script is None else "--verbose explains why"
     cures = _of_library(report) if report.script is None else _of_run(report)

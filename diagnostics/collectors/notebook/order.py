@@ -10,15 +10,15 @@ from .events import Binding, Use
 from .from_top import ReadCell
 
 UNCHANGED = ("import", "function", "class")  # running their cell again mostly changes nothing
-MOST = 50
+MAX_CELLS = 50
 
 
 def reordered(cells: Sequence[ReadCell]) -> list[Reordered]:
-    """Return them, at most `MOST`; none if two cells have one number, as after a restart of the kernel."""
+    """Return them, at most `MAX_CELLS`; none if two cells have one number, as after a restart of the kernel."""
     counts = [one.cell.count for one in cells if one.cell.count is not None]
     if len(set(counts)) != len(counts):
         return []
-    return [found for one in cells if one.cell.count is not None for found in _in(one, cells)][:MOST]
+    return [found for one in cells if one.cell.count is not None for found in _in(one, cells)][:MAX_CELLS]
 
 
 def _in(one: ReadCell, cells: Sequence[ReadCell]) -> Iterator[Reordered]:

@@ -15,7 +15,7 @@ from diagnostics.facts.pipeline import LossKind
 
 from .answers import Seen
 
-FEW = 5  # examples: a batch of fewer is joined with the next ones
+MIN_EXAMPLES = 5  # examples: a batch of fewer is joined with the next ones
 MOST_BATCHES = 8  # joined, in search of every label
 
 

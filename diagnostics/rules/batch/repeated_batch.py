@@ -16,7 +16,7 @@ from diagnostics.facts.training import StepHistory
 
 MIN_ROWS = 8  # all identical: fewer rows may be an experiment
 MANY_ROWS = 64
-FEW = 0.05  # distinct rows among many read
+MAX_DISTINCT = 0.05  # distinct rows among many read
 BATCHES = 4  # rows read, at least, in batches
 DRAWN = 1 / 8  # of the rows checked, and of the dataset's distinct rows: distinct rows that were drawn
 STEPS = 20  # in a watched run, all with the same batch
@@ -107,7 +107,7 @@ class RepeatedBatch(Rule):
         distinct, rows = _counted(dataset)
         if rows < max(MANY_ROWS, BATCHES * batch.size):
             raise NotApplicable(f"needs at least {MANY_ROWS} rows and {BATCHES} batches' worth of them")
-        if not 1 < distinct <= batch.size or not (distinct < FEW * rows or distinct == batch.size):
+        if not 1 < distinct <= batch.size or not (distinct < MAX_DISTINCT * rows or distinct == batch.size):
             return None
         if (token := _only_token(batch, model)) is not None:
             return self._of_one_token(token, f"only {distinct} of {rows:,} training rows read differ")

@@ -20,7 +20,7 @@ NEXT_TO_NOTHING = 0.02
 # Integers of a regression. After min-max scaling, cutting off the fractions leaves a single 1.
 ROUNDED_ROWS = 100
 # Mean squared deviation up to which targets are equal: float32 rounds values derived from a gradient.
-SAME = 1e-12
+REL_TOLERANCE = 1e-12
 
 
 class SingleClassLabels(MessageRule):
@@ -136,7 +136,7 @@ class SingleClassLabels(MessageRule):
         value = targets.only_target
         if value is None or targets.examples < ROUNDED_ROWS:
             return None
-        if targets.constant_losses.max() > SAME * max(1.0, value**2):
+        if targets.constant_losses.max() > REL_TOLERANCE * max(1.0, value**2):
             return None  # small numbers that differ, such as returns per minute
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "

@@ -19,7 +19,7 @@ from diagnostics.run.script import Ending, Script
 from .launch import Launch
 from .spawn_hook import SpawnHook
 
-MOST = 8  # launches of one script that are observed, the first ones
+MAX_LAUNCHES = 8  # launches of one script that are observed, the first ones
 
 
 class SpawnedRanks(Extra):
@@ -53,7 +53,7 @@ class SpawnedRanks(Extra):
         return found
 
     def _launch(self, world: int) -> Launch | None:
-        if len(self._launches) >= MOST:
+        if len(self._launches) >= MAX_LAUNCHES:
             return None
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="diagnose-"))

@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.facts.calls import StaleBatchNormStats
 
-LEAST = 20  # batches that the trained model's statistics have seen
+MIN_BATCHES = 20  # batches that the trained model's statistics have seen
 MOST_LOOKS = 16  # at one instance: each reads from the device
 SAMPLE = 64  # numbers of a weight
 STARTS = 4  # of trainings of one class
@@ -93,7 +93,7 @@ def _is_untouched(norm: _BatchNorm) -> bool:
 
 
 def _has_moved(norm: _BatchNorm) -> bool:
-    return int(norm.num_batches_tracked) >= LEAST and not _is_untouched(norm)
+    return int(norm.num_batches_tracked) >= MIN_BATCHES and not _is_untouched(norm)
 
 
 def _samples(model: nn.Module) -> tuple[Tensor, ...]:
