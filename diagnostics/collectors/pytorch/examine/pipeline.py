@@ -64,11 +64,10 @@ from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import RereadFacts
 from diagnostics.facts.layers import LayerFacts
-from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, Fact, GradientFacts, LossFacts, ModelFacts, OutputFacts
 
 from .batch_dependence import batch_dependence
 from .batch_overfit import BatchOverfit
-from .gradients import gradient_facts
 from .model_call import call_loss, call_model
 from .model_copy import ModelCopy
 from .non_finite_rows import non_finite_rows
@@ -275,7 +274,7 @@ class PyTorchPipeline(Pipeline):
         model = self._copy.latest
         if model is None or self._loss is None:
             raise CannotJudge("the model was not run")
-        facts = gradient_facts(model, self._loss)
+        facts = _gradient_facts(model, self._loss)
         yield facts
         if not facts.num_trainable or not self._loss.requires_grad or self._moves_on is not None:
             return
@@ -378,3 +377,16 @@ class PyTorchPipeline(Pipeline):
     def _non_finite_rows(self, model: nn.Module) -> tuple[int, ...] | None:
         size = self._prediction.shape[0] if self._prediction is not None and self._prediction.ndim else 0
         return non_finite_rows(model, self._batch, size, self.compute)
+
+
+def _gradient_facts(model: nn.Module, loss: Tensor) -> GradientFacts:
+    """Run the backward pass of a loss, and describe the gradients of a model that has none yet."""
+    trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    total = sum(p.numel() for p in trainable.values())
+    if not trainable or not loss.requires_grad:
+        return GradientFacts(False, {}, {name: p.numel() for name, p in trainable.items()}, total)
+    with users_code():
+        loss.backward()
+    norms = {name: float(p.grad.norm()) for name, p in trainable.items() if p.grad is not None}
+    unreached = {name: p.numel() for name, p in trainable.items() if p.grad is None}
+    return GradientFacts(bool(norms), norms, unreached, total)
