@@ -144,8 +144,8 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.crash.frames import Crash, within
     from diagnostics.collectors.tracebacks.clean import with_underscores
     from diagnostics.collectors.tracebacks.no_traceback import last_words
-    from diagnostics.collectors.tracebacks.own.errors import is_pythons_own
     from diagnostics.collectors.tracebacks.parse import Failure, failures
+    from diagnostics.collectors.tracebacks.python_errors.errors import is_python_error
     from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
     from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
     from diagnostics.facts.crash.processes import LauncherTail
@@ -170,7 +170,7 @@ def read_text(text: str) -> _Explained:
             if found := symptoms(whole):
                 explained: _Explained = (title(found_failures, failure), whole.facts, *found)
                 if isinstance(found[0], LauncherTail):
-                    own = is_pythons_own(failure.last) if not position else _is_origin(ordered[0], found[0])
+                    own = is_python_error(failure.last) if not position else _is_origin(ordered[0], found[0])
                     if not own:
                         tail = tail or explained
                 elif position and may_be_caught(ordered[0], failure, text):
@@ -184,7 +184,7 @@ def read_text(text: str) -> _Explained:
     if (
         not any(crash.frames for failure in ordered for crash in failure.chain)
         and (quoted := _quoted(text) or _retyped(text))
-        and not (isinstance(quoted[2], LauncherTail) and is_pythons_own(ordered[0].last))
+        and not (isinstance(quoted[2], LauncherTail) and is_python_error(ordered[0].last))
     ):
         return quoted
     if ordered[0].last.message.startswith(IN_USER_CODE) and (beside := _named_beside(text)) is not None:
@@ -202,10 +202,10 @@ def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
 
 def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
     """Whether a traceback is of the process that a launcher reports, and not the launcher's own."""
-    from diagnostics.collectors.tracebacks.own.errors import is_pythons_own
+    from diagnostics.collectors.tracebacks.python_errors.errors import is_python_error
 
     of_it = failure.process is None or failure.process == f"rank {tail.rank}"
-    says = bool(failure.last.frames) or is_pythons_own(failure.last)
+    says = bool(failure.last.frames) or is_python_error(failure.last)
     return of_it and not failure.aside and says and (tail.exit_code or 0) >= 0
 
 

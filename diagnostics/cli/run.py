@@ -13,9 +13,9 @@ from diagnostics.config import from_option, of_project
 from diagnostics.errors import InvalidInput
 from diagnostics.report.report import KINDS
 from diagnostics.run.delivery import FAIL_ON
+from diagnostics.run.library_modules import is_shadowed, under_alias
 from diagnostics.run.options import RunOptions
 from diagnostics.run.output import STANDARD_OUTPUT
-from diagnostics.run.own_modules import is_shadowed, under_alias
 from diagnostics.run.ranks.delivery import RankDelivery
 from diagnostics.run.ranks.exchange import Exchange, Rank, launch_time, rank_of_this_process
 from diagnostics.run.ranks.launched import LaunchedRank

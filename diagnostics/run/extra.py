@@ -8,7 +8,7 @@ from typing import Any
 
 from diagnostics.report.report import Report
 
-from .own_modules import OwnModules
+from .library_modules import LibraryModules
 from .script import Ending
 
 
@@ -46,7 +46,7 @@ class Extra:
             at_close: takes what is to be undone at the script's end.
         """
 
-    def start(self, modules: OwnModules) -> None:
+    def start(self, modules: LibraryModules) -> None:
         """Begin, right before the script does.
 
         Args:

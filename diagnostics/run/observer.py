@@ -18,6 +18,7 @@ from diagnostics.report.contents import StageResult
 from diagnostics.report.report import Report
 
 from .extra import Extra
+from .library_frames import hide_library_frames
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver
 from .observers.loops import LoopObserver
@@ -25,7 +26,6 @@ from .observers.measured_answers import MetricObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
-from .own_frames import hide_own_frames
 from .second_look import SecondLook
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
@@ -70,7 +70,7 @@ class ScriptObserver:
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
-        hide_own_frames(self._patches)
+        hide_library_frames(self._patches)
         for extra in extras:
             extra.observe(self._at_close)
         self._loops = LoopObserver(

@@ -22,15 +22,15 @@ from diagnostics.text.join import count_of, duration
 from .compared_rates import without_bad_trials
 from .cpu_rerun import run_again
 from .delivery import Delivery
-from .ending.exits import Exits
+from .ending.exits import ExitHook
 from .ending.progress import Progress
 from .extra import Extra
+from .library_modules import LibraryModules
 from .limits import Limits
 from .memory_reserve import MemoryReserve
 from .observer import ScriptObserver
 from .options import RunOptions
 from .output import rehearse, say
-from .own_modules import OwnModules
 from .script import Ending, Script, end_by_interrupt, working_folder
 from .second_look import budget
 from .termination import Termination
@@ -76,7 +76,7 @@ class RunSession:
         self._observe()
         termination, reserve = Termination(self._terminated), MemoryReserve()
         progress = contextlib.nullcontext() if self._delivery.file is None else Progress(self._keep)
-        with self._limits, progress, Exits(self._left):
+        with self._limits, progress, ExitHook(self._left):
             ending = self._script.run(self._limits.was_reached, failing=reserve.release)
         fails = False
         if not ending.forked:  # a forked child of the script writes no report
@@ -97,7 +97,7 @@ class RunSession:
             looks_again=self._is_alone and self._options.second_look != 0,
             extras=self._extras,
         )
-        self._modules = OwnModules(self._script.folder)
+        self._modules = LibraryModules(self._script.folder)
         self._modules.hide()
         for extra in self._extras:
             extra.start(self._modules)

@@ -14,7 +14,7 @@ from diagnostics.facts.where import Where, is_user_code, shorten
 MOST_THREADS = 8
 
 
-class Stand(NamedTuple):
+class StackPosition(NamedTuple):
     """Where a thread stands.
 
     Attributes:
@@ -40,13 +40,13 @@ def position(thread: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def stand(thread: int) -> Stand | None:
+def stand(thread: int) -> StackPosition | None:
     """Return where a thread stands; None if it has ended."""
     frame = sys._current_frames().get(thread)
     return None if frame is None else _read(frame)
 
 
-def _read(frame: FrameType | None) -> Stand:
+def _read(frame: FrameType | None) -> StackPosition:
     where, code, inside, functions = None, "", "", []
     while frame is not None:
         file, line = frame.f_code.co_filename, frame.f_lineno
@@ -58,7 +58,7 @@ def _read(frame: FrameType | None) -> Stand:
                 where = Where(shorten(file), line, frame.f_code.co_name)
                 code = linecache.getline(file, line, frame.f_globals).strip()
         frame = frame.f_back
-    return Stand(where, code, inside, tuple(functions))
+    return StackPosition(where, code, inside, tuple(functions))
 
 
 def other_threads(*known: int) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
-from .own.errors import proved
+from .python_errors.errors import proved
 from .topic import looked_for, topic_of
 from .unfinished import is_unfinished, shown_by
 

@@ -16,7 +16,7 @@ from diagnostics.report.contents import StageResult
 from diagnostics.report.ranks import report_of
 from diagnostics.report.report import Report
 from diagnostics.run.extra import Extra
-from diagnostics.run.own_modules import OwnModules
+from diagnostics.run.library_modules import LibraryModules
 from diagnostics.run.script import Ending
 from diagnostics.text.join import count_of
 
@@ -73,7 +73,7 @@ class LaunchedRank(Extra):
         if self._rank.world > 1:
             self._replicas = ReplicaObserver(at_close, self._rank.world)
 
-    def start(self, modules: OwnModules) -> None:
+    def start(self, modules: LibraryModules) -> None:
         """Watch for steps that do not end, if there are other ranks that might wait for this one."""
         if self._rank.world > 1 and self._limit:
             self._stall = StallWatch(self._rank, self._exchange, self._limit, self._tell_stall, self._replicas)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from diagnostics.report.report import Report
 from diagnostics.run.extra import Extra
-from diagnostics.run.own_modules import OwnModules, is_alias
+from diagnostics.run.library_modules import LibraryModules, is_alias
 from diagnostics.run.script import Ending, Script
 
 from .launch import Launch
@@ -32,7 +32,7 @@ class SpawnedRanks(Extra):
         self._launches: list[Launch] = []
         self._hook: SpawnHook | None = None
 
-    def start(self, modules: OwnModules) -> None:
+    def start(self, modules: LibraryModules) -> None:
         """Observe from now on, unless the script has modules of the same names as this library's."""
         if not modules.clashes and not is_alias():
             self._hook = SpawnHook(self._launch, begin)

@@ -13,9 +13,9 @@ from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
+from diagnostics.run.library_frames import without_library_frames
 from diagnostics.run.options import RunOptions
 from diagnostics.run.output import rehearse
-from diagnostics.run.own_frames import without_own_frames
 from diagnostics.run.script import Ending
 from diagnostics.run.session import RunSession
 
@@ -104,7 +104,7 @@ def _ending(error: BaseException | None) -> Ending:
         return Ending(0)
     if isinstance(error, SystemExit):
         return Ending(error.code if isinstance(error.code, int) else 1)
-    without_own_frames(error)
+    without_library_frames(error)
     return Ending(1, error)
 
 

@@ -389,7 +389,7 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
 )
 
 
-def is_pythons_own(crash: CrashFacts) -> bool:
+def is_python_error(crash: CrashFacts) -> bool:
     """Whether an error is in Python's own words, of which something is known without its line."""
     return (
         crash.exception in ("TypeError", "KeyError", "AttributeError", "NameError") and proved(crash) is not None
