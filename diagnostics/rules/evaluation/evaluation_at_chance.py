@@ -18,7 +18,7 @@ from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 from diagnostics.rules.shared.input_shift import distance, moments
-from diagnostics.rules.shared.whole_run import STEPS
+from diagnostics.rules.shared.statistics_lag import PATIENCE, lag
 from diagnostics.text.join import listed
 
 EXAMPLES = 100  # in an evaluation
@@ -64,12 +64,6 @@ EXCLUDES: Final = {
     "leaked-evaluation-rows": "training rows are not among the evaluation rows",
     "repeated-batch": "training batches differ",
 }
-GAIN_ERRORS = 2.0  # standard errors above the share of the most frequent class: the model has learned its rows
-SHARE_OF_GAIN = 0.5  # of the gain of batch statistics over that class; with less, the running statistics lag
-LAG_FIXES = (
-    "train longer before it is evaluated: the running statistics need some ten times 1 / momentum steps",
-    "take a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
-)
 
 
 class EvaluationAtChance(Rule):
@@ -187,14 +181,14 @@ class EvaluationAtChance(Rule):
         fit = None if targets is None else targets.fit
         alike = _alike(inputs)
         unseen = _unseen(answers)
-        lags = _statistics_lag(norms, dependence, steps.total_steps)
+        lags = lag(norms, dependence, steps.total_steps)
         shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
             f"In training {learned.right / learned.examples:.0%} of the predictions are right, in the evaluation "
             f"after {step:,} steps {last.right / last.examples:.0%} of {last.examples:,}, where chance would give "
             f"{last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
-            fix=SPLIT if unseen else LAG_FIXES if lags else _experiments(renumbered, fit),
+            fix=SPLIT if unseen else PATIENCE if lags else _experiments(renumbered, fit),
             severity=None if unseen or (shown and not lags) else "note",
             evidence={
                 "training_accuracy": learned.right / learned.examples,
@@ -396,25 +390,3 @@ def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[s
     rows = "print ten evaluation rows with their labels, as the model gets them: do they belong together?"
     same = "evaluate on the training rows with the same function: if that is at chance, too, the fault is in it"
     return (rows, same) if _is_learnable(fit) else (same, rows)
-
-
-def _statistics_lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps: int) -> str | None:
-    """Describe running statistics that lag after so many steps; None if they do not, or the run was long."""
-    if norms is None or steps >= STEPS:
-        return None
-    seen = None if dependence is None or not dependence.trained else dependence.statistics
-    if seen is None:
-        return (
-            f"The model has batch norm, and {steps:,} steps are few for its running statistics, which the "
-            "evaluation takes in place of a batch's own: they may lag behind the weights."
-        )
-    chance = seen.most_frequent / seen.rows
-    own, running = seen.right_with_own / seen.rows - chance, seen.right_with_running / seen.rows - chance
-    if own <= GAIN_ERRORS * math.sqrt(chance * (1 - chance) / seen.rows) or running > SHARE_OF_GAIN * own:
-        return None
-    return (
-        f"The running statistics of batch norm lag behind the weights after {steps:,} steps: of {seen.rows:,} "
-        f"rows of the first training batch {seen.right_with_running / seen.rows:.0%} are right with them, and "
-        f"{seen.right_with_own / seen.rows:.0%} with the statistics of the batch itself, in evaluation mode and "
-        "with the same weights."
-    )

@@ -1,0 +1,39 @@
+"""Detects batch norm statistics that have not caught up with the weights after a few steps."""
+
+from __future__ import annotations
+
+import math
+
+from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.layers import BatchNormFacts
+from diagnostics.rules.shared.whole_run import STEPS
+
+ERRORS = 2.0  # standard errors above the share of the most frequent class: the model has learned its rows
+HALF = 0.5  # of the gain of batch statistics over that class; with less, the running statistics lag
+
+PATIENCE = (
+    "train longer before it is evaluated: the running statistics need some ten times 1 / momentum steps",
+    "take a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
+)
+
+
+def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps: int) -> str | None:
+    """Describe running statistics that lag after so many steps; None if they do not, or the run was long."""
+    if norms is None or steps >= STEPS:
+        return None
+    seen = None if dependence is None or not dependence.trained else dependence.statistics
+    if seen is None:
+        return (
+            f"The model has batch norm, and {steps:,} steps are few for its running statistics, which the "
+            "evaluation takes in place of a batch's own: they may lag behind the weights."
+        )
+    chance = seen.most_frequent / seen.rows
+    own, running = seen.right_with_own / seen.rows - chance, seen.right_with_running / seen.rows - chance
+    if own <= ERRORS * math.sqrt(chance * (1 - chance) / seen.rows) or running > HALF * own:
+        return None
+    return (
+        f"The running statistics of batch norm lag behind the weights after {steps:,} steps: of {seen.rows:,} "
+        f"rows of the first training batch {seen.right_with_running / seen.rows:.0%} are right with them, and "
+        f"{seen.right_with_own / seen.rows:.0%} with the statistics of the batch itself, in evaluation mode and "
+        "with the same weights."
+    )
