@@ -18,7 +18,8 @@ from diagnostics.engine.evaluate import Evaluator
 from diagnostics.engine.finding import Finding
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
 from diagnostics.rules.registry import all_rules
 from diagnostics.text.join import count_of
 

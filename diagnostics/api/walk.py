@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, get_args
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.engine.finding import Finding
 from diagnostics.errors import message_of
-from diagnostics.report.report import Report, StageResult, Status
+from diagnostics.report.contents import StageResult, Status
+from diagnostics.report.report import Report
 
 if TYPE_CHECKING:
     from diagnostics.collectors.shared.pipeline import Pipeline

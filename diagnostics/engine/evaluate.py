@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diagnostics.errors import message_of
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.pipeline import ModelFacts
 
 from .finding import Finding
 from .rule import Need, NotApplicable, Rule, hyphenated
@@ -100,13 +98,15 @@ class Evaluator:
         return finding
 
     def _worded(self, finding: Finding) -> Finding:
-        """Word the fix for the libraries that the model is trained with."""
-        model, crash = self._facts.get(ModelFacts), self._facts.get(CrashFacts)
-        if model is None:
-            return finding.for_library("keras" if crash is not None and crash.in_keras else "torch")
-        special = {"peft": model.adapters, "trainer": model.arguments is not None}
-        libraries = [*(name for name, holds in special.items() if holds), model.library]
-        return finding.for_library(*libraries, arguments=model.arguments)
+        """Word the fix for the libraries that the program trains with.
+
+        Any fact can name them in `fix_libraries`, the most special first; the first one known decides. Its
+        `arguments` is the class that stands for ``TrainingArguments``.
+        """
+        for fact in self._facts.values():
+            if (libraries := getattr(fact, "fix_libraries", None)) is not None:
+                return finding.for_library(*libraries, arguments=getattr(fact, "arguments", None))
+        return finding.for_library("torch")
 
     def _unmet(self, rule: Rule, kinds: Sequence[type]) -> str:
         """Name the facts that a check still lacks: the most nearly satisfied, of several the last.

@@ -131,6 +131,18 @@ class Rule:
         """
         return finding
 
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """Return whether one finding follows from another of the same training, where the measured numbers decide.
+
+        Args:
+            cause: of this rule, or of the other.
+            finding: of the other rule, or of this one: the rules of both are asked.
+
+        Returns:
+            None for what `causes` declares.
+        """
+        return None
+
     def found(
         self,
         message: str,

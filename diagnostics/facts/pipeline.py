@@ -86,6 +86,12 @@ class ModelFacts:
     is_own: bool = True
     from_checkpoint: bool = False
 
+    @property
+    def fix_libraries(self) -> tuple[str, ...]:
+        """What a fix is worded for, the most special first."""
+        special = {"peft": self.adapters, "trainer": self.arguments is not None}
+        return (*(name for name, holds in special.items() if holds), self.library)
+
 
 @frozen
 class BatchFacts:

@@ -61,7 +61,7 @@ def evaluated(
 
 
 def judged_as_a_whole(
-    watched: Report, examined: Report | None = None, *, complete: bool = True, alone: bool = True
+    watched: Report, examined: Report | None = None, *, complete: bool = True, trained_alone: bool = True
 ) -> Report:
     """Return the report of a watched run with the rules evaluated that need the verdicts of all others.
 
@@ -69,7 +69,7 @@ def judged_as_a_whole(
         watched: of the run, before grouping.
         examined: of the examination before it, if there was one.
         complete: see `Verdicts`.
-        alone: see `Verdicts`.
+        trained_alone: see `Verdicts`.
     """
     if watched.history is None:
         return watched
@@ -79,7 +79,7 @@ def judged_as_a_whole(
         found=frozenset(finding.rule for finding in said if finding.severity != "note"),
         judged=frozenset[str]().union(*(report.judged for report in reports)),
         complete=complete,
-        alone=alone,
+        trained_alone=trained_alone,
     )
     facts = (*(() if examined is None else examined.facts), *watched.facts, verdicts)
     evaluator = Evaluator([rule for rule in all_rules() if _judges_a_whole(rule)], taking=Verdicts)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.training import TraceFacts
-
-    from .report import Report, StageResult
+    from diagnostics.report.contents import ReportContents, StageResult
 
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
 LIBRARY_MESSAGES = 5  # of those that differ
@@ -49,7 +48,7 @@ _MARK_COLOUR = {
 }
 
 
-def as_text(report: Report) -> str:
+def as_text(report: ReportContents) -> str:
     """Render without colours, at most `TEXT_WIDTH` columns wide."""
     buffer = io.StringIO()
     console = Console(
@@ -61,7 +60,7 @@ def as_text(report: Report) -> str:
     return buffer.getvalue().removesuffix("\n")
 
 
-def render(report: Report, width: int) -> Iterator[RenderableType]:
+def render(report: ReportContents, width: int) -> Iterator[RenderableType]:
     """Yield the parts of a report, top to bottom, without control characters of the user's strings."""
     yield from map(_Visible, _parts(report, width))
 
@@ -82,7 +81,7 @@ class _Visible:
             yield Segment.line()
 
 
-def _parts(report: Report, width: int) -> Iterator[RenderableType]:
+def _parts(report: ReportContents, width: int) -> Iterator[RenderableType]:
     width = min(width, TEXT_WIDTH)
     yield Text(shortened(report.title), style="bold")
     if report.crash is not None:
@@ -98,7 +97,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     yield from closing(report)
 
 
-def _shown(report: Report) -> tuple[StageResult, ...]:
+def _shown(report: ReportContents) -> tuple[StageResult, ...]:
     """Return the stages without those of which a script's run tells nothing, and can tell nothing."""
     if report.script is None or report.verbose:
         return report.stages
@@ -109,7 +108,7 @@ def _shown(report: Report) -> tuple[StageResult, ...]:
     )
 
 
-def _marks(report: Report) -> dict[str, Text]:
+def _marks(report: ReportContents) -> dict[str, Text]:
     """Return the marks in place of ticks: none stands beside a number that is wrong."""
     still = {"loss": Text("~", style="dim")} if stands_still(report) else {}
     return still | {name: Text("!", style="yellow") for name in doubted(report)}
@@ -216,7 +215,7 @@ def _trace(trace: TraceFacts, width: int) -> Padding:
     return Padding(text, (0, 0, 1, 0))
 
 
-def _library_messages(report: Report, width: int) -> Padding:
+def _library_messages(report: ReportContents, width: int) -> Padding:
     """List what the libraries reported; without `verbose` the first few."""
     messages = report.library_messages if report.verbose else report.library_messages[:LIBRARY_MESSAGES]
     text = Text("reported by the libraries", style="bold")
@@ -241,7 +240,7 @@ def unrecognised(crash: CrashFacts) -> str:
     return f"{said} Pass the whole traceback: the line that raised it tells more."
 
 
-def closing(report: Report) -> Iterator[Text]:
+def closing(report: ReportContents) -> Iterator[Text]:
     """Yield the last lines of a report: how many findings, and what was left out."""
     counts = [
         count_of(count, severity)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,19 +15,20 @@ from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.engine.finding import SEVERITIES, Severity
 from diagnostics.facts.library_messages import LibraryMessage
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
 from diagnostics.taps import keras, transformers
 
+from .extra import Extra
+from .library_frames import hide_library_frames
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver
 from .observers.library_messages import LibraryMessageObserver
 from .observers.loops import LoopObserver
 from .observers.measured_answers import MetricObserver
-from .observers.replicas import ReplicaObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
-from .own_frames import hide_own_frames
 from .second_look import SecondLook
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
@@ -47,7 +48,6 @@ class ScriptObserver:
     Attributes:
         trainings: in the order in which they began.
         faults: errors in the library itself, as tracebacks.
-        replicas: what is kept of models that ranks share; None if there are no other ranks.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ScriptObserver:
         keep_batches: bool = False,
         first_batches: Path | None = None,
         looks_again: bool = False,
-        ranks: int = 1,
+        extras: Sequence[Extra] = (),
     ) -> None:
         """Start to observe.
 
@@ -66,22 +66,23 @@ class ScriptObserver:
             keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
             first_batches: a file of `save_batches`, whose batches the first loader yields first.
             looks_again: whether to keep what `look_again` needs.
-            ranks: number of ranks that may train the same model, see `ReplicaObserver`.
+            extras: what hooks into the frameworks first.
         """
         self._second = SecondLook() if looks_again else None
         self._trainings = Trainings(on_examined, self._second)
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
-        hide_own_frames(self._patches)
+        hide_library_frames(self._patches)
         self._library_messages = LibraryMessageObserver(self._patches, self._trainings.guard)
-        self.replicas = ReplicaObserver(self._at_close, ranks) if ranks > 1 else None
+        for extra in extras:
+            extra.observe(self._at_close)
         self._loops = LoopObserver(
             self._trainings,
             self._at_close,
             keep_batches=keep_batches,
             first_batches=first_batches,
-            replicas=self.replicas,
+            on_call=next((each.on_module_call for each in extras if each.on_module_call is not None), None),
         )
         self._losses = LayerLosses(self._trainings.guard)
         self._keras_loops = KerasLoopObserver(
@@ -131,10 +132,10 @@ class ScriptObserver:
 
         if training.rows is not None and report.history is not None:
             targets = self._trainings.guard.attempt(training.rows.history, report.history.losses)
-            beside = training.beside if training.alone else ()
+            beside = training.beside if training.trained_alone else ()
             report = report if targets is None else extended(report, (targets, *beside))
         judged: Report | None = self._trainings.guard.attempt(
-            judged_as_a_whole, report, training.examined, complete=complete, alone=training.alone
+            judged_as_a_whole, report, training.examined, complete=complete, trained_alone=training.trained_alone
         )
         return _unaided(judged or report)
 

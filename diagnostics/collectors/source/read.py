@@ -9,9 +9,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_user_code, shorten
 from diagnostics.facts.written import WrittenPattern
 from diagnostics.text.files import bytes_of
 
@@ -54,7 +53,7 @@ def files_of(script: str, folder: str | None) -> list[str]:
     found = [script]
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and folder is not None and file.startswith(folder) and is_yours(file):
+        if isinstance(file, str) and folder is not None and file.startswith(folder) and is_user_code(file):
             found.append(file)
     return list(dict.fromkeys(found))[:MOST_FILES]
 

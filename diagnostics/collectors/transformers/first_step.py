@@ -14,7 +14,7 @@ from transformers import Trainer
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.activations import COSINE
 from diagnostics.collectors.pytorch.batch import prediction_in
-from diagnostics.collectors.pytorch.data import dataset_facts, sample_rows
+from diagnostics.collectors.pytorch.data import dataset_facts
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import (
     LARGEST_OUTPUT,
     FirstPass,
@@ -24,6 +24,7 @@ from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, Rec
 from diagnostics.collectors.pytorch.loader_rows import SECONDS_COMPARING
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
+from diagnostics.collectors.shared.dataset_rows import sample_rows
 from diagnostics.collectors.shared.loss_match import AGREEMENT
 from diagnostics.collectors.shared.pipeline import CannotJudge
 from diagnostics.collectors.shared.split_overlap import compared_rows

@@ -20,18 +20,18 @@ BY_HAND = (
     "The script averages their gradients by all_reduce, which keeps them alike if all start from the same "
     "weights, and each step is made on the averages."
 )
-SAME = "the same optimizer, rate and clipping on every rank"
+SAME_SETTINGS = "the same optimizer, rate and clipping on every rank"
 FIX = (
     "make no optimizer step on gradients from within no_sync(), and let each step's last backward pass go through "
     "the wrapper",
     "change no weights by hand on one rank: load checkpoints on every rank before wrapping",
-    SAME,
+    SAME_SETTINGS,
 )
 FIX_AT_START = (
     "load checkpoints and initialise layers before wrapping: DistributedDataParallel hands out the weights of "
     "rank 0 in its constructor, and never again",
     "or do so on every rank alike",
-    SAME,
+    SAME_SETTINGS,
 )
 ALIKE_AT_FIRST = 0.2
 """Share of the typical value by which half of the parameters may differ after the first step. Model copies are
@@ -45,7 +45,7 @@ FIX_APART = (
 FIX_BY_HAND = (
     "all_reduce the gradients after backward() and before optimizer.step()",
     "start alike: dist.broadcast(parameter.data, 0) for each parameter and buffer, once",
-    SAME,
+    SAME_SETTINGS,
 )
 
 

@@ -14,7 +14,7 @@ from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.channel_order import other_order
 from diagnostics.rules.shared.input_shift import (
-    MOST,
+    MIN_SHARE_OF_CHANNELS,
     WIDE,
     Distance,
     Moments,
@@ -281,7 +281,7 @@ def _few_pictures(name: str, training: InputSample, evaluation: InputSample) -> 
     """Return the mismatch of images, even of a single one, whose values no training image can have."""
     ours, theirs = training.numbers(), evaluation.numbers()
     apart = distance(moments(ours), moments(theirs))
-    if apart is None or (apart.scales > np.log(HUGE)).mean() < MOST:  # narrower ones may be dark
+    if apart is None or (apart.scales > np.log(HUGE)).mean() < MIN_SHARE_OF_CHANNELS:  # narrower ones may be dark
         return None
     reason = _Sides(ours, theirs, moments(ours), moments(theirs), apart, training).certain()
     return None if reason is None else _Mismatch(name, ours, theirs, reason[1], reason[0])
@@ -350,12 +350,12 @@ class _Sides:
     def _by_levels(self) -> tuple[str, str] | None:
         ours, theirs = level_distances(self.training), level_distances(self.evaluation)
         known = np.isfinite(ours) & np.isfinite(theirs)
-        if known.mean() < MOST:
+        if known.mean() < MIN_SHARE_OF_CHANNELS:
             return None
         ratios = np.log(theirs[known] / ours[known])
         scales = np.log(self.of_evaluation.deviations[known] / self.of_training.deviations[known])
         differs = (np.abs(ratios) > np.log(FACTOR_RANGE)) & (np.abs(ratios - scales) < np.log(FACTOR_RANGE))
-        if differs.mean() < MOST:
+        if differs.mean() < MIN_SHARE_OF_CHANNELS:
             return None
         factor = float(np.exp(np.median(ratios)))
         return "levels", (

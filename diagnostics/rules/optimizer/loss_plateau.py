@@ -21,7 +21,7 @@ from diagnostics.rules.shared.whole_run import check_whole, last_third
 AT_FLOOR = 0.05  # of the constant prediction's loss: the largest distance of the median of the last losses
 HOVERING = 0.2  # of the same: the largest range of the last losses
 STEPS = 400  # in a watched run; many healthy runs take some hundred steps to leave the chance level
-SAME = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
+REL_TOLERANCE = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
 FEWEST = 30  # losses in that third
 DISTINCT = 0.5  # of the rows read; a few repeated rows may well form equal batches
 UNIT = 1e-3  # by which the length of a vector may differ from 1
@@ -194,11 +194,10 @@ class LossPlateau(Rule):
         if len(last) < FEWEST or not np.isfinite(last).all():
             raise NotApplicable(f"needs {FEWEST} finite losses in the last third of the run")
         value = float(np.median(last))
-        if len(np.unique(steps.batch_fingerprints[-len(last) :])) < FEWEST or not np.ptp(last) <= SAME * abs(
-            value
-        ):
+        is_flat = np.ptp(last) <= REL_TOLERANCE * abs(value)
+        if len(np.unique(steps.batch_fingerprints[-len(last) :])) < FEWEST or not is_flat:
             return None
-        if abs(value) <= SAME * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
+        if abs(value) <= REL_TOLERANCE * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
             return None
         return self.found(
             f"In the last {len(last)} steps that were kept the loss is {value:.5g}, and nothing else, although "

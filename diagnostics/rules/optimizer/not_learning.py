@@ -150,7 +150,7 @@ class NotLearning(Rule):
             raise NotApplicable(f"needs {STEPS} steps")
         if not verdicts.complete:
             raise NotApplicable("needs a run that was not cut off")
-        if not verdicts.alone:
+        if not verdicts.trained_alone:
             raise NotApplicable("needs a model that is not trained in turn with another")
         if warms_up(steps):
             raise NotApplicable("needs a run whose learning rate has stopped rising")

@@ -19,10 +19,10 @@ from .training import Training, Trainings, not_examined
 if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
-    from diagnostics.collectors.keras.discover.other_instances import OtherInstances
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
+    from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
-    from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
+    from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.calls import EmptyFit
     from diagnostics.facts.course import AccuracyHistory
@@ -43,16 +43,16 @@ class FitObserver:
     def __init__(self, trainings: Trainings, graph: Callable[[], LossGraph | None], losses: LayerLosses) -> None:
         self._trainings, self._graph, self._losses = trainings, graph, losses
         self._evaluations: Evaluations | None = None
-        self.instances: OtherInstances | None = None  # once Keras on TensorFlow is there
+        self.instances: UntrainedInstanceProbe | None = None  # once Keras on TensorFlow is there
 
     def find_evaluations(self, at_close: contextlib.ExitStack) -> None:
         """Observe `evaluate` and `predict`, too."""
         from diagnostics.collectors.keras.discover.evaluations import Evaluations
-        from diagnostics.collectors.keras.discover.other_instances import OtherInstances
+        from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
 
         self._evaluations = Evaluations(self._trainings.guard)
         at_close.callback(self._evaluations.close)
-        self.instances = OtherInstances(self._trainings.guard)
+        self.instances = UntrainedInstanceProbe(self._trainings.guard)
         at_close.callback(self.instances.close)
 
     def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
@@ -91,7 +91,7 @@ class FitObserver:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
         if training.rows is None and (training.awaits_batch or training.plain_loss is not None):
-            callback._drawn_rows = _drawn_rows()
+            callback._sampled_rows = _sampled_rows()
         empty = self._trainings.guard.attempt(_empty_fit, arguments[0], call.arguments)
         compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
 
@@ -224,20 +224,20 @@ def _add_monitors(training: Training, model: Any, callbacks: Any) -> None:
         training.extend((facts,))
 
 
-def _drawn_rows() -> DrawnRows | None:
+def _sampled_rows() -> SampledRows | None:
     import keras
 
     if keras.backend.backend() != "tensorflow":
         return None
-    from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
+    from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
 
-    return DrawnRows()
+    return SampledRows()
 
 
 def _keep_drawn(training: Training, callback: KerasCallback) -> None:
     """Keep rows that the training has drawn, where none could be read before it."""
-    if training.rows is None and callback._drawn_rows is not None and training.plain_loss is not None:
-        training.rows = callback._drawn_rows.rows(*training.plain_loss)
+    if training.rows is None and callback._sampled_rows is not None and training.plain_loss is not None:
+        training.rows = callback._sampled_rows.rows(*training.plain_loss)
 
 
 def _history(callback: KerasCallback) -> TrainingHistory | None:

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.patching import FROZEN, Patches
 from diagnostics.facts.library_messages import LibraryMessage
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_user_code, shorten
 
 MAX_MESSAGES = 20  # that differ
 MAX_LENGTH = 300  # characters of a text
@@ -80,7 +79,7 @@ class LibraryMessageObserver:
         innermost = next(frames, None)
         if innermost is None:
             return
-        if is_yours(innermost.f_code.co_filename):
+        if is_user_code(innermost.f_code.co_filename):
             if "warn" in linecache.getline(innermost.f_code.co_filename, innermost.f_lineno):
                 return  # the script's own
             library = "compiled code"  # PyTorch's, or NumPy's, which leaves no frame
@@ -90,7 +89,7 @@ class LibraryMessageObserver:
 
     def _logged(self, record: logging.LogRecord) -> None:
         library = _library(record.name)
-        if library == _OURS or is_yours(record.pathname):
+        if library == _OURS or is_user_code(record.pathname):
             return
         self._add(library, record.levelname, record.getMessage())
 
@@ -123,6 +122,6 @@ def _frames() -> Iterator[FrameType]:
 
 def _place() -> Where | None:
     for frame in _frames():
-        if is_yours(frame.f_code.co_filename):
+        if is_user_code(frame.f_code.co_filename):
             return Where(shorten(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
     return None

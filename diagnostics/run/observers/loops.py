@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from diagnostics.report.report import Report
 from diagnostics.run.looks import of_loop
 from diagnostics.taps.tap import subscribe
 
-from .replicas import ReplicaObserver
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LoopObserver:
         at_close: takes what is to be undone.
         keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
         first_batches: a file of `save_batches`, whose batches the first loader yields first.
-        replicas: is told of the modules that the script calls; None if this is no rank among others.
+        on_call: is called with each module that the script calls; None for no call.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class LoopObserver:
         *,
         keep_batches: bool = False,
         first_batches: Path | None = None,
-        replicas: ReplicaObserver | None = None,
+        on_call: Callable[[Any], object] | None = None,
     ) -> None:
-        self._trainings, self._at_close, self._replicas = trainings, at_close, replicas
+        self._trainings, self._at_close, self._on_call = trainings, at_close, on_call
         self._keep_batches, self._first_batches = keep_batches, first_batches
         self._finder: LoopFinder[Watch] | None = None
         self._of_watch: IdentityMap[Any, Training] = IdentityMap()
@@ -69,13 +69,13 @@ class LoopObserver:
             self._watch,
             self._trainings.fault,
             self._examine_step,
-            self._over,
+            self._finished,
             self._examine_evaluation,
-            self._in_turn,
+            self._alternates,
         )
         self._at_close.callback(self._finder.close)
-        if self._replicas is not None:
-            self._finder.on_call = self._replicas.called
+        if self._on_call is not None:
+            self._finder.on_call = self._on_call
 
     def with_fastai(self, _module: Any) -> None:
         """Observe fastai's optimizers, too."""
@@ -141,14 +141,14 @@ class LoopObserver:
         self._of_watch[watching] = self._trainings.begin(training)
         return watching
 
-    def _over(self, watching: Any) -> None:
+    def _finished(self, watching: Any) -> None:
         training = self._of_watch[watching]
         training.watching = _Over(watching.release())
         training.model = None
         self._trainings.freed(training)
 
-    def _in_turn(self, watching: Any) -> None:
-        self._of_watch[watching].alone = False
+    def _alternates(self, watching: Any) -> None:
+        self._of_watch[watching].trained_alone = False
 
     def _examine_step(self, watching: Any, step: FirstStepPipeline) -> None:
         from diagnostics.api.walk import Walk

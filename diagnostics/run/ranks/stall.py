@@ -28,9 +28,9 @@ from diagnostics.collectors.system.threads import other_threads, position, stand
 from diagnostics.errors import message_of
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
 from diagnostics.report.whole_file import write_whole
-from diagnostics.run.observers.replicas import ReplicaObserver
 
 from .exchange import Exchange, Rank
+from .replicas import ReplicaObserver
 
 LIMIT_S = 1_200.0
 """Default of `--stall-timeout`: twice NCCL's own limit of 10 minutes, and more than a large checkpoint takes."""

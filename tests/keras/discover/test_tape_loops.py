@@ -8,7 +8,7 @@ import tensorflow as tf
 from diagnostics.api.watch_report import watch_report
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
-from diagnostics.facts.calls import UnaskedTapes
+from diagnostics.facts.calls import TapesWithoutGradient
 from diagnostics.facts.loss_graph import LEAF, Operand
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 
@@ -269,7 +269,7 @@ def test_tapes_that_no_gradient_is_taken_from_are_counted(loops):
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
     (loop,) = loops.found
-    assert loop.tapes.facts() == UnaskedTapes(steps=3, tapes=9, fewest=3)
+    assert loop.tapes.facts() == TapesWithoutGradient(steps=3, tapes=9, fewest=3)
 
 
 def test_a_tape_within_another_and_one_for_validation_are_not(loops):

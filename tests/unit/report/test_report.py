@@ -10,7 +10,7 @@ from rich.console import Console
 from diagnostics import Finding, FindingsPresent, InvalidInput, Report
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.where import Where
-from diagnostics.report.report import StageResult
+from diagnostics.report.contents import StageResult
 from tests.support.courses import history
 
 ERROR = Finding(

@@ -15,7 +15,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.where import Where
-from diagnostics.report.report import StageResult, Status
+from diagnostics.report.contents import StageResult, Status
 
 SCHEMA = json.loads((Path(diagnostics.__file__).parent / "report" / "report.schema.json").read_text())
 FOLLOWS = Finding("loss-plateau", "note", "optimizer", "seen", "change")

@@ -18,12 +18,12 @@ from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.facts.calls import TapesWithoutGradient
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.training import TrainingHistory
 
 from .tape_pass import TapePass
-from .unasked_tapes import UnaskedCount
 
 _NO_REPLAY = "a step of this loop cannot be replayed"
 _HIDDEN = "the step is a single tf.function, which does not show them"
@@ -167,3 +167,22 @@ def _loss_in(result: Any) -> float | None:
     if isinstance(result, tf.Tensor) and result.shape.rank == 0 and result.dtype.is_floating:
         return float(result)
     return None
+
+
+class UnaskedCount:
+    """Takes the steps of one optimizer, one by one."""
+
+    def __init__(self) -> None:
+        self._steps = self._tapes = 0
+        self._fewest: int | None = None
+
+    def stepped(self, unasked: int) -> None:
+        """Take how many tapes were left unasked since the step before."""
+        unasked = max(0, unasked)
+        self._steps += 1
+        self._tapes += unasked
+        self._fewest = unasked if self._fewest is None else min(self._fewest, unasked)
+
+    def facts(self) -> TapesWithoutGradient | None:
+        """Return what was counted; None where no step left a tape."""
+        return TapesWithoutGradient(self._steps, self._tapes, self._fewest) if self._fewest else None

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_warnings_ignored
-from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes
+from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes, unpack
 from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of, reread_batch, rows_with_targets
 from diagnostics.collectors.keras.dependence.kept_batch import size_of
 from diagnostics.collectors.keras.harmless import Code, of_call, of_loss, of_making, of_optimizer
@@ -48,14 +48,13 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import (
     AWAITS_END,
     POOL_BATCHES,
-    Plan,
     Pool,
-    Run,
     can_wait,
     has_settled,
     overfit,
     pool_of,
 )
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
@@ -63,7 +62,6 @@ from diagnostics.facts.layers import LayerFacts
 from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.pipeline import Fact, LossFacts, LossKind
 
-from .batch_tensors import tensors_of
 from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs
 from .first_layers import first_layers
@@ -327,7 +325,7 @@ class KerasPipeline(Pipeline):
 
     def _as_tensors(self, batch: Any) -> tuple[Any, Any, Any]:
         """Part a batch into inputs, target and sample weights, as tensors; what is not there is None."""
-        return tensors_of(batch, self.model, self.preprocesses)
+        return _tensors_of(batch, self.model, self.preprocesses)
 
     def _train_copy(self, plan: Plan) -> Run:
         assert self._copy is not None
@@ -397,3 +395,23 @@ class KerasPipeline(Pipeline):
         """Return the prediction (n, ...) if there is one output, else None."""
         flat = keras.tree.flatten(prediction)
         return np.asarray(tf.cast(flat[0], tf.float32)) if len(flat) == 1 else None
+
+
+def _tensors_of(batch: Any, model: keras.Model, preprocesses: bool) -> tuple[Any, Any, Any]:
+    """Part a batch into inputs, target and sample weights; what is not there is None.
+
+    Args:
+        batch: as the data yields it.
+        model: which may be one of KerasHub, with a preprocessor.
+        preprocesses: whether the batch is yet to pass that preprocessor.
+    """
+    parts = unpack(batch)
+    preprocessor = getattr(model, "preprocessor", None) if preprocesses else None
+    if preprocessor is not None and hasattr(model, "preprocess_samples"):
+        with users_code():
+            parts = model.preprocess_samples(*parts)
+    with users_code():  # what TensorFlow cannot take, `fit` cannot take either
+        x, y, weights = (
+            None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part) for part in parts
+        )
+    return x, y, weights

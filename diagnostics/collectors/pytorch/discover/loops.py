@@ -34,7 +34,7 @@ from .hand_updates import HandUpdates
 from .joined_modules import joined
 from .loss_calls import hold_losses
 from .optimizers import RemadeOptimizers, ScriptOptimizers, ShortTrainings, held_by, is_idle
-from .other_instances import OtherInstances
+from .untrained_instances import UntrainedInstanceProbe
 
 MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
@@ -54,7 +54,7 @@ class Watching(Protocol):
 
 
 W = TypeVar("W", bound=Watching)
-Later = Fact | RestoreFacts | RemadeOptimizer | OfOtherInstance
+LateFact = Fact | RestoreFacts | RemadeOptimizer | OfOtherInstance
 """What is known only when a training goes on, or is over."""
 
 
@@ -79,9 +79,9 @@ class LoopFinder(Generic[W]):
         watch: Callable[[nn.Module, list[Optimizer]], W],
         fault: Callable[[Exception], None],
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
-        over: Callable[[W], None] = lambda watching: None,
-        compare: Callable[[W, tuple[Later, ...]], None] = lambda watching, facts: None,
-        in_turn: Callable[[W], None] = lambda watching: None,
+        on_finished: Callable[[W], None] = lambda watching: None,
+        compare: Callable[[W, tuple[LateFact, ...]], None] = lambda watching, facts: None,
+        on_alternating: Callable[[W], None] = lambda watching: None,
     ):
         """Start observing, until `close`.
 
@@ -89,17 +89,17 @@ class LoopFinder(Generic[W]):
             watch: called once per loop.
             fault: called with each fault of this library; nothing is raised into the script.
             examine: called at most once per loop, with the result of `watch` and the first step.
-            over: called with the closed result of `watch` when the script has deleted the loop's model or its
-                optimizers, or when there are too many loops. The finder drops its reference.
+            on_finished: called with the closed result of `watch` when the script has deleted the loop's model or
+                its optimizers, or when there are too many loops. The finder drops its reference.
             compare: called with the result of `watch`, and with facts about the training rows and the evaluation
                 rows of the loop, or about a load of its weights after its end.
-            in_turn: called with the result of `watch` for each loop that steps in turn with another, as those of
-                two players do.
+            on_alternating: called with the result of `watch` for each loop that steps in turn with another, as
+                those of two players do.
         """
-        self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
-        self._in_turn = in_turn
+        self._watch, self._examine, self._on_finished, self._compare = watch, examine, on_finished, compare
+        self._on_alternating = on_alternating
         self._stepped: IdentityMap[W, int] = IdentityMap()
-        self._remade, self._others = RemadeOptimizers(), OtherInstances()
+        self._remade, self._others = RemadeOptimizers(), UntrainedInstanceProbe()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self.on_call: Callable[[nn.Module], object] | None = None
@@ -316,8 +316,8 @@ class LoopFinder(Generic[W]):
                 watched.step(loss)
             if self.watches[-1] is not watched:
                 if watched in self._stepped and self.watches[-1] in self._stepped:
-                    self._in_turn(watched)
-                    self._in_turn(self.watches[-1])
+                    self._on_alternating(watched)
+                    self._on_alternating(self.watches[-1])
                 self.watches.remove(watched)
                 self.watches.append(watched)
             self._stepped[watched] = self._stepped.get(watched, 0) + 1
@@ -384,7 +384,7 @@ class LoopFinder(Generic[W]):
 
     def _finish(self, watched: W) -> None:
         watched.close()
-        self._over(watched)
+        self._on_finished(watched)
 
     def _evaluated(self, module: nn.Module, inputs: Any) -> None:
         watched, loaders = self._watched_by.get(module), self._first.evaluated(module, inputs)

@@ -34,7 +34,8 @@ from .overfit import CopyTrainer
 from .starting_weights import num_bytes, restore, starting_weights
 
 MOST_BYTES = 16 * 2**20  # of the weights of one model
-SAME, SIMILAR = 1e-3, 0.5  # relative: the loss of the first step, computed again; of a model that draws numbers
+REL_TOLERANCE = 1e-3  # of the loss of the first step, computed again
+RANDOM_REL_TOLERANCE = 0.5  # the same, of a model that draws numbers
 LOSSES = {
     name: getattr(F, name) for name, contract in TORCH.items() if contract.kind != "other"
 }  # a script may replace them
@@ -114,7 +115,8 @@ def train_again(model: nn.Module, start: KeptStart) -> Iterator[Fact]:
         with activations_seen(first) as seen:
             value = float(again.loss(first))
         other = float(again.loss(again.fresh().train()))  # of other random numbers: dropout, or noise
-        if not abs(value - start.value) <= (SAME if other == value else SIMILAR) * max(abs(start.value), 1e-6):
+        tolerance = REL_TOLERANCE if other == value else RANDOM_REL_TOLERANCE
+        if not abs(value - start.value) <= tolerance * max(abs(start.value), 1e-6):
             raise NotAsBefore(f"the loss of its first step was {start.value:.4g}, and is {value:.4g} on a copy")
         yield describe_model(first, training=True, computes_loss=False)
         yield again.batch()

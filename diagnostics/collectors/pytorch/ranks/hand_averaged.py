@@ -19,7 +19,7 @@ from diagnostics.taps.tap import Unsubscribe
 
 from .replicas import PARAMETERS, is_plain, is_sampled, values_of
 
-MOST = 4_096  # all-reduces of one step that are looked at
+MAX_ALL_REDUCES = 4_096  # all-reduces of one step that are looked at
 TRIES = 8  # all-reduces of one tensor for the whole model whose values are compared with the gradients
 COMPARED = 64  # values of the first gradient
 ALIKE = 0.999  # cosine between gradients and their copy, which may be scaled; weights are not that near by chance
@@ -86,7 +86,7 @@ class HandAveraged:
         tensor = arguments[0] if arguments else options.get("tensor")
         group = arguments[2] if len(arguments) > 2 else options.get("group")
         of_all = group is None or group is torch.distributed.group.WORLD
-        if of_all and is_plain(tensor) and len(self._reduced) < MOST:
+        if of_all and is_plain(tensor) and len(self._reduced) < MAX_ALL_REDUCES:
             self._reduced.add(_place(tensor))
             self._reduce_whole(tensor)
 

@@ -16,7 +16,7 @@ from diagnostics.facts.ranks.notes import Iteration
 from diagnostics.taps import torch as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe
 
-MOST = 64  # iterations that are kept, the first ones; the batches of all are counted
+MAX_ITERATIONS = 64  # iterations that are kept, the first ones; the batches of all are counted
 INDICES = 4_096  # of a subset that its checksum covers, spread evenly
 
 
@@ -109,7 +109,7 @@ class LoaderNotes:
         if one.batches and not one.trained and self.steps > one.first_step:
             one.trained, one.optimizer = True, self._stepped_last
             self.batches += one.batches
-            if len(self._trained) < MOST:
+            if len(self._trained) < MAX_ITERATIONS:
                 self._trained.append(one)
         if one.ended and self._latest is one:
             self._latest = None

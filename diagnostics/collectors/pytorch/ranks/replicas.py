@@ -8,8 +8,11 @@ its next forward pass.
 
 from __future__ import annotations
 
+import random
+import sys
 import weakref
 import zlib
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -24,8 +27,6 @@ from diagnostics.collectors.pytorch.watch.record.calls.script_line import script
 from diagnostics.facts.ranks.replicas import Sample, WrapperFacts
 from diagnostics.taps import torch as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe
-
-from .generator_states import generator_states
 
 PARAMETERS, VALUES = 32, 16
 ROWS = 4_096  # values of a tensor that the checksum covers
@@ -247,3 +248,20 @@ def _checksum(inputs: list[Tensor]) -> int | None:
         values = _some(part, ROWS).to("cpu", copy=True).contiguous()
         found = zlib.crc32(values.view(torch.uint8).numpy().tobytes(), part.numel() if found is None else found)
     return found
+
+
+def generator_states() -> dict[str, int]:
+    """Return a checksum of each generator's state, by name. Nothing is drawn, and no device is waited for."""
+    states = {
+        "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
+        "random": zlib.crc32(array("Q", random.getstate()[1]).tobytes()),
+    }
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        state = numpy_random.get_state(legacy=False)
+        inner = state["state"]
+        if state["bit_generator"] == "MT19937":  # a script may have set another one
+            states["numpy"] = zlib.crc32(inner["key"].tobytes(), int(inner["pos"]))
+    if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+        states["cuda"] = zlib.crc32(torch.cuda.get_rng_state().numpy().tobytes())
+    return states

@@ -132,7 +132,7 @@ class TestNotApplicable:
         [
             {"losses": np.full(80, 1.0)},
             {"verdicts": Verdicts(frozenset(), frozenset(), complete=False)},
-            {"verdicts": Verdicts(frozenset(), frozenset(), alone=False)},
+            {"verdicts": Verdicts(frozenset(), frozenset(), trained_alone=False)},
             {"rates": np.linspace(0, 1, 200)},
             {"losses": np.where(np.arange(200) < 199, 1.0, np.nan)},
         ],

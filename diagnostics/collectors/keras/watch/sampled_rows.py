@@ -17,7 +17,7 @@ BATCHES, ROWS = 64, 16  # that are kept, evenly over the run: of more, every sec
 DRIFT = 4.0  # standard errors that the targets of both halves of the run may be apart
 
 
-class DrawnRows:
+class SampledRows:
     """Takes the batches of a run one by one. What it keeps does not grow with the run."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SCRIPT = os.path.join(_OURS, "run", "script.py")  # whose frames lie below the script's first
 
 
-def hide_own_frames(patches: Patches) -> None:
+def hide_library_frames(patches: Patches) -> None:
     """Let the exceptions and stacks that a script formats look as under `python`, until the patches are undone."""
     patches.around(traceback.TracebackException, "__init__", _of_exceptions)
     patches.around(traceback.StackSummary, "extract", _of_stacks)
@@ -25,7 +25,7 @@ def _of_exceptions(original: Callable[..., None]) -> Callable[..., None]:
         self: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, *arguments: Any, **options: Any
     ) -> None:
         if isinstance(exc_value, BaseException) and exc_value.__traceback__ is exc_traceback:
-            exc_traceback = without_own_frames(exc_value)
+            exc_traceback = without_library_frames(exc_value)
         original(self, exc_type, exc_value, exc_traceback, *arguments, **options)
 
     return replacement
@@ -48,7 +48,7 @@ def _without_our_levels(frames: Iterable[tuple[FrameType, Any]]) -> Iterator[tup
             yield frame, line
 
 
-def without_own_frames(error: BaseException) -> TracebackType | None:
+def without_library_frames(error: BaseException) -> TracebackType | None:
     """Remove this library's frames from an exception and its causes, and return its remaining traceback."""
     seen: set[int] = set()
     link: BaseException | None = error

@@ -14,12 +14,12 @@ from diagnostics.collectors.pytorch.watch.record.calls.script_line import script
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.calls import IdleLoads, OfOtherInstance, UntrainedEvaluation
 
-from .left_statistics import StatisticsLeft
+from .stale_batch_norm_stats import StatisticsLeft
 
 ROWS = 8  # fewer may be made up, to learn the shape of the output
 CLASSES = 16  # whose latest trainings are remembered
 FEWEST = 64  # weights: of fewer, two draws may be alike by chance
-MOST = 4096  # of a matrix
+MAX_NUMBERS = 4096  # of a matrix
 UNRELATED = 5.0  # standard deviations of the correlation of two independent draws
 IDLE = 2  # loads of a module's own weights: one may be a test that they fit
 BOUND = 0.95  # of PyTorch's bound, that the largest weight of a layer as it was initialised reaches
@@ -27,7 +27,7 @@ Shapes = dict[str, tuple[int, ...]]
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
-class OtherInstances:
+class UntrainedInstanceProbe:
     """Counts the rows that are given to modules that have the class of a trained one and are not trained.
 
     Only after the last step of a training: before it, and during it, an untrained model may be a baseline, or the
@@ -163,14 +163,16 @@ def _are_unrelated(one: nn.Module, other: nn.Module) -> bool:
         return True
     first, second = dict(one.named_parameters()), dict(other.named_parameters())
     pairs = [(first[name], second[name]) for name in first if first[name].ndim > 1]
-    return bool(pairs) and all(_correlation(a, b) < UNRELATED / math.sqrt(min(a.numel(), MOST)) for a, b in pairs)
+    return bool(pairs) and all(
+        _correlation(a, b) < UNRELATED / math.sqrt(min(a.numel(), MAX_NUMBERS)) for a, b in pairs
+    )
 
 
 def _correlation(one: Tensor, other: Tensor) -> float:
     if one.device != other.device or one.is_meta or other.is_meta:
         return 1.0
     with torch.no_grad():
-        rows = torch.stack([one.flatten()[:MOST].float(), other.flatten()[:MOST].float()])
+        rows = torch.stack([one.flatten()[:MAX_NUMBERS].float(), other.flatten()[:MAX_NUMBERS].float()])
         found = float(torch.corrcoef(rows)[0, 1]) if rows.shape[1] > 1 else 1.0
     return found if math.isfinite(found) else 1.0
 

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.watch.drawn_rows import BATCHES, ROWS, DrawnRows
+from diagnostics.collectors.keras.watch.sampled_rows import BATCHES, ROWS, SampledRows
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.fits import keras, layers
 
@@ -50,9 +50,9 @@ def test_a_generator_that_is_learned_is_not():
     assert found(batches(X, Y), steps_per_epoch=50) == {}
 
 
-class TestDrawnRows:
+class TestSampledRows:
     def taken(self, parts):
-        drawn = DrawnRows()
+        drawn = SampledRows()
         for part in parts:
             drawn.take(part)
         return drawn.rows("mean_squared_error", None)
@@ -82,7 +82,7 @@ class TestDrawnRows:
 
 @pytest.mark.parametrize("size", [1, 4, 40])
 def test_small_batches_are_halved_by_their_rows(size):
-    rng, drawn = np.random.default_rng(0), DrawnRows()
+    rng, drawn = np.random.default_rng(0), SampledRows()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # NumPy's of an empty half would stand in the script's output
         for _ in range(200):
@@ -93,7 +93,7 @@ def test_small_batches_are_halved_by_their_rows(size):
 
 
 def test_a_drift_in_small_batches_is_seen():
-    rng, drawn = np.random.default_rng(0), DrawnRows()
+    rng, drawn = np.random.default_rng(0), SampledRows()
     for step in range(64):
         drawn.take((rng.random((4, 8)), rng.random((4, 1)) + 10 * (step >= 32)))
     assert drawn.rows("mean_squared_error", None) is None

@@ -16,7 +16,7 @@ from .pending_steps import PendingSteps
 EVALUATIONS = 4096  # evaluation losses kept
 
 
-class HandedLosses:
+class PassedLosses:
     """The losses of one loop.
 
     Args:

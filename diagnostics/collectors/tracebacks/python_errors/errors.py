@@ -11,12 +11,10 @@ from collections.abc import Callable
 from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
-from .calls import MISSPELT, PARTS_OF
 from .conditions import condition_of
 from .environments import arguments_of_environment, of_environment
 from .keys import key_of
 from .lines import expression_before
-from .members import member_of
 from .missing import NO_SUCH_PATH, module_missing, name_missing, to_be_written
 from .names import IMPORTS, PYTHON_2, pip_name
 from .nothing import library_of, none, none_compared, none_used, unset, unset_by
@@ -25,6 +23,42 @@ from .sentences import SENTENCES
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
 
 _BUILTIN = ("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "function", "method", "type")
+MISSPELT = {
+    "backwards": "backward",
+    "backword": "backward",
+    "zero_grads": "zero_grad",
+    "zerograd": "zero_grad",
+    "squeze": "squeeze",
+    "unsqueze": "unsqueeze",
+    "transposed": "transpose",
+    "reshaped": "reshape",
+    "flattened": "flatten",
+    "detached": "detach",
+    "items": "item",
+    "shapes": "shape",
+    "to_list": "tolist",
+    "argMax": "argmax",
+    "require_grad": "requires_grad",
+}
+"""What a tensor or an optimizer is asked for, and what it is called."""
+PARTS_OF = (
+    (
+        "pack_padded_sequence(",
+        "A PackedSequence has four fields since PyTorch 1.1: pack_padded_sequence(...).data, in place of taking "
+        "it apart into two.",
+    ),
+    (
+        "findContours(",
+        "cv2.findContours returns two values in OpenCV 2 and 4, and three in OpenCV 3: cv2.findContours(...)[-2] "
+        "are the contours in each.",
+    ),
+    (
+        "train_test_split(",
+        "train_test_split returns two parts for every array that it is given: x_train, x_test, y_train, y_test "
+        "for two arrays.",
+    ),
+)
+"""Calls that do not return what they are taken apart into, and what they return."""
 
 
 def proved(crash: CrashFacts) -> str | None:
@@ -100,7 +134,7 @@ def _unpacked(found: re.Match[str], line: str) -> str:
 
 
 def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
-    if re.fullmatch(r"[A-Za-z_]\w{0,60}", message) and (said := member_of(crash, message)):
+    if re.fullmatch(r"[A-Za-z_]\w{0,60}", message) and (said := _member_of(crash, message)):
         return said
     in_python_2 = re.search(r"'module' object has no attribute '(?P<name>\w+)'", message)
     found = re.search(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", message) or in_python_2
@@ -355,8 +389,22 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
 )
 
 
-def is_pythons_own(crash: CrashFacts) -> bool:
+def is_python_error(crash: CrashFacts) -> bool:
     """Whether an error is in Python's own words, of which something is known without its line."""
     return (
         crash.exception in ("TypeError", "KeyError", "AttributeError", "NameError") and proved(crash) is not None
+    )
+
+
+def _member_of(crash: CrashFacts, name: str) -> str | None:
+    """Say that an enumeration lacks a member: Python names only the member; the line before names the class."""
+    frames = crash.frames
+    if len(frames) < 2 or not re.search(r"(?:^|[\\/])enum\.py$", frames[-1].file):
+        return None
+    found = re.search(rf"(?<!\w)(?P<owner>[A-Za-z_]\w*)\.{re.escape(name)}\b", frames[-2].code or "")
+    owner = "The enumeration that the line names" if found is None else found["owner"]
+    return (
+        f"{owner} has no member {name}: the package that defines it is of another release than this line was "
+        "written for, most often an older one. python -m pip show that package, and the release that the code's "
+        "requirements name."
     )

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.facts.calls import LeftStatistics
+from diagnostics.facts.calls import StaleBatchNormStats
 
-LEAST = 20  # batches that the trained model's statistics have seen
+MIN_BATCHES = 20  # batches that the trained model's statistics have seen
 MOST_LOOKS = 16  # at one instance: each reads from the device
 SAMPLE = 64  # numbers of a weight
 STARTS = 4  # of trainings of one class
@@ -28,7 +28,7 @@ class StatisticsLeft:
     def __init__(self) -> None:
         self._starts: dict[type[nn.Module], list[tuple[Tensor, ...]]] = {}
         self._looks: IdentityMap[nn.Module, int] = IdentityMap()
-        self._found: IdentityMap[nn.Module, tuple[Any, LeftStatistics]] = IdentityMap()
+        self._found: IdentityMap[nn.Module, tuple[Any, StaleBatchNormStats]] = IdentityMap()
 
     def begins(self, model: nn.Module) -> None:
         """Record the weights of a model whose training begins."""
@@ -68,10 +68,10 @@ class StatisticsLeft:
                 return
             if _is_closer(mine, now, starts):
                 counted = max(int(norm.num_batches_tracked) for norm in theirs.values())
-                self._found[module] = watching, LeftStatistics(type(module).__name__, tuple(left), counted)
+                self._found[module] = watching, StaleBatchNormStats(type(module).__name__, tuple(left), counted)
                 return
 
-    def facts(self) -> list[tuple[Any, LeftStatistics]]:
+    def facts(self) -> list[tuple[Any, StaleBatchNormStats]]:
         """Return what was found, each with what watches the loop of that class."""
         return [found for _, found in self._found.items()]
 
@@ -93,7 +93,7 @@ def _is_untouched(norm: _BatchNorm) -> bool:
 
 
 def _has_moved(norm: _BatchNorm) -> bool:
-    return int(norm.num_batches_tracked) >= LEAST and not _is_untouched(norm)
+    return int(norm.num_batches_tracked) >= MIN_BATCHES and not _is_untouched(norm)
 
 
 def _samples(model: nn.Module) -> tuple[Tensor, ...]:

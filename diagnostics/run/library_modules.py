@@ -34,7 +34,7 @@ _KINDS = (
 )
 
 
-class OwnModules:
+class LibraryModules:
     """Modules of this library with the same name as the script's: hidden while it runs, shown for the report.
 
     Attributes:

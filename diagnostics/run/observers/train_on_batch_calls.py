@@ -18,14 +18,14 @@ from diagnostics.taps.tap import Unsubscribe, subscribe
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
-    from diagnostics.collectors.keras.watch.handed_rows import HandedRows
+    from diagnostics.collectors.keras.watch.train_on_batch_rows import TrainOnBatchRows
     from diagnostics.facts.pipeline import LossKind, ModelFacts
 
 TRIES = 3  # after which a model that has no weights yet is not asked again; most make them in the first step
 
 
 @dataclass
-class _Handed:
+class _OfOptimizer:
     """What is known of one optimizer; nothing of the script's is kept alive once `look` is given away.
 
     Attributes:
@@ -43,11 +43,11 @@ class _Handed:
     report: Report | None = None
     look: Look | None = None
     training: Training | None = None
-    rows: HandedRows | None = None
+    rows: TrainOnBatchRows | None = None
     trained: tuple[tuple[LossKind, int | None], ModelFacts] | None = None
 
 
-class HandedBatches:
+class TrainOnBatchCalls:
     """The examinations of a script's `train_on_batch`, joined to the trainings that are seen by their optimizers.
 
     Args:
@@ -57,8 +57,8 @@ class HandedBatches:
 
     def __init__(self, trainings: Trainings, fitted: Callable[[Any], bool]) -> None:
         self._all, self._fitted = trainings, fitted
-        self._known: IdentityMap[Any, _Handed] = IdentityMap()  # by optimizer
-        self._begun: list[_Handed] = []  # whose training was seen, also of optimizers that are gone
+        self._known: IdentityMap[Any, _OfOptimizer] = IdentityMap()  # by optimizer
+        self._begun: list[_OfOptimizer] = []  # whose training was seen, also of optimizers that are gone
         self._frozen: Any = None  # of Keras, which is not imported before the script does
 
     def began(self, optimizer: Any, training: Training) -> None:
@@ -101,9 +101,9 @@ class HandedBatches:
                 training.rows, repeated = handed.rows.facts(*loss)
                 training.beside = () if repeated is None else (repeated, model)
 
-    def _of(self, optimizer: Any) -> _Handed:
+    def _of(self, optimizer: Any) -> _OfOptimizer:
         if optimizer not in self._known:
-            self._known[optimizer] = _Handed()
+            self._known[optimizer] = _OfOptimizer()
         return self._known[optimizer]
 
     def _count(self, model: Any) -> None:
@@ -112,7 +112,7 @@ class HandedBatches:
         self._frozen = self._frozen or FrozenModels()
         self._frozen.called(model)
 
-    def _examine(self, handed: _Handed, model: Any, arguments: Any, options: Any) -> None:
+    def _examine(self, handed: _OfOptimizer, model: Any, arguments: Any, options: Any) -> None:
         from diagnostics.api.walk import Walk
         from diagnostics.collectors.keras.examine.first_batches.tf_step import handed_batch
         from diagnostics.collectors.keras.model import describe_model
@@ -133,8 +133,8 @@ class HandedBatches:
         self._all.on_examined(report)
 
 
-def _take(handed: _Handed, arguments: Any, options: Any) -> None:
-    from diagnostics.collectors.keras.watch.handed_rows import HandedRows
+def _take(handed: _OfOptimizer, arguments: Any, options: Any) -> None:
+    from diagnostics.collectors.keras.watch.train_on_batch_rows import TrainOnBatchRows
 
-    handed.rows = handed.rows or HandedRows()
+    handed.rows = handed.rows or TrainOnBatchRows()
     handed.rows.take(*arguments, **options)

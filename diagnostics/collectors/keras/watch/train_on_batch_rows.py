@@ -10,14 +10,14 @@ from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.facts.course import RepeatedRows
 from diagnostics.facts.pipeline import LossKind
 
-from .drawn_rows import DrawnRows
+from .sampled_rows import SampledRows
 
 
-class HandedRows:
+class TrainOnBatchRows:
     """The batches of one optimizer. What is kept does not grow with the run."""
 
     def __init__(self) -> None:
-        self._drawn, self._memory, self._weighted = DrawnRows(), RowMemory(), False
+        self._drawn, self._memory, self._weighted = SampledRows(), RowMemory(), False
 
     def take(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, *_: Any, **__: Any

@@ -1,4 +1,4 @@
-"""How a frame is named to its reader."""
+"""How a file is told apart and named."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
+from diagnostics.facts.where import is_user_code, shorten
 
 CELLS = [
     "import torch\nimport diagnostics",
@@ -62,7 +62,7 @@ class TestIsYours:
         ],
     )
     def test_a_file_of_the_users_own(self, file):
-        assert is_yours(file)
+        assert is_user_code(file)
 
     @pytest.mark.parametrize(
         "file",
@@ -81,4 +81,4 @@ class TestIsYours:
         ],
     )
     def test_a_file_that_was_installed_on_whatever_machine(self, file):
-        assert not is_yours(file)
+        assert not is_user_code(file)

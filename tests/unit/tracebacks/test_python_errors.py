@@ -3,8 +3,8 @@
 import pytest
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.tracebacks.named_shapes import differing
-from diagnostics.collectors.tracebacks.own.errors import proved
+from diagnostics.collectors.tracebacks.nature import differing
+from diagnostics.collectors.tracebacks.python_errors.errors import proved
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 

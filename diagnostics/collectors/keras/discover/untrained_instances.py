@@ -54,7 +54,7 @@ class _Trained:
         return self.steps != before
 
 
-class OtherInstances:
+class UntrainedInstanceProbe:
     """Records the evaluations of models whose variables are shaped as those of a trained one, and not trained.
 
     Only after the last step of a training: before it, and during it, an untrained model may be a baseline.
