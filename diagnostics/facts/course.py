@@ -7,7 +7,7 @@ from typing import ClassVar
 from diagnostics.facts.frozen import frozen
 
 from .array import Array
-from .pipeline import LossKind
+from .loss_contracts import LossKind
 
 
 @frozen

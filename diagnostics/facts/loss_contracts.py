@@ -6,12 +6,14 @@ A loss that a rule should know is a row here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from .frozen import frozen
 
-if TYPE_CHECKING:
-    from .pipeline import LossKind, Reads
+Reads = Literal["logits", "probabilities", "log_probabilities", "log_rates"]
+"""What a loss takes the prediction to be."""
+
+LossKind = Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
 
 Targets = Literal["classes", "shares", "distribution", "numbers", "signs", "labels", "counts", "triplets"]
 """What a loss takes its targets to be.

@@ -28,14 +28,10 @@ from .inputs import (
 from .layers import LayerFacts, NeverInTraining, StillStatistics
 from .loss import LeafFacts
 from .loss_call import LossCalls
+from .loss_contracts import LossKind, Reads
 from .loss_graph import LossGraph
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
-
-Reads = Literal["logits", "probabilities", "log_probabilities", "log_rates"]
-"""What a loss takes the prediction to be."""
-
-LossKind = Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
 
 OUTPUTS_SETTING = "give the last layer {} outputs"
 

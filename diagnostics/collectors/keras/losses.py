@@ -21,8 +21,8 @@ from diagnostics.collectors.shared.loss_match import (
 )
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss_call import Argument, LossCall
-from diagnostics.facts.loss_contracts import KERAS, LossContract, function_of
-from diagnostics.facts.pipeline import LossKind, OutputFacts, Reads
+from diagnostics.facts.loss_contracts import KERAS, LossContract, LossKind, Reads, function_of
+from diagnostics.facts.pipeline import OutputFacts
 
 from .batch import as_array, is_one_hot
 

@@ -19,8 +19,7 @@ from diagnostics.collectors.shared.loss_match import (
     recognise,
     squared_floor,
 )
-from diagnostics.facts.loss_contracts import functions_for
-from diagnostics.facts.pipeline import LossKind, Reads
+from diagnostics.facts.loss_contracts import LossKind, Reads, functions_for
 
 IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
 REDUCTIONS = ("mean", "sum")

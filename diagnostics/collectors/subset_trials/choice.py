@@ -11,7 +11,7 @@ import numpy as np
 
 from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 from .answers import Seen
 

@@ -11,7 +11,7 @@ from diagnostics.collectors.shared.overfit_plan import OUR_RATES, RESCALED_RATES
 from diagnostics.collectors.shared.overfit_run import Plan
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.errors import typed_message
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 from diagnostics.facts.trials import Outcome, SubsetRun, SubsetTrial
 from diagnostics.text.join import count_of
 

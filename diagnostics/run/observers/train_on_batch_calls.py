@@ -19,7 +19,8 @@ from .training import Training, Trainings
 
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.watch.train_on_batch_rows import TrainOnBatchRows
-    from diagnostics.facts.pipeline import LossKind, ModelFacts
+    from diagnostics.facts.loss_contracts import LossKind
+    from diagnostics.facts.pipeline import ModelFacts
 
 TRIES = 3  # after which a model that has no weights yet is not asked again; most make them in the first step
 

@@ -17,7 +17,7 @@ from diagnostics.run.second_look import Look, SecondLook
 if TYPE_CHECKING:
     from diagnostics.api.walk import Walk
     from diagnostics.collectors.shared.learnability import KeptRows
-    from diagnostics.facts.pipeline import LossKind
+    from diagnostics.facts.loss_contracts import LossKind
     from diagnostics.facts.training import TrainingHistory
 
 

@@ -60,7 +60,8 @@ from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.layers import LayerFacts
 from diagnostics.facts.loss_call import LossCall, LossCalls
-from diagnostics.facts.pipeline import Fact, LossFacts, LossKind
+from diagnostics.facts.loss_contracts import LossKind
+from diagnostics.facts.pipeline import Fact, LossFacts
 
 from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs

@@ -11,7 +11,7 @@ from diagnostics.collectors.keras.data import KEPT_BYTES, rows_of_loss
 from diagnostics.collectors.shared.learnability import FEATURES, KeptRows
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 BATCHES, ROWS = 64, 16  # that are kept, evenly over the run: of more, every second is dropped; and of each
 DRIFT = 4.0  # standard errors that the targets of both halves of the run may be apart

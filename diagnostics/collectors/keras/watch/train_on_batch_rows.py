@@ -8,7 +8,7 @@ from diagnostics.collectors.keras.batch import take_rows
 from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.facts.course import RepeatedRows
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 from .sampled_rows import SampledRows
 

@@ -30,7 +30,7 @@ from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised, users_code
 from diagnostics.collectors.subset_trials.answers import Answers, Seen, binary_answers, class_answers
 from diagnostics.collectors.subset_trials.choice import MIN_EXAMPLES, MOST_BATCHES, Rows, digests
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 from .overfit import CopyTrainer
 
