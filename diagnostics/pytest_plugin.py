@@ -57,7 +57,9 @@ class Diagnosis:
         """Return one report of everything found so far, grouped by cause."""
         from .report.merge import TrainingReports, merged
 
-        trainings = [TrainingReports(t.examined, self._run.course(t), t.alone) for t in self._run.trainings]
+        trainings = [
+            TrainingReports(t.examined, self._run.course(t), t.trained_alone) for t in self._run.trainings
+        ]
         ignores = {**self._everywhere, **self._here}
         title = f"diagnosed {self._name}"
         report = merged(title, trainings, self._explained, ignores=ignores, faults=self._run.faults)

@@ -78,9 +78,9 @@ def explanation_of(failure: Any) -> Report:
     evaluator = evaluator_of_crashes()
     findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
     if not findings and crash.nature is None:
-        from diagnostics.collectors.tracebacks.nature import nature_of
+        from diagnostics.collectors.tracebacks.nature import error_category
 
-        crash = replace(crash, nature=nature_of(crash))
+        crash = replace(crash, nature=error_category(crash))
     return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), of_crash=True, crash=crash)
 
 
@@ -144,8 +144,8 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.crash.frames import Crash, within
     from diagnostics.collectors.tracebacks.clean import with_underscores
     from diagnostics.collectors.tracebacks.no_traceback import last_words
-    from diagnostics.collectors.tracebacks.own.errors import is_pythons_own
     from diagnostics.collectors.tracebacks.parse import Failure, failures
+    from diagnostics.collectors.tracebacks.python_errors.errors import is_python_error
     from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
     from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
     from diagnostics.facts.crash.processes import LauncherTail
@@ -170,7 +170,7 @@ def read_text(text: str) -> _Explained:
             if found := symptoms(whole):
                 explained: _Explained = (title(found_failures, failure), whole.facts, *found)
                 if isinstance(found[0], LauncherTail):
-                    own = is_pythons_own(failure.last) if not position else _is_origin(ordered[0], found[0])
+                    own = is_python_error(failure.last) if not position else _is_origin(ordered[0], found[0])
                     if not own:
                         tail = tail or explained
                 elif position and may_be_caught(ordered[0], failure, text):
@@ -184,7 +184,7 @@ def read_text(text: str) -> _Explained:
     if (
         not any(crash.frames for failure in ordered for crash in failure.chain)
         and (quoted := _quoted(text) or _retyped(text))
-        and not (isinstance(quoted[2], LauncherTail) and is_pythons_own(ordered[0].last))
+        and not (isinstance(quoted[2], LauncherTail) and is_python_error(ordered[0].last))
     ):
         return quoted
     if ordered[0].last.message.startswith(IN_USER_CODE) and (beside := _named_beside(text)) is not None:
@@ -202,10 +202,10 @@ def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
 
 def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
     """Whether a traceback is of the process that a launcher reports, and not the launcher's own."""
-    from diagnostics.collectors.tracebacks.own.errors import is_pythons_own
+    from diagnostics.collectors.tracebacks.python_errors.errors import is_python_error
 
     of_it = failure.process is None or failure.process == f"rank {tail.rank}"
-    says = bool(failure.last.frames) or is_pythons_own(failure.last)
+    says = bool(failure.last.frames) or is_python_error(failure.last)
     return of_it and not failure.aside and says and (tail.exit_code or 0) >= 0
 
 
@@ -295,7 +295,7 @@ def _named(text: str) -> _Explained | None:
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.harmless import without_harmless
-    from diagnostics.collectors.tracebacks.nature import nature_of
+    from diagnostics.collectors.tracebacks.nature import error_category
     from diagnostics.collectors.tracebacks.no_traceback import (
         asserted,
         named_error,
@@ -317,7 +317,7 @@ def _named(text: str) -> _Explained | None:
     if (error := asserted(text)) is not None:
         return _QUOTED, error
     error = unnamed_error(text)
-    return None if error is None or nature_of(error) is None else (_QUOTED, error)
+    return None if error is None or error_category(error) is None else (_QUOTED, error)
 
 
 def _cut_off(text: str) -> _Explained | None:
@@ -343,9 +343,9 @@ def _cut_off(text: str) -> _Explained | None:
 
 def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
     """Mention an earlier failure that a rule knows: the program went on after it, so it may not be the cause."""
-    from diagnostics.collectors.tracebacks.nature import nature_of
+    from diagnostics.collectors.tracebacks.nature import error_category
 
-    kind = nature_of(fatal)
+    kind = error_category(fatal)
     earlier = (
         f"An earlier failure, on line {caught.line} of the text ({caught.last.exception}), is one that a rule "
         "knows, but the program went on after it: if it led to this one, pass that traceback alone."

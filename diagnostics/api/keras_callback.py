@@ -82,7 +82,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._quiet = quiet
         self._run: KerasWatcher | KerasTorchWatcher | None = None
         self._first_batches: Any = None  # `diagnose run`'s
-        self._drawn_rows: Any = None  # likewise
+        self._sampled_rows: Any = None  # likewise
         self._epochs: deque[tuple[int, dict[str, Any]]] = deque(maxlen=EPOCHS)  # those with an evaluation
         self._name = ""
         self._why_not = "training has not begun"
@@ -180,7 +180,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         from diagnostics.collectors.keras.watch.watcher import KerasWatcher
 
         observed = KerasWatcher(self.model, self._every, self._stop_after)
-        observed.drawn_rows = self._drawn_rows
+        observed.sampled_rows = self._sampled_rows
         return observed
 
     def _look(self, run: KerasWatcher | KerasTorchWatcher) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.gpu import in_bytes
 from diagnostics.facts.ranks.network import STEPS, Bandwidth, NetworkFacts, RankFacts
-from diagnostics.report.report import Report, StageResult, Status
+from diagnostics.report.contents import StageResult, Status
+from diagnostics.report.report import Report
 from diagnostics.text.join import count_of, listed
 
 PROCESSES = 2  # of our own, where no launcher has started this one

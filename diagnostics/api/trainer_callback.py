@@ -10,12 +10,13 @@ from typing import Any, Protocol
 import transformers
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import typed_message
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.report import Report
+from diagnostics.taps.tap import subscribe
+from diagnostics.taps.transformers import training_step
 
 from .watch import Watch, check_watching, watch
 
@@ -157,26 +158,24 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def _listen(self, trainer: Any) -> None:
         """Let `training_step` leave its loss here. It is the one place that knows, whoever computes the loss."""
+        first: list[_Observer] = []
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def training_step(*args: Any, **kwargs: Any) -> Any:
-                first = self._first_step(trainer, args, kwargs)
-                try:
-                    loss = original(*args, **kwargs)
-                finally:
-                    if first is not None:
-                        first.close()
-                if first is not None:
-                    self._safely("first step", first.done, loss)
-                if self._watch is not None:
-                    self._losses.append(loss)
-                return loss
+        def begins(*args: Any, **kwargs: Any) -> None:
+            found = self._first_step(trainer, args, kwargs)
+            first[:] = [] if found is None else [found]
 
-            return training_step
+        def ended(*_: Any, **__: Any) -> None:
+            for one in first:
+                one.close()
 
-        patches = Patches()
-        patches.around(trainer, "training_step", make)
-        self._release = patches.undo
+        def returned(loss: Any, *_: Any, **__: Any) -> None:
+            while first:
+                self._safely("first step", first.pop().done, loss)
+            if self._watch is not None:
+                self._losses.append(loss)
+
+        step = training_step(trainer)
+        self._release = subscribe(None, (step.before, begins), (step.ended, ended), (step.after, returned))
 
     def _first_step(self, trainer: Any, args: Any, kwargs: Any) -> _Observer | None:
         begin, self._on_first_step = self._on_first_step, None

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, get_args
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.engine.finding import Finding
 from diagnostics.errors import message_of
-from diagnostics.report.report import Report, StageResult, Status
+from diagnostics.report.contents import StageResult, Status
+from diagnostics.report.report import Report
 
 if TYPE_CHECKING:
     from diagnostics.collectors.shared.pipeline import Pipeline
@@ -105,8 +106,8 @@ class Walk:
 
     def _report(self) -> Report:
         from diagnostics.facts.data import DatasetFacts, DatasetLength
-        from diagnostics.facts.loss import TripletMargin
-        from diagnostics.facts.pipeline import LossFacts, LossInputFacts, ModelFacts, OptimizerFacts, OutputFacts
+        from diagnostics.facts.loss_call import LossCalls
+        from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts, OutputFacts
         from diagnostics.facts.trials import TrialFacts
         from diagnostics.report.build import evaluated
 
@@ -122,8 +123,7 @@ class Walk:
                 DatasetLength,
                 OutputFacts,
                 LossFacts,
-                LossInputFacts,
-                TripletMargin,
+                LossCalls,
                 TrialFacts,
                 ModelFacts,
                 OptimizerFacts,

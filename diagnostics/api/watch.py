@@ -117,7 +117,7 @@ class Watch:
 
     def _looked_again(self, report: Report, seconds: float) -> Report:
         from diagnostics.report.build import extended
-        from diagnostics.report.report import StageResult
+        from diagnostics.report.contents import StageResult
         from diagnostics.report.unjudged import SECOND_LOOK
 
         begun = time.monotonic()

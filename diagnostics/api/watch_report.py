@@ -11,7 +11,8 @@ from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import WATCHED, GradientHistory, LossHistory, TrainingHistory, UpdateHistory
 from diagnostics.report.build import evaluated, new_evaluator
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
 from diagnostics.text.join import count_of
 
 NO_LOSS = "the loop passed none: call watch.step(loss)"

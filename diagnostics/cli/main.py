@@ -104,6 +104,16 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     )
     notebook.set_defaults(command=_notebook)
 
+    lint = commands.add_parser("lint", help="find bugs in the source of scripts, without running them")
+    lint.add_argument(
+        "paths", metavar="FILE", nargs="+", help="scripts (.py), notebooks (.ipynb), or folders of both"
+    )
+    lint.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
+    lint.add_argument(
+        "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
+    )
+    lint.set_defaults(command=_lint)
+
     rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
     rules.add_argument("name", metavar="NAME", nargs="?", help="name of a rule, as shown in reports")
     rules.add_argument("--format", choices=("text", "json"), default="text")
@@ -157,6 +167,23 @@ def _notebook(options: argparse.Namespace) -> int:
     return _shown(check_notebook(options.file), options)
 
 
+def _lint(options: argparse.Namespace) -> int:
+    from diagnostics.api.lint import lint
+    from diagnostics.report.terminal import closing
+
+    linted = lint(options.paths)
+    for problem in linted.unread:
+        print(f"diagnose: {problem}", file=sys.stderr)
+    if options.format == "text":
+        from rich.console import Console
+
+        print(*linted.lines, sep="\n", end="\n" if linted.lines else "")
+        Console(highlight=False).print(*closing(linted.report), sep="\n")
+    else:
+        print(linted.report.rendered(options.format, redact=not options.no_redact))
+    return USAGE if linted.unread else _code(linted.report)
+
+
 def _join(options: argparse.Namespace) -> int:
     from diagnostics.report.join import join_reports
 
@@ -171,6 +198,10 @@ def _shown(report: Report, options: argparse.Namespace) -> int:
         Console(highlight=False).print(report)
     else:
         print(report.rendered(options.format, redact=not options.no_redact))
+    return _code(report)
+
+
+def _code(report: Report) -> int:
     return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN
 
 
@@ -232,4 +263,4 @@ def _gpu(options: argparse.Namespace) -> int:
         print(report.title)
     else:
         Console(highlight=False).print(*tables(cards), report, sep="\n")
-    return FOUND if any(finding.severity != "note" for finding in report.findings) else CLEAN
+    return _code(report)

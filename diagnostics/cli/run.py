@@ -13,12 +13,16 @@ from diagnostics.config import from_option, of_project
 from diagnostics.errors import InvalidInput
 from diagnostics.report.report import KINDS
 from diagnostics.run.delivery import FAIL_ON
+from diagnostics.run.library_modules import is_shadowed, under_alias
+from diagnostics.run.options import RunOptions
 from diagnostics.run.output import STANDARD_OUTPUT
-from diagnostics.run.own_modules import is_shadowed, under_alias
-from diagnostics.run.ranks.exchange import Rank, launch_time, rank_of_this_process
+from diagnostics.run.ranks.delivery import RankDelivery
+from diagnostics.run.ranks.exchange import Exchange, Rank, launch_time, rank_of_this_process
+from diagnostics.run.ranks.launched import LaunchedRank
+from diagnostics.run.ranks.spawned import SpawnedRanks
 from diagnostics.run.ranks.stall import LIMIT_S
 from diagnostics.run.script import Script, working_folder
-from diagnostics.run.session import RunOptions, RunSession
+from diagnostics.run.session import RunSession
 
 FORMATS = tuple(KINDS.values())
 
@@ -140,12 +144,16 @@ def run_script(options: argparse.Namespace) -> int:
         first_batches=options.first_batches,
         quiet=options.quiet,
         second_look=options.second_look,
-        rank=rank,
         verbose=options.verbose,
         redact=not options.no_redact,
-        stall_timeout=options.stall_timeout,
     )
-    return RunSession(script, session_options).make()
+    if rank is None:
+        spawned = SpawnedRanks(script, session_options.ignores, options.stall_timeout)
+        return RunSession(script, session_options, extras=[spawned]).make()
+    exchange = Exchange(rank)
+    delivery = RankDelivery(session_options, rank, exchange)
+    launched = LaunchedRank(rank, exchange, delivery, options.stall_timeout)
+    return RunSession(script, session_options, delivery, [launched]).make()
 
 
 def _format(options: argparse.Namespace) -> str:

@@ -1,12 +1,13 @@
 """Groups findings by cause: a report names the cause and lists its consequences under it.
 
 Each rule declares its direct consequences in `Rule.causes`; these can have further consequences. A pair is
-declared only if one finding fully explains the other: doubtful pairs are reported as two findings.
+declared only if one finding fully explains the other: doubtful pairs are reported as two findings. `Rule.explains`
+decides where that depends on the measured numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ class Causality:
     """Which rules' findings follow from which, as declared by the rules."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self._causes = {rule.name: rule.causes for rule in rules}
+        self._rules = {rule.name: rule for rule in rules}
         self._all: dict[str, frozenset[str]] = {}
 
     def follows(self, rule: str, cause: str) -> bool:
@@ -37,17 +38,9 @@ class Causality:
 
     def explains(self, cause: Finding, finding: Finding) -> bool:
         """Whether one finding follows from another of the same training, given the measured numbers."""
-        if (cause.rule, finding.rule) == ("labels-unrelated", "dead-units"):  # not all that follows from these
-            return bool(finding.evidence.get("died"))
-        if not self.follows(finding.rule, cause.rule) or _is_certain(finding):
-            return False
-        if (cause.rule, finding.rule) == ("growing-memory", "out-of-memory"):
-            return _ran_full(cause.evidence, finding.evidence)
-        if finding.rule == "unreached-parameters" and cause.rule in ("dead-units", "saturated-activations"):
-            return "without_a_path" in finding.evidence and not finding.evidence["without_a_path"]
-        if cause.rule == "dead-units" and finding.rule in NO_LEARNING:
-            return not cause.evidence.get("unlearnable")
-        return True
+        rules = [self._rules[name] for name in (cause.rule, finding.rule) if name in self._rules]
+        verdicts = [verdict for rule in rules if (verdict := rule.explains(cause, finding)) is not None]
+        return all(verdicts) if verdicts else self.follows(finding.rule, cause.rule)
 
     def grouped(self, findings: Sequence[Finding]) -> list[Finding]:
         """Group each finding of one training under the first one that it follows from.
@@ -71,12 +64,15 @@ class Causality:
     def _has_cause(self, finding: Finding, among: Sequence[Finding]) -> bool:
         return any(self.explains(other, finding) for other in among)
 
+    def _declared(self, cause: str) -> set[str]:
+        return set(self._rules[cause].causes) if cause in self._rules else set()
+
     def _caused_by(self, cause: str) -> frozenset[str]:
         if cause not in self._all:
             found: set[str] = set()
             waiting = [cause]
             while waiting:
-                new = set(self._causes.get(waiting.pop(), ())) - found
+                new = self._declared(waiting.pop()) - found
                 found |= new
                 waiting += new
             self._all[cause] = frozenset(found - {cause})
@@ -88,20 +84,3 @@ def _with(cause: Finding, consequences: list[Finding]) -> Finding:
         return cause
     worst = min((cause, *consequences), key=lambda finding: SEVERITIES.index(finding.severity))
     return replace(cause, severity=worst.severity, consequences=tuple(consequences))
-
-
-def _is_certain(finding: Finding) -> bool:
-    """Whether nothing else is needed to explain a finding: a softmax over one unit gives 1 in any model."""
-    return finding.rule == "ignores-input" and finding.evidence.get("units") == 1
-
-
-def _ran_full(growth: Mapping[str, object], end: Mapping[str, object]) -> bool:
-    """Whether the memory that ran out is the memory that grew, and it grew by at least the size of the request.
-
-    If it is known which objects are kept, the growth is not measured: then it continues until memory is full.
-    """
-    grew, tried = growth.get("grew_bytes"), end.get("tried_bytes")
-    if not isinstance(grew, int | float):
-        return True
-    same = (growth.get("memory_of") == "process") == (end.get("device") == "CPU")
-    return same and (not isinstance(tried, int | float) or grew >= tried)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diagnostics.errors import message_of
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.pipeline import ModelFacts
 
 from .finding import Finding
 from .rule import Need, NotApplicable, Rule, hyphenated
@@ -62,7 +60,7 @@ class Evaluator:
         Args:
             kinds: the facts that this entry point can give; rules that need others are omitted.
         """
-        return {
+        reasons = {
             rule.name: self._reasons.get(rule.name) or self._unmet(rule, kinds)
             for rule in self._rules
             if rule.name not in self._judged
@@ -72,6 +70,7 @@ class Evaluator:
                 if owner is rule
             )
         }
+        return {name: why for name, why in reasons.items() if why}
 
     def _evaluate(self, is_met: Any) -> list[Finding]:
         ready = [c for c in self._waiting if all(map(is_met, c[2].values()))]
@@ -89,7 +88,7 @@ class Evaluator:
         try:
             finding: Finding | None = getattr(rule, name)(**facts)
         except NotApplicable as reason:
-            self._reasons[rule.name] = str(reason)
+            self._reasons[rule.name] = str(reason) or self._reasons.get(rule.name, "")
             return None
         except Exception as fault:  # a fault of our own is a line in the report, never the user's problem
             self.faults.append(f"the rule {rule.name} failed: {type(fault).__name__}: {message_of(fault)}")
@@ -99,18 +98,20 @@ class Evaluator:
         return finding
 
     def _worded(self, finding: Finding) -> Finding:
-        """Word the fix for the libraries that the model is trained with."""
-        model, crash = self._facts.get(ModelFacts), self._facts.get(CrashFacts)
-        if model is None:
-            return finding.for_library("keras" if crash is not None and crash.in_keras else "torch")
-        special = {"peft": model.adapters, "trainer": model.arguments is not None}
-        libraries = [*(name for name, holds in special.items() if holds), model.library]
-        return finding.for_library(*libraries, arguments=model.arguments)
+        """Word the fix for the libraries that the program trains with.
+
+        Any fact can name them in `fix_libraries`, the most special first; the first one known decides. Its
+        `arguments` is the class that stands for ``TrainingArguments``.
+        """
+        for fact in self._facts.values():
+            if (libraries := getattr(fact, "fix_libraries", None)) is not None:
+                return finding.for_library(*libraries, arguments=getattr(fact, "arguments", None))
+        return finding.for_library("torch")
 
     def _unmet(self, rule: Rule, kinds: Sequence[type]) -> str:
         """Name the facts that a check still lacks: the most nearly satisfied, of several the last.
 
-        Checks that need other facts than the entry can give are left out.
+        Checks that need other facts than the entry can give are left out. Empty if none is left.
         """
         needs_of_checks = [
             [need.kind for need in needs.values() if need.required]
@@ -122,7 +123,7 @@ class Evaluator:
             for needed in needs_of_checks
             if all(kind in kinds for kind in needed)
         ]
-        return needs(*min(reversed(lacking), key=len)) if lacking else "needs facts that no collector gives yet"
+        return needs(*min(reversed(lacking), key=len)) if lacking else ""
 
 
 def needs(*kinds: type) -> str:

@@ -33,7 +33,10 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class NotApplicable(Exception):
-    """Raised by a check without its evidence; the message says what is missing."""
+    """Raised by a check without its evidence; the message says what is missing.
+
+    It is empty if another check of the rule says that better, as of a loss that this check is not about.
+    """
 
 
 class Need(NamedTuple):
@@ -127,6 +130,18 @@ class Rule:
             losses: of the whole run.
         """
         return finding
+
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """Return whether one finding follows from another of the same training, where the measured numbers decide.
+
+        Args:
+            cause: of this rule, or of the other.
+            finding: of the other rule, or of this one: the rules of both are asked.
+
+        Returns:
+            None for what `causes` declares.
+        """
+        return None
 
     def found(
         self,

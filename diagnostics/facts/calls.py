@@ -77,7 +77,7 @@ class ScaledClipFacts:
 
 
 @frozen
-class UnaskedTapes:
+class TapesWithoutGradient:
     """Tapes of TensorFlow that recorded a pass, and were asked for no gradient before the optimizer's next step.
 
     Attributes:
@@ -228,7 +228,7 @@ class IdleLoads:
 
 
 @frozen
-class LeftStatistics:
+class StaleBatchNormStats:
     """An instance with the weights of the trained one, or their average, and without its running statistics.
 
     Attributes:
@@ -244,7 +244,7 @@ class LeftStatistics:
     batches: int
 
 
-OfOtherInstance = UntrainedEvaluation | LeftStatistics | IdleLoads
+OfOtherInstance = UntrainedEvaluation | StaleBatchNormStats | IdleLoads
 """What is known of modules that have the class of a trained one, and are not trained."""
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from diagnostics.facts.frozen import frozen
 
 from .array import Array
-from .pipeline import LossKind
+from .loss_contracts import LossKind
 
 
 @frozen
@@ -308,7 +308,7 @@ class Verdicts:
         found: names of the rules with a finding of severity error or warning.
         judged: names of all rules that had their evidence.
         complete: whether the training ended by itself: no limit, no exception and no Ctrl-C cut it off.
-        alone: whether no other training of the script ran at the same time.
+        trained_alone: whether no other training of the script ran at the same time.
     """
 
     described: ClassVar[str] = "the other rules' verdicts"
@@ -316,4 +316,4 @@ class Verdicts:
     found: frozenset[str]
     judged: frozenset[str]
     complete: bool = True
-    alone: bool = True
+    trained_alone: bool = True

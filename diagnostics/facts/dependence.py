@@ -17,7 +17,7 @@ Mixer = Literal["softmax", "reshape", "recurrent", "attention"]
 """An operation along the axis that counts the examples of a batch."""
 
 
-Told = Literal["nothing", "something", "always", "unknown"]
+ModeArgument = Literal["nothing", "something", "always", "unknown"]
 """What a call of dropout is told of the model's mode: it leaves the argument out, gives it, or gives True."""
 
 
@@ -34,7 +34,7 @@ class ActiveDropout:
 
     function: str
     rate: float
-    told: Told
+    told: ModeArgument
     where: Where | None = None
 
 
@@ -206,7 +206,7 @@ class LinearFacts:
 
 
 @frozen
-class AnswerLosses:
+class LossAtTarget:
     """What a loss of the script's own makes of answers to rows of a batch.
 
     Attributes:
@@ -229,7 +229,7 @@ class AnswerLosses:
 
 
 @frozen
-class TurnedArguments:
+class SwappedArguments:
     """A loss whose first argument is named for the model's answers, and its second for the targets.
 
     Attributes:

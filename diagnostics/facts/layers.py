@@ -136,7 +136,7 @@ class TrainModeFacts:
 
 
 @frozen
-class BlindToRows:
+class BatchNormSingleRow:
     """A model that in training mode gives any single row the same answer, and is trained on single rows.
 
     Attributes:

@@ -26,22 +26,12 @@ from .inputs import (
     TargetSides,
 )
 from .layers import LayerFacts, NeverInTraining, StillStatistics
-from .loss import (
-    IgnoredGradient,
-    LeafFacts,
-    LossArguments,
-    RawOverlap,
-    ScrambledView,
-    StretchedProduct,
-    TracedDifference,
-)
+from .loss import LeafFacts
+from .loss_call import LossCalls
+from .loss_contracts import LossKind, Reads
+from .loss_graph import LossGraph
 from .trials import MetricFacts, OverfitFacts, ReproductionFacts, SubsetTrial, TrialFacts
 from .written import SettingFacts
-
-Reads = Literal["logits", "probabilities", "log_probabilities"]
-"""What a classification loss takes the prediction to be."""
-
-LossKind = Literal["cross_entropy", "binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "other"]
 
 OUTPUTS_SETTING = "give the last layer {} outputs"
 
@@ -91,6 +81,12 @@ class ModelFacts:
     scales_inputs: bool = False
     is_own: bool = True
     from_checkpoint: bool = False
+
+    @property
+    def fix_libraries(self) -> tuple[str, ...]:
+        """What a fix is worded for, the most special first."""
+        special = {"peft": self.adapters, "trainer": self.arguments is not None}
+        return (*(name for name, holds in special.items() if holds), self.library)
 
 
 @frozen
@@ -236,50 +232,6 @@ class SeveralOutputs:
 
 
 @frozen
-class LossInputFacts:
-    """What a loss of a library was given; only where it is all of the loss that is differentiated.
-
-    Attributes:
-        function: its name in the library: ``kl_div``, ``binary_crossentropy``, …
-        value: of the batch, before a constant factor.
-        mass: sum of exp(prediction) over the classes of an example, the median over examples: 1 of
-            log-probabilities; None where no axis counts classes. Of Keras' ``kl_divergence``, which reads
-            probabilities, the sum itself.
-        lowest_input: of the prediction.
-        highest_input: of the prediction.
-        lowest_target: None where targets are class indices, likewise the next.
-        highest_target: of the targets.
-        target_mass: sum of the targets over the classes of an example, the median over examples.
-        weighted: whether it was given weights, which could be negative.
-    """
-
-    described: ClassVar[str] = "a loss that is a single call of the library"
-
-    function: str
-    value: float
-    mass: float | None = None
-    lowest_input: float | None = None
-    highest_input: float | None = None
-    lowest_target: float | None = None
-    highest_target: float | None = None
-    target_mass: float | None = None
-    weighted: bool = False
-
-
-@frozen
-class DivergenceTerm:
-    """A KL divergence that is one of several terms of the loss.
-
-    Attributes:
-        given: what it was given.
-    """
-
-    described: ClassVar[str] = "a loss whose formula is known"
-
-    given: LossInputFacts
-
-
-@frozen
 class GradientFacts:
     """The gradient of the loss on one batch.
 
@@ -347,15 +299,9 @@ Fact = (
     | OutputFacts
     | LayerFacts
     | LossFacts
-    | LossInputFacts
-    | DivergenceTerm
-    | RawOverlap
-    | ScrambledView
-    | LossArguments
+    | LossCalls
+    | LossGraph
     | SeveralOutputs
-    | TracedDifference
-    | StretchedProduct
-    | IgnoredGradient
     | GradientFacts
     | OptimizerFacts
     | OverfitFacts

@@ -12,6 +12,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule
 from diagnostics.facts.course import DrawnRows, TargetHistory, Verdicts
 from diagnostics.facts.training import WATCHED
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.registry import all_rules, causality_of, faults, rules_of_crashes
 
 from .report import Report
@@ -60,7 +61,7 @@ def evaluated(
 
 
 def judged_as_a_whole(
-    watched: Report, examined: Report | None = None, *, complete: bool = True, alone: bool = True
+    watched: Report, examined: Report | None = None, *, complete: bool = True, trained_alone: bool = True
 ) -> Report:
     """Return the report of a watched run with the rules evaluated that need the verdicts of all others.
 
@@ -68,7 +69,7 @@ def judged_as_a_whole(
         watched: of the run, before grouping.
         examined: of the examination before it, if there was one.
         complete: see `Verdicts`.
-        alone: see `Verdicts`.
+        trained_alone: see `Verdicts`.
     """
     if watched.history is None:
         return watched
@@ -78,7 +79,7 @@ def judged_as_a_whole(
         found=frozenset(finding.rule for finding in said if finding.severity != "note"),
         judged=frozenset[str]().union(*(report.judged for report in reports)),
         complete=complete,
-        alone=alone,
+        trained_alone=trained_alone,
     )
     facts = (*(() if examined is None else examined.facts), *watched.facts, verdicts)
     evaluator = Evaluator([rule for rule in all_rules() if _judges_a_whole(rule)], taking=Verdicts)
@@ -103,8 +104,27 @@ def _judges_a_whole(rule: Rule) -> bool:
 
 def extended(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
     """Evaluate the rules on facts that became known after an examination; show the first with a stage."""
-    evaluator, reported = new_evaluator(), {finding.rule for finding in report.findings}
-    findings = [*evaluator.add(*facts), *evaluator.close_phase()]
+    evaluator = new_evaluator()
+    return _extended(report, evaluator, [*evaluator.add(*facts), *evaluator.close_phase()], facts, stage)
+
+
+def with_source(report: Report, written: WrittenPatterns, known: Iterable[Any] = ()) -> Report:
+    """Evaluate the rules on the source, if one of them finds something in it.
+
+    Args:
+        report: of a watched run.
+        written: what was found in the source.
+        known: facts from before the run that rules may take with it.
+    """
+    evaluator = Evaluator(all_rules(), taking=WrittenPatterns)
+    findings = [*evaluator.add(*known, *report.facts, written), *evaluator.close_phase()]
+    return _extended(report, evaluator, findings, (written,)) if findings or evaluator.faults else report
+
+
+def _extended(
+    report: Report, evaluator: Evaluator, findings: list[Finding], facts: tuple[Any, ...], stage: str = ""
+) -> Report:
+    reported = {finding.rule for finding in report.findings}
     found = [finding for finding in findings if finding.rule not in reported]
     stages = list(report.stages)
     for place, result in enumerate(stages):

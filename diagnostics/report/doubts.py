@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
-
-    from .report import Report, StageResult
+    from diagnostics.report.contents import ReportContents, StageResult
 
 LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "data": ("dataset",),
@@ -41,7 +40,7 @@ FOUND: Final = "found: "
 _MOVED = re.compile(r"by (\S+) of its size")
 
 
-def doubted(report: Report) -> frozenset[str]:
+def doubted(report: ReportContents) -> frozenset[str]:
     """Return the names of the stages whose numbers a finding calls wrong."""
     names: set[str] = set()
     for finding in _flat(report.findings):
@@ -54,7 +53,7 @@ def doubted(report: Report) -> frozenset[str]:
     return frozenset(names | {stage.name for stage in report.stages if _is_broken(stage)})
 
 
-def stands_still(report: Report) -> bool:
+def stands_still(report: ReportContents) -> bool:
     """Whether the loss has not fallen: of an adversary or a bandit that is right, so it is no finding."""
     if report.history is None or report.history.losses is None:
         return False

@@ -12,11 +12,12 @@ from diagnostics.engine.finding import SEVERITIES, Finding
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.where import Where
+from diagnostics.report.contents import JSON_VERSION, StageResult, Status
 from diagnostics.text.join import capitalized, count_of, listed
 
 from .build import finished
 from .ranks import compared, restarts_before
-from .report import JSON_VERSION, Report, StageResult, Status
+from .report import Report
 
 MAX_LINES = 16  # ranks with a line of their own, and ranks that are named
 OF_STALLS = ("mismatched-collective", "stalled-rank")

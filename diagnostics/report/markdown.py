@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.training import TrainingHistory
     from diagnostics.facts.where import Where
-
-    from .report import Report
+    from diagnostics.report.contents import ReportContents
 
 ROWS = 10  # of the table of steps: enough to see whether a loss falls, stays or explodes
 AROUND = 3  # lines of code before and after the one concerned
@@ -32,7 +31,7 @@ FRAMES = 12  # of a traceback: the innermost
 LINE = 160  # characters of a line of code
 
 
-def as_markdown(report: Report, *, redact: bool = True) -> str:
+def as_markdown(report: ReportContents, *, redact: bool = True) -> str:
     """Render what someone else needs to help with a run.
 
     Args:
@@ -48,12 +47,13 @@ def as_markdown(report: Report, *, redact: bool = True) -> str:
     return visible("\n\n".join(parts))
 
 
-def _sections(report: Report, private: Redaction) -> Iterator[Iterator[str]]:
+def _sections(report: ReportContents, private: Redaction) -> Iterator[Iterator[str]]:
     yield _head(report, private)
     if report.crash is not None:
         yield _crash(report, report.crash, private)
     for finding in report.findings:
         yield _finding(finding, private)
+    yield _library_messages(report, private)
     yield _stages(report, private)
     if report.history is not None and len(report.history.steps.steps):
         yield _course(report.history)
@@ -71,7 +71,7 @@ def _sections(report: Report, private: Redaction) -> Iterator[Iterator[str]]:
         )
 
 
-def _head(report: Report, private: Redaction) -> Iterator[str]:
+def _head(report: ReportContents, private: Redaction) -> Iterator[str]:
     yield f"## {_plain(shortened(private.prose(report.title)))}"
     yield ""
     counts = [
@@ -82,10 +82,11 @@ def _head(report: Report, private: Redaction) -> Iterator[str]:
     if counts:
         yield f"`diagnose` found {listed(counts)}: {listed(f'`{f.rule}`' for f in report.findings)}."
     elif report.crash is None:
-        yield "`diagnose` found nothing."
+        still = " The loss has not fallen, and no rule that could be checked explains why."
+        yield f"`diagnose` found nothing.{still if stands_still(report) else ''}"
 
 
-def _crash(report: Report, crash: CrashFacts, private: Redaction) -> Iterator[str]:
+def _crash(report: ReportContents, crash: CrashFacts, private: Redaction) -> Iterator[str]:
     yield "### The exception"
     yield ""
     lines = []
@@ -123,7 +124,15 @@ def _finding(finding: Finding, private: Redaction) -> Iterator[str]:
         yield f"- Also in {count_of(finding.other_trainings, 'other training')} of this script"
 
 
-def _stages(report: Report, private: Redaction) -> Iterator[str]:
+def _library_messages(report: ReportContents, private: Redaction) -> Iterator[str]:
+    if report.library_messages:
+        yield "### Reported by the libraries"
+        yield ""
+        for message in report.library_messages:
+            yield f"- {_plain(private.prose(str(message)))}"
+
+
+def _stages(report: ReportContents, private: Redaction) -> Iterator[str]:
     seen = [stage for stage in report.stages if stage.status != "not reached"]
     if not seen:
         return
@@ -168,7 +177,7 @@ def _course(history: TrainingHistory) -> Iterator[str]:
         yield f"Evaluations (step: loss): {', '.join(f'{s}: {_number(v)}' for s, v in list(pairs)[-ROWS:])}."
 
 
-def _code(report: Report, private: Redaction) -> Iterator[str]:
+def _code(report: ReportContents, private: Redaction) -> Iterator[str]:
     """Show the lines that the findings and the exception name, as far as their files can be read."""
     places: dict[tuple[str, int], Where] = {}
     crash = [] if report.crash is None or not report.crash.live else [report.crash.where]
@@ -204,7 +213,7 @@ def _environment() -> Iterator[str]:
         yield f"- {name}: {value}"
 
 
-def _to_reproduce(report: Report, private: Redaction) -> Iterator[str]:
+def _to_reproduce(report: ReportContents, private: Redaction) -> Iterator[str]:
     if report.script is None or report.script.startswith("In["):  # a cell is run in its notebook
         return
     yield "### To reproduce"

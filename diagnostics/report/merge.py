@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity
+from diagnostics.report.contents import StageResult, Status
 from diagnostics.rules.registry import all_rules, causality_of
 from diagnostics.text.join import listed
 
 from .doubts import FOUND
-from .report import Report, StageResult, Status
+from .report import Report
 
 LINES = 8  # trainings of one script that have their own line
 WORST: tuple[Status, ...] = ("failed", "stopped", "not judged", "not reached", "passed")
@@ -23,13 +24,13 @@ class TrainingReports:
     Attributes:
         examined: of the examination before it, or of its first step.
         watched: of the watched run.
-        alone: whether no other training steps in turn with it, as those of two players do: what goes wrong in one
-            of them goes wrong in the other.
+        trained_alone: whether no other training steps in turn with it, as those of two players do: what goes wrong
+            in one of them goes wrong in the other.
     """
 
     examined: Report | None
     watched: Report | None
-    alone: bool = True
+    trained_alone: bool = True
 
     @property
     def both(self) -> list[Report]:
@@ -81,14 +82,14 @@ def merged(
         _each_once([finding for report in part for finding in report.findings if finding.rule not in ignores])
         for part in parts
     ]
-    in_turn: list[Finding] = []
-    groups = [in_turn]
+    alternating: list[Finding] = []
+    groups = [alternating]
     for number, one in enumerate(single):
-        if number >= len(trainings) or trainings[number].alone:
+        if number >= len(trainings) or trainings[number].trained_alone:
             groups.append(one)
             continue
         for finding in one:
-            _add(in_turn, finding)
+            _add(alternating, finding)
     findings: list[Finding] = []
     for group in groups:
         for finding in causality.grouped(group):

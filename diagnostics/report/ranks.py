@@ -10,9 +10,10 @@ from typing import Any
 from diagnostics.facts.ranks.notes import JoinedNotes, RankNotes
 from diagnostics.facts.ranks.replicas import ReplicaFacts
 from diagnostics.facts.ranks.stall import StallFacts
+from diagnostics.report.contents import StageResult
 
 from .build import evaluated, new_evaluator
-from .report import Report, StageResult
+from .report import Report
 
 _RESTART = re.compile(r"\.restart(\d+)(?=\.|$)")
 

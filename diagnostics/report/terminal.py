@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.training import TraceFacts
-
-    from .report import Report, StageResult
+    from diagnostics.report.contents import ReportContents, StageResult
 
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
+LIBRARY_MESSAGES = 5  # of those that differ
 TRACED = 60  # module calls of one step; the report's page holds all
 TEXT_WIDTH = 100  # columns; longer lines are hard to read
 
@@ -48,7 +48,7 @@ _MARK_COLOUR = {
 }
 
 
-def as_text(report: Report) -> str:
+def as_text(report: ReportContents) -> str:
     """Render without colours, at most `TEXT_WIDTH` columns wide."""
     buffer = io.StringIO()
     console = Console(
@@ -60,7 +60,7 @@ def as_text(report: Report) -> str:
     return buffer.getvalue().removesuffix("\n")
 
 
-def render(report: Report, width: int) -> Iterator[RenderableType]:
+def render(report: ReportContents, width: int) -> Iterator[RenderableType]:
     """Yield the parts of a report, top to bottom, without control characters of the user's strings."""
     yield from map(_Visible, _parts(report, width))
 
@@ -81,7 +81,7 @@ class _Visible:
             yield Segment.line()
 
 
-def _parts(report: Report, width: int) -> Iterator[RenderableType]:
+def _parts(report: ReportContents, width: int) -> Iterator[RenderableType]:
     width = min(width, TEXT_WIDTH)
     yield Text(shortened(report.title), style="bold")
     if report.crash is not None:
@@ -92,10 +92,12 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield _finding(finding, width)
     for trace in report.traces:
         yield _trace(trace, width)
-    yield from _closing(report, width)
+    if report.library_messages:
+        yield _library_messages(report, width)
+    yield from closing(report)
 
 
-def _shown(report: Report) -> tuple[StageResult, ...]:
+def _shown(report: ReportContents) -> tuple[StageResult, ...]:
     """Return the stages without those of which a script's run tells nothing, and can tell nothing."""
     if report.script is None or report.verbose:
         return report.stages
@@ -106,7 +108,7 @@ def _shown(report: Report) -> tuple[StageResult, ...]:
     )
 
 
-def _marks(report: Report) -> dict[str, Text]:
+def _marks(report: ReportContents) -> dict[str, Text]:
     """Return the marks in place of ticks: none stands beside a number that is wrong."""
     still = {"loss": Text("~", style="dim")} if stands_still(report) else {}
     return still | {name: Text("!", style="yellow") for name in doubted(report)}
@@ -213,6 +215,19 @@ def _trace(trace: TraceFacts, width: int) -> Padding:
     return Padding(text, (0, 0, 1, 0))
 
 
+def _library_messages(report: ReportContents, width: int) -> Padding:
+    """List what the libraries reported; without `verbose` the first few."""
+    messages = report.library_messages if report.verbose else report.library_messages[:LIBRARY_MESSAGES]
+    text = Text("reported by the libraries", style="bold")
+    for message in messages:
+        text.append("\n")
+        lines = textwrap.wrap(str(message), width, initial_indent="  ", subsequent_indent="    ")
+        text.append("\n".join(lines), style="not bold")
+    if rest := len(report.library_messages) - len(messages):
+        text.append(f"\n  and {rest} more: --verbose lists them", style="not bold")
+    return Padding(text, (0, 0, 1, 0))
+
+
 def unrecognised(crash: CrashFacts) -> str:
     """Say that no rule recognises a failure, what kind it is as far as known, and which line is the user's."""
     said = "No rule recognises this failure."
@@ -225,7 +240,8 @@ def unrecognised(crash: CrashFacts) -> str:
     return f"{said} Pass the whole traceback: the line that raised it tells more."
 
 
-def _closing(report: Report, width: int) -> Iterator[RenderableType]:
+def closing(report: ReportContents) -> Iterator[Text]:
+    """Yield the last lines of a report: how many findings, and what was left out."""
     counts = [
         count_of(count, severity)
         for severity in ("error", "warning", "note")
@@ -239,8 +255,13 @@ def _closing(report: Report, width: int) -> Iterator[RenderableType]:
         yield Text("Nothing could be judged.")
     elif any(stage.status == "failed" for stage in report.stages):
         yield Text("No findings, but the examination stopped early for the reason above.")
+    elif stands_still(report):
+        yield Text("No findings, but the loss has not fallen: no rule that could be checked explains why.")
+    elif report.library_messages:
+        yield Text("No findings. Read what the libraries reported, above.")
     else:
-        yield Text("Nothing found.", style="green")
+        rests_on = f" {count_of(len(report.judged), 'rule')} could be checked." if report.script else ""
+        yield Text(f"Nothing found.{rests_on}", style="green")
     if report.failed is not None and not report.failed.why_not:
         step, ending = report.failed.step, report.failed.ending
         yield Text(f"To save the batch of step {step}: report.batch().save('batch{ending}').")

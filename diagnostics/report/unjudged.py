@@ -11,10 +11,9 @@ from diagnostics.text.join import count_of, listed
 
 if TYPE_CHECKING:
     from diagnostics.facts.training import LossHistory
+    from diagnostics.report.contents import ReportContents
 
-    from .report import Report
-
-FEW = 6  # rules that are named each, and not by what they need
+MAX_NAMED_RULES = 6  # rules that are named each, and not by what they need
 NAMED = 3  # of the rules that one thing would allow
 FALLEN = 0.9  # of a positive loss
 LONGER_S = 60  # for a second look that was cut off
@@ -66,7 +65,7 @@ NO_EVALUATION_LOSS: Final = "needs an evaluation that computes its loss"
 _STEPS = re.compile(r"\b(\d[\d,]{0,40}) (?:steps|losses)\b")
 
 
-def not_judged(report: Report) -> str:
+def not_judged(report: ReportContents) -> str:
     """Say in a sentence or two which rules could not be checked, and what would let them; empty if all were.
 
     Of a script's run only what its author can change is asked for, and only where the run left it open: not while
@@ -78,7 +77,7 @@ def not_judged(report: Report) -> str:
         return ""
     if report.verbose:
         return "\n".join(["Not checked:", *(f"  {name}: {why}" for name, why in sorted(reasons.items()))])
-    if len(reasons) <= FEW:
+    if len(reasons) <= MAX_NAMED_RULES:
         return f"Not checked: {', '.join(sorted(reasons))}."
     where = "report.not_applicable explains why" if report.script is None else "--verbose explains why"
     cures = _of_library(report) if report.script is None else _of_run(report)
@@ -88,7 +87,7 @@ def not_judged(report: Report) -> str:
     return f"{count_of(len(reasons), 'rule')} could not be checked{before}; {where}.{more}"
 
 
-def _of_library(report: Report) -> Iterator[tuple[str, list[str]]]:
+def _of_library(report: ReportContents) -> Iterator[tuple[str, list[str]]]:
     """Yield what to pass to `watch` or `examine`, and the rules that it would allow."""
     if report.crash is not None:
         return
@@ -99,7 +98,7 @@ def _of_library(report: Report) -> Iterator[tuple[str, list[str]]]:
             give = ""
 
 
-def _of_run(report: Report) -> Iterator[tuple[str, list[str]]]:
+def _of_run(report: ReportContents) -> Iterator[tuple[str, list[str]]]:
     """Yield what the author of a script could do, and the rules that it would allow."""
     reasons, history = report.not_applicable, report.history
     if history is None or not report.ok:
@@ -143,7 +142,7 @@ def _number(reason: str) -> int:
     return 0 if named is None else int(named[1].replace(",", ""))
 
 
-def _read_rows(report: Report) -> bool:
+def _read_rows(report: ReportContents) -> bool:
     """Whether rows of a dataset were seen: where a model makes its own, others may mean nothing."""
     return any(stage.name == "dataset" and " rows" in stage.detail for stage in report.stages)
 

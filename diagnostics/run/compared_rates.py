@@ -41,7 +41,7 @@ def without_bad_trials(trainings: Sequence[TrainingReports]) -> list[TrainingRep
     they ended, and learned: two of them at least. Of its findings those are notes that the others could have had,
     as errors or warnings, and did not. The players of a game are none.
     """
-    trials = [_trial(training) if training.alone else None for training in trainings]
+    trials = [_trial(training) if training.trained_alone else None for training in trainings]
     return [
         training if trial is None else _noted(training, trial, [*zip(trials, trainings, strict=True)])
         for trial, training in zip(trials, trainings, strict=True)

@@ -1,23 +1,14 @@
-"""Where the report of a run goes: a file, standard output or standard error, and what the other ranks print."""
+"""Where the report of a run goes: a file, standard output or standard error."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from diagnostics.report.build import finished
-from diagnostics.report.ranks import compared
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
-from diagnostics.rules.registry import all_rules, causality_of
 
+from .options import RunOptions
 from .output import STANDARD_OUTPUT, print_out, say
-from .ranks.exchange import Exchange
-
-if TYPE_CHECKING:
-    from .session import RunOptions
 
 FAIL_ON = ("error", "warning", "never")
 
@@ -30,27 +21,15 @@ class Delivery:
         abrupt: whether the script has left by `os._exit`, which drops what it has printed and not flushed.
     """
 
-    def __init__(self, options: RunOptions, ranks: Exchange | None) -> None:
-        """Write nothing yet; `ranks`: what is shared with the other ranks, None without a launcher."""
-        self._options, self._ranks = options, ranks
+    def __init__(self, options: RunOptions) -> None:
+        """Write nothing yet."""
+        self._options = options
         self.begun = self.abrupt = False
 
     def deliver(self, report: Report) -> None:
-        """Write the report, and compare it with those of the other ranks where this one ends last."""
+        """Write the report."""
         self.begun = True
-        if self._ranks is None or self._options.rank is None or self._options.rank.number == 0:
-            self._write(report)
-        else:
-            if self._options.output is not None and self._options.output != STANDARD_OUTPUT:
-                self._write(report)
-            elif report.crash is not None and self._ranks.is_first_to_crash():
-                say(report)
-        if self._ranks is None:
-            return
-        for line in self._ranks.leave(report, report.rank):
-            say(f"diagnose: {line}")
-        if len(self._ranks.notes) > 1:
-            self.print_new(compared(self._ranks.notes), _told_by(report))
+        self._write(report)
 
     @property
     def file(self) -> Path | None:
@@ -67,13 +46,6 @@ class Delivery:
         """
         if self.file is not None and not self.begun:
             write_whole(self.file, report.rendered(self._options.kind, redact=self._options.redact) + "\n")
-
-    def print_new(self, report: Report, known: Collection[str] = ()) -> None:
-        """Print a report on several ranks, if it finds something that is not known."""
-        ignored = {*self._options.ignores, *known}
-        kept = [finding for finding in report.findings if finding.rule not in ignored]
-        if kept:
-            say(finished(dataclasses.replace(report, findings=tuple(kept))))
 
     def fails(self, report: Report) -> bool:
         """Whether the findings make the run fail, by the lowest severity that the options name."""
@@ -101,8 +73,3 @@ class Delivery:
                 return
         if not quiet:
             say(report if kind == "text" else report.rendered(kind, redact=redact))
-
-
-def _told_by(report: Report) -> set[str]:
-    """Return the rules that follow from what a report has found."""
-    return {rule for finding in report.findings for rule in causality_of(all_rules()).consequences(finding.rule)}

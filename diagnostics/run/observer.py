@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,17 +14,21 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.engine.finding import SEVERITIES, Severity
-from diagnostics.report.report import Report, StageResult
+from diagnostics.facts.library_messages import LibraryMessage
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
+from diagnostics.taps import keras, transformers
 
+from .extra import Extra
+from .library_frames import hide_library_frames
 from .observers.keras_fits import FitObserver
 from .observers.keras_loops import KerasLoopObserver
+from .observers.library_messages import LibraryMessageObserver
 from .observers.loops import LoopObserver
 from .observers.measured_answers import MetricObserver
-from .observers.replicas import ReplicaObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
-from .own_frames import hide_own_frames
 from .second_look import SecondLook
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
@@ -44,7 +48,6 @@ class ScriptObserver:
     Attributes:
         trainings: in the order in which they began.
         faults: errors in the library itself, as tracebacks.
-        replicas: what is kept of models that ranks share; None if there are no other ranks.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class ScriptObserver:
         keep_batches: bool = False,
         first_batches: Path | None = None,
         looks_again: bool = False,
-        ranks: int = 1,
+        extras: Sequence[Extra] = (),
     ) -> None:
         """Start to observe.
 
@@ -63,31 +66,33 @@ class ScriptObserver:
             keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
             first_batches: a file of `save_batches`, whose batches the first loader yields first.
             looks_again: whether to keep what `look_again` needs.
-            ranks: number of ranks that may train the same model, see `ReplicaObserver`.
+            extras: what hooks into the frameworks first.
         """
         self._second = SecondLook() if looks_again else None
         self._trainings = Trainings(on_examined, self._second)
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
-        hide_own_frames(self._patches)
-        self.replicas = ReplicaObserver(self._at_close, ranks) if ranks > 1 else None
+        hide_library_frames(self._patches)
+        self._library_messages = LibraryMessageObserver(self._patches, self._trainings.guard)
+        for extra in extras:
+            extra.observe(self._at_close)
         self._loops = LoopObserver(
             self._trainings,
             self._at_close,
             keep_batches=keep_batches,
             first_batches=first_batches,
-            replicas=self.replicas,
+            on_call=next((each.on_module_call for each in extras if each.on_module_call is not None), None),
         )
         self._losses = LayerLosses(self._trainings.guard)
         self._keras_loops = KerasLoopObserver(
             self._trainings, self._at_close, lambda m: self._calls.has_trained(m), self._losses
         )
         suspended = self._loops.suspended, self._keras_loops.suspended
-        self._calls = TrainCalls(self._trainings, self._patches, suspended)
+        self._calls = TrainCalls(self._trainings, suspended)
         self._trainers = TrainerObserver(self._trainings)
-        self._fits = FitObserver(self._trainings, self._keras_loops.difference, self._losses)
-        self._metrics = MetricObserver(self._trainings, self._patches, self._at_close)
+        self._fits = FitObserver(self._trainings, self._keras_loops.graph, self._losses)
+        self._metrics = MetricObserver(self._trainings, self._at_close)
         for module, then in (
             ("torch", self._with_torch),
             ("fastai.optimizer", partial(self._trainings.guard.attempt, self._loops.with_fastai)),
@@ -127,12 +132,17 @@ class ScriptObserver:
 
         if training.rows is not None and report.history is not None:
             targets = self._trainings.guard.attempt(training.rows.history, report.history.losses)
-            beside = training.beside if training.alone else ()
+            beside = training.beside if training.trained_alone else ()
             report = report if targets is None else extended(report, (targets, *beside))
         judged: Report | None = self._trainings.guard.attempt(
-            judged_as_a_whole, report, training.examined, complete=complete, alone=training.alone
+            judged_as_a_whole, report, training.examined, complete=complete, trained_alone=training.trained_alone
         )
         return _unaided(judged or report)
+
+    @property
+    def library_messages(self) -> tuple[LibraryMessage, ...]:
+        """What the libraries of the script reported so far."""
+        return self._library_messages.messages
 
     @property
     def backward_passes(self) -> int:
@@ -178,34 +188,31 @@ class ScriptObserver:
         if hasattr(torch, "nn"):  # or the script has its own `torch.py`
             self._trainings.guard.attempt(self._loops.find)
 
-    def _with_transformers(self, module: ModuleType) -> None:
-        self._calls.observe(module.Trainer, "train", self._trainers)
+    def _with_transformers(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._calls.observe(transformers.train, self._trainers))
 
-    def _with_models(self, module: ModuleType) -> None:
+    def _with_models(self, _module: ModuleType) -> None:
         from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 
-        observed = embedding_rows.observed(self._trainings.guard)
-        self._patches.around(module.PreTrainedModel, "resize_token_embeddings", observed)
+        self._at_close.callback(embedding_rows.listen(self._trainings.guard))
 
-    def _with_layers(self, module: ModuleType) -> None:
-        from keras.src.regularizers import regularizers
+    def _with_layers(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._losses.listen())
 
-        self._losses.listen(module.Layer, regularizers, self._patches)
-
-    def _with_keras(self, module: ModuleType) -> None:
+    def _with_keras(self, _module: ModuleType) -> None:
         self._trainings.guard.attempt(self._keras_loops.find)
-        self._calls.observe(module.TensorFlowTrainer, "fit", self._fits)
-        self._patches.around(module.TensorFlowTrainer, "train_on_batch", self._keras_loops.handed.around)
-        self._patches.around(module.TensorFlowTrainer, "test_step", self._losses.around_test_step)
-        self._trainings.guard.attempt(self._fits.find_evaluations, module.TensorFlowTrainer, self._patches)
+        self._at_close.callback(self._calls.observe(keras.fit, self._fits))
+        self._at_close.callback(self._keras_loops.handed.listen())
+        self._at_close.callback(self._losses.listen_to_tests())
+        self._trainings.guard.attempt(self._fits.find_evaluations, self._at_close)
         if self._fits.instances is not None:
             self._keras_loops.compare(self._fits.instances)
 
-    def _with_keras_on_torch(self, module: ModuleType) -> None:
-        self._calls.observe(module.TorchTrainer, "fit", self._fits)
+    def _with_keras_on_torch(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._calls.observe(keras.fit_on_torch, self._fits))
 
-    def _with_keras_on_jax(self, module: ModuleType) -> None:
-        self._calls.observe(module.JAXTrainer, "fit", self._fits)
+    def _with_keras_on_jax(self, _module: ModuleType) -> None:
+        self._at_close.callback(self._calls.observe(keras.fit_on_jax, self._fits))
 
 
 def _unaided(report: Report) -> Report:

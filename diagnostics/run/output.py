@@ -19,7 +19,8 @@ from diagnostics.collectors.crash.messages.table import Family
 from diagnostics.collectors.tracebacks import nature  # noqa: F401
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.where import Where
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
 
 STANDARD_OUTPUT = Path("-")
 

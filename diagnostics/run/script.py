@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from diagnostics.errors import InvalidInput
 from diagnostics.launch import come_first
 
-from .own_frames import without_own_frames
+from .library_frames import without_library_frames
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 
@@ -189,11 +189,11 @@ def _ending_of(
     except KeyboardInterrupt as interrupt:
         if stopped():
             return Ending(0)
-        code = _print(interrupt, without_own_frames(interrupt))
+        code = _print(interrupt, without_library_frames(interrupt))
         return Ending(INTERRUPTED if code is None else code, interrupted=code is None)
     except BaseException as error:
         failing()
-        code = _print(error, without_own_frames(error))
+        code = _print(error, without_library_frames(error))
         return Ending(1 if code is None else code, error)
     return Ending(0)
 
@@ -207,7 +207,7 @@ def _shut_down_threads() -> None:
     try:
         threading._shutdown()  # type: ignore[attr-defined]
     except BaseException as error:  # of an exit function, or Ctrl-C; the interpreter ignores it likewise
-        trace = without_own_frames(error)
+        trace = without_library_frames(error)
         if sys.unraisablehook is not sys.__unraisablehook__:
             unraisable = SimpleNamespace(
                 exc_type=type(error), exc_value=error, exc_traceback=trace, err_msg=None, object=threading
@@ -263,7 +263,7 @@ def _print(error: BaseException, trace: TracebackType | None) -> int | None:
         print("Error in sys.excepthook:", file=sys.stderr)
         if fault.__context__ is error:
             fault.__context__ = None  # it is printed below
-        sys.__excepthook__(type(fault), fault, without_own_frames(fault))
+        sys.__excepthook__(type(fault), fault, without_library_frames(fault))
         print("\nOriginal exception was:", file=sys.stderr)
         sys.__excepthook__(type(error), error, trace)
     return None

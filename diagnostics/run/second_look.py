@@ -15,7 +15,7 @@ from typing import Any
 from diagnostics.engine.finding import Severity
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.report.build import extended
-from diagnostics.report.report import StageResult
+from diagnostics.report.contents import StageResult
 
 NAME = "second look"
 SHARE, LEAST_S, MOST_S = 0.1, 1.0, 30.0  # of the run's duration, and its bounds

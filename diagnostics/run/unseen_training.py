@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from diagnostics.report.report import StageResult
+from diagnostics.report.contents import StageResult
 from diagnostics.text.join import count_of, duration
 
 BUSY_S = 2.0  # of processor time in child processes: to import PyTorch takes as long
@@ -42,10 +42,10 @@ def nothing_trained(backward_passes: int, in_others: float) -> StageResult:
 
 def short_trainings(count: int) -> StageResult:
     """Say how many trainings were not watched, because many were before and they were short."""
-    from diagnostics.collectors.pytorch.discover.optimizers import FEW, SHORT
+    from diagnostics.collectors.pytorch.discover.optimizers import MAX_MODELS, SHORT
 
     detail = (
-        f"not watched: of models after the first {FEW}, only trainings of more than {SHORT} steps are; "
+        f"not watched: of models after the first {MAX_MODELS}, only trainings of more than {SHORT} steps are; "
         "run the script with fewer models to have them watched"
     )
     return StageResult(f"{count_of(count, 'short training')}", "not judged", detail)

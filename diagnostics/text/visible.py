@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-MOST = 4_000  # characters of one string: two screens
+MAX_CHARACTERS = 4_000  # characters of one string: two screens
 # Control characters except tab and newline, direction marks (with which a path looks like another), line
 # separators, zero-width characters, and halves of surrogate pairs. Joiners (U+200C, U+200D) stay: Persian and
 # emoji need them.
@@ -19,7 +19,7 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda found: _escape(ord(found[0])), text.replace("\r\n", "\n"))
 
 
-def shortened(text: str, most: int = MOST) -> str:
+def shortened(text: str, most: int = MAX_CHARACTERS) -> str:
     """Return `text`, or its first two thirds and its end with the number of characters left out between them."""
     if len(text) <= most:
         return text

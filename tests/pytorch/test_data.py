@@ -9,7 +9,8 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 from diagnostics.collectors.isolation.rng import generators_within
-from diagnostics.collectors.pytorch.data import dataset_facts, fresh_iterator, private, sample_rows
+from diagnostics.collectors.pytorch.data import dataset_facts
+from diagnostics.collectors.shared.dataset_rows import fresh_iterator, private, sample_rows
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 
 

@@ -11,13 +11,12 @@ from diagnostics.facts.inputs import AddedTokens
 
 
 @pytest.fixture
-def rows(monkeypatch):
+def rows():
     """Observe the models of one test."""
     faults, rows = [], EmbeddingRows()
-    observed = rows.observed(FaultGuard(on_fault=faults.append))
-    original = BertForSequenceClassification.resize_token_embeddings
-    monkeypatch.setattr(BertForSequenceClassification, "resize_token_embeddings", observed(original))
+    unsubscribe = rows.listen(FaultGuard(on_fault=faults.append))
     yield rows
+    unsubscribe()
     assert faults == []
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.checks.axes import Axes, read_axes
-from diagnostics.collectors.checks.calls import Arguments, Called, Caller, caller_for, framework_of
+from diagnostics.collectors.checks.calls import Arguments, Called, Caller, NumpyCaller, framework_of
 from diagnostics.collectors.checks.cases import cases
 from diagnostics.collectors.checks.differences import (
     PRECISION_KEPT,
@@ -77,7 +77,7 @@ def compare(
     """
     given = _arguments(fast, slow, inputs)
     name = _checked_framework(framework) or framework_of(given.values, fast, slow)
-    caller = caller_for(name)
+    caller = _caller_for(name)
     done: list[ComparedCase] = []
     left_out = 0
     started = time.monotonic()
@@ -327,3 +327,16 @@ def _structure(parts: Mapping[str, Any]) -> str:
     if list(parts) == [""]:
         return "one value"
     return f"{len(parts)} values: {', '.join(parts)}" if parts else "nothing"
+
+
+def _caller_for(name: str) -> Caller:
+    """Return what calls functions of a framework: torch, tensorflow or numpy. It is imported here."""
+    if name == "torch":
+        from diagnostics.collectors.pytorch.checks.call import TorchCaller
+
+        return TorchCaller()
+    if name == "tensorflow":
+        from diagnostics.collectors.keras.checks.call import TensorFlowCaller
+
+        return TensorFlowCaller()
+    return NumpyCaller()

@@ -28,7 +28,7 @@ from .result import CheckResult, Checks, handed
 
 LENGTHS = (8, 16, 32)  # of sequences
 # Two orders of adding up float32 differ by 1e-7 to 1e-5 of the gradient's norm; a wrong scale by a half and more.
-SAME = 1e-3
+REL_TOLERANCE = 1e-3
 HALF_PRECISION = 2.0**-20  # rounding errors above this are those of float16 and bfloat16, which add up coarsely
 ALONG = 0.999  # cosine of gradients that differ in scale alone
 EXPLODED = 1e6  # times the gradient at the end: a step along it destroys what the end has taught
@@ -317,7 +317,7 @@ def _missing_fix(none: Sequence[ParameterGradient], zero: Sequence[ParameterGrad
 
 def _allowed(facts: AccumulationFacts) -> float:
     """Return by which share two gradients may differ: half precision adds up coarsely."""
-    return SAME if facts.rounding < HALF_PRECISION else max(SAME, 32 * facts.rounding)
+    return REL_TOLERANCE if facts.rounding < HALF_PRECISION else max(REL_TOLERANCE, 32 * facts.rounding)
 
 
 def _accumulation_words(facts: AccumulationFacts, told: str, parts: int) -> tuple[str, str]:

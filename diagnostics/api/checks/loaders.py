@@ -180,7 +180,8 @@ class LoaderChecks(ItemChecks):
         collate = loader
         if items is None:
             _check_loader(loader, "batch_equals_items")
-            from diagnostics.collectors.pytorch.data import batch_indices, is_iterable_only, rows_at
+            from diagnostics.collectors.pytorch.data import batch_indices, rows_at
+            from diagnostics.collectors.shared.dataset_rows import is_iterable_only
 
             if not loader._auto_collation:
                 raise InvalidInput(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fastai.callback.core import Callback
 from fastai.callback.schedule import LRFinder
-from fastai.optimizer import Optimizer
 
 from diagnostics.api.watch import Watch, check_watching, watch
-from diagnostics.collectors.fastai.step_hooks import StepHooks
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.errors import InvalidInput
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.report import Report
+from diagnostics.taps.fastai import optimizer_step
 
 
 class FastaiCallback(Callback):  # type: ignore[misc]
@@ -68,7 +67,7 @@ class FastaiCallback(Callback):  # type: ignore[misc]
 
     def _reset(self) -> None:
         self._watch: Watch | None = None
-        self._hooks: StepHooks | None = None
+        self._unhook: Callable[[], None] = lambda: None
         self._loss: Any = None
         self._why_not = "training has not begun"
         self._guard = FaultGuard(message="watching the Learner failed ({part}): {fault}")
@@ -121,7 +120,7 @@ class FastaiCallback(Callback):  # type: ignore[misc]
         if any(isinstance(one, LRFinder) for one in learn.cbs):
             self._why_not = "lr_find() raises the rate until the loss diverges, and restores the weights"
             return
-        self._hooks = StepHooks(Optimizer)
+        self._unhook = optimizer_step.before.subscribe(lambda *_: None)  # so that they have hooks
         optimizer = getattr(learn.opt, "opt", learn.opt)  # that of PyTorch, in an OptimWrapper
         try:
             self._watch = watch(learn.model, optimizer, **self._watched)
@@ -149,6 +148,4 @@ class FastaiCallback(Callback):  # type: ignore[misc]
     def _close(self) -> None:
         if self._watch is not None:
             self._watch.close()
-        if self._hooks is not None:
-            self._hooks.close()
-            self._hooks = None
+        self._unhook()

@@ -9,8 +9,9 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
-from diagnostics.collectors.pytorch.data import fresh_iterator, is_iterable_only, private, rows_at
+from diagnostics.collectors.pytorch.data import rows_at
 from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.shared.dataset_rows import fresh_iterator, is_iterable_only, private
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.errors import InvalidInput

@@ -149,19 +149,6 @@ def _equal(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
 
 
-def caller_for(name: str) -> Caller:
-    """Return what calls functions of a framework: torch, tensorflow or numpy. It is imported here."""
-    if name == "torch":
-        from diagnostics.collectors.pytorch.checks.call import TorchCaller
-
-        return TorchCaller()
-    if name == "tensorflow":
-        from diagnostics.collectors.keras.checks.call import TensorFlowCaller
-
-        return TensorFlowCaller()
-    return NumpyCaller()
-
-
 def framework_of(values: Sequence[Any], *functions: Any) -> str:
     """Return the framework of some arguments; that which the functions use where there is none among them."""
     for value in values:

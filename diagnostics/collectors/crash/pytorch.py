@@ -21,6 +21,7 @@ from diagnostics.facts.crash.loss import (
     NotProbabilities,
     ShapesDiffer,
 )
+from diagnostics.facts.loss_contracts import functions_for
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 from .frames import Crash
@@ -45,7 +46,7 @@ def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     if found is None:
         return None
     label = int(said) if (said := found.get("label")) else None
-    for variables in crash.inward("cross_entropy", "nll_loss"):
+    for variables in crash.inward(*functions_for("classes")):
         logits: Any = variables.get("input")
         target: Any = variables.get("target")
         if is_tensor(logits) and is_tensor(target) and logits.ndim >= 1:
@@ -237,16 +238,15 @@ def _has_adapters(value: Any) -> bool:
     return "peft_config" in attributes or "peft_config" in getattr(attributes.get("model"), "__dict__", {})
 
 
-_STRETCHING = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-
-
 def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     message = crash.facts.message
     found = _LOSS_SHAPES.search(message)
     if found is None:  # any operation says so: it counts only within one of these losses
         found = ELEMENT_WISE.search(message)
         stretched = found is not None and found.kind == "operands"
-        if not stretched or not any(frame.function in _STRETCHING for frame in crash.facts.frames[-3:]):
+        if not stretched or not any(
+            frame.function in functions_for("numbers") for frame in crash.facts.frames[-3:]
+        ):
             return None
     wants_indices = found is not None and found.kind == "indices"
     for variables in crash.inward():

@@ -72,7 +72,7 @@ class FaultGuard:
         except Exception as fault:
             self.switch_off(part, fault)
 
-    def attempt(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    def attempt(self, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         """Return what the work returns; None if it raises, and where it is left out."""
         if is_recorded():
             return None

@@ -40,23 +40,6 @@ class Patches:
 
         self.around(owner, name, make)
 
-    def after(self, owner: Any, name: str, hook: Callable[..., object]) -> None:
-        """Call a hook with the arguments of each call and its ``result``. What it raises reaches the caller.
-
-        Calls that a compiler or tracer records are left out; see `is_recorded`.
-        """
-
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def replacement(*arguments: Any, **options: Any) -> Any:
-                result = original(*arguments, **options)
-                if not is_recorded():
-                    hook(*arguments, **options, result=result)
-                return result
-
-            return replacement
-
-        self.around(owner, name, make)
-
     def around(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         """Replace a function.
 

@@ -44,7 +44,7 @@ def without_user_modes() -> Iterator[None]:
             undo.pop()()
 
 
-def call_without_user_modes(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def call_without_user_modes(work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
     """Call a function `without_user_modes`."""
     if not is_overseen():
         return work(*arguments, **options)

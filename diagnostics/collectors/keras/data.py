@@ -18,7 +18,7 @@ from diagnostics.collectors.shared.reread import Source, reread, seed_globals
 from diagnostics.collectors.shared.split_overlap import TRAINING_ROWS
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts, RereadFacts
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 from .batch import BATCHES_READ, SECONDS_READING, SeenRows, as_array, named, unpack
 from .replayable import can_be_read, shuffles

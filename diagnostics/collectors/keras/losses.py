@@ -20,29 +20,15 @@ from diagnostics.collectors.shared.loss_match import (
     squared_floor,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import LossInputFacts, LossKind, OutputFacts, Reads
+from diagnostics.facts.loss_call import Argument, LossCall
+from diagnostics.facts.loss_contracts import KERAS, LossContract, LossKind, Reads, function_of
+from diagnostics.facts.pipeline import OutputFacts
 
 from .batch import as_array, is_one_hot
 
 # A penalty on the weights that is larger than this share of the best constant prediction's loss: then that
 # is no floor, for the penalty alone may keep the loss above it. Our choice.
 LARGE_PENALTY = 0.1
-# Name of the loss function, however it was given: as a string, a function or an object.
-_KINDS: dict[str, LossKind] = {
-    "sparse_categorical_crossentropy": "cross_entropy",
-    "categorical_crossentropy": "cross_entropy",
-    "binary_crossentropy": "binary_cross_entropy",
-    "mean_squared_error": "mean_squared_error",
-    "mse": "mean_squared_error",
-    "mean_absolute_error": "mean_absolute_error",
-    "mae": "mean_absolute_error",
-}
-_LONG = {
-    "mse": "mean_squared_error",
-    "mae": "mean_absolute_error",
-    "bce": "binary_crossentropy",
-    **dict.fromkeys(("kld", "KLD", "kullback_leibler_divergence"), "kl_divergence"),
-}
 
 
 def function_name(loss: Any) -> str | None:
@@ -54,9 +40,14 @@ def function_name(loss: Any) -> str | None:
     return getattr(loss, "__name__", None)
 
 
+def _contract(loss: Any) -> LossContract:
+    """Return what a loss of Keras expects, by its name; an empty contract for others."""
+    return KERAS.get(function_of(function_name(loss) or ""), LossContract())
+
+
 def kind_of_loss(loss: Any) -> LossKind:
     """Return what a loss of Keras computes, by its name."""
-    return _KINDS.get(function_name(loss) or "", "other")
+    return _contract(loss).kind
 
 
 def as_written(loss: Any) -> str | None:
@@ -71,7 +62,7 @@ def as_written(loss: Any) -> str | None:
 
 def expects_indices(loss: Any) -> bool:
     """Whether the loss is known to look up its target among the outputs."""
-    return function_name(loss) == "sparse_categorical_crossentropy"
+    return _contract(loss).targets == "classes"
 
 
 def classifies(loss: Any) -> bool:
@@ -142,23 +133,21 @@ def _classes(values: Array, loss: Any, target: Array | None) -> int | None:
 
     Binary cross entropy on one output tells two apart if the targets are 0 and 1, one for each example.
     """
-    name, width = function_name(loss), int(values.shape[-1]) if values.ndim > 1 else 1
-    if name == "sparse_categorical_crossentropy":
+    kind, width = kind_of_loss(loss), int(values.shape[-1]) if values.ndim > 1 else 1
+    if expects_indices(loss):
         return width if values.ndim > 1 else None
     if target is None or not target.size:
         return None
-    if name == "categorical_crossentropy" and target.size == values.size:
+    if kind == "cross_entropy" and target.size == values.size:
         return width if width == 1 or is_one_hot(target) else None
     alone = width == 1 and values.size == len(values) == target.size
-    if name == "binary_crossentropy" and alone and bool(((target == 0) | (target == 1)).all()):
+    if kind == "binary_cross_entropy" and alone and bool(((target == 0) | (target == 1)).all()):
         return 2
     return None
 
 
-def loss_inputs(
-    value: float, prediction: Array, target: Array, loss: Any, weighted: bool
-) -> LossInputFacts | None:
-    """Say what a loss of Keras was given; None for one of the user's, or of class indices.
+def loss_call(value: float, prediction: Array, target: Array, loss: Any, weighted: bool) -> LossCall | None:
+    """Describe the call of a loss of Keras; None for one of the user's, or of class indices.
 
     Args:
         value: the loss of the batch.
@@ -171,19 +160,8 @@ def loss_inputs(
     known = isinstance(loss, str) or type(loss).__module__.startswith("keras.")
     if name is None or not known or expects_indices(loss) or not target.size or target.dtype.kind not in "fiub":
         return None
-    function = _LONG.get(name, name)
-    divergence = function == "kl_divergence" and prediction.ndim > 1 and target.shape == prediction.shape
-    return LossInputFacts(
-        function=function,
-        value=value,
-        mass=float(np.median(prediction.sum(-1))) if divergence else None,
-        lowest_input=float(prediction.min()),
-        highest_input=float(prediction.max()),
-        lowest_target=float(target.min()),
-        highest_target=float(target.max()),
-        target_mass=float(np.median(target.sum(-1))) if divergence else None,
-        weighted=weighted,
-    )
+    arguments = {"y_true": Argument.of(target), "y_pred": Argument.of(prediction)}
+    return LossCall(function_of(name), arguments, value=value, whole=True, weighted=weighted)
 
 
 def recognise_loss(
@@ -205,7 +183,7 @@ def recognise_loss(
     found = recognise(value, candidates)
     if found.kind != "other":
         return found
-    kind = _KINDS.get(function_name(loss) or "")
+    kind = kind_of_loss(loss)
     logits = getattr(loss, "from_logits", False)
     reads: Reads | None = None
     if classifies(loss) and last_activation not in (None, "softmax", "sigmoid"):
@@ -213,7 +191,7 @@ def recognise_loss(
     same = [candidate.meaning for candidate in candidates if candidate.meaning.kind == kind]
     if same:
         return replace(same[0], reads=reads, broadcast=False)
-    if kind is not None and classifies(loss) and prediction.size == target.size:
+    if kind != "other" and classifies(loss) and prediction.size == target.size:
         return Recognised(kind, reads=reads)  # targets that this loss is not made for
     return Recognised()
 

@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.pytorch.model import uncompiled
+from diagnostics.taps import torch as taps
 
 REDIRECTED = "wrapped_forward"  # Lightning's forward within a wrapper such as DDP's, which calls training_step
 
@@ -128,13 +127,12 @@ class FirstCall:
         self._module, self._wrapped, self._deliver = module, wrapped, deliver
         self._paths = {id(part): path for path, part in module.named_modules() if _trainable(part)}
         self._waiting = True
-        self._patches = Patches()
-        self._patches.around(nn.Module, "__call__", self._observed)
+        self._unsubscribe = taps.module_call.before.subscribe(self._observed)
 
     def close(self) -> None:
         """Wait no longer."""
         self._waiting = False
-        self._patches.undo()
+        self._unsubscribe()
 
     def none_was_seen(self) -> None:
         """Hand over the module itself: `training_step` has called no part of it."""
@@ -142,17 +140,17 @@ class FirstCall:
             self.close()
             self._deliver(self._whole())
 
-    def _observed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        def observed(called: nn.Module, *arguments: Any, **options: Any) -> Any:
-            if self._waiting and id(called) in self._paths and self._is_of_the_loop(called):
-                self.close()
-                self._deliver(self._subject(called))
-            return plain(called, *arguments, **options)
+    def _observed(self, call: taps.ModuleCall) -> None:
+        call.on_inner.append(self._called)
+        self._called(call.module)
 
-        return observed
+    def _called(self, called: nn.Module, *_: Any) -> None:
+        if self._waiting and id(called) in self._paths and self._is_of_the_loop(called):
+            self.close()
+            self._deliver(self._subject(called))
 
     def _is_of_the_loop(self, called: nn.Module) -> bool:
-        if not torch.is_grad_enabled() or is_recorded() or is_own_run():
+        if not torch.is_grad_enabled() or is_recorded():
             return False
         return not (called is self._module and is_redirected(called))
 

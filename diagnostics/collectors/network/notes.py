@@ -6,12 +6,9 @@ import contextlib
 import json
 import threading
 import time
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-if TYPE_CHECKING:
-    from .rendezvous import Board
-
-MOST_SAID = 300  # characters of an error's first line
+from .rendezvous import Board, one_line
 
 
 class Notes:
@@ -81,10 +78,3 @@ class Notes:
             self._board = None
             self.state["shared"] = False
             self.failed(self.state["begun"], "store gone", one_line(error))
-
-
-def one_line(error: BaseException) -> str:
-    """Return type and first line of an exception, without the stack of C++ that PyTorch adds."""
-    text = str(error).partition("Exception raised from")[0].strip()
-    said = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return f"{type(error).__name__}: {said}"[:MOST_SAID]

@@ -17,7 +17,7 @@ from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.ranks.network import STEPS, Bandwidth, NetworkFacts, NetworkFailure, RankFacts
 
 from .children import QUIET_S, Tried
-from .notes import MOST_SAID
+from .rendezvous import MOST_SAID
 
 MOST_LOG = 400_000  # characters of a log's end
 MOST_LINES = 200  # of a log that may name an error

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from .notes import one_line
-
 PAUSE_S = 0.05  # between two looks at the store
+MOST_SAID = 300  # characters of an error's first line
 
 
-class NoMeeting(Exception):
+class RendezvousFailed(Exception):
     """The store could not be reached or made; `kind` as in `NetworkFailure`."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -26,7 +25,7 @@ class NoMeeting(Exception):
 
 
 @dataclass(frozen=True)
-class Meeting:
+class Rendezvous:
     """A store, and where it is.
 
     Attributes:
@@ -43,43 +42,43 @@ class Meeting:
         """Listen, as rank 0.
 
         Raises:
-            NoMeeting: the port is taken, or the address is not this host's.
+            RendezvousFailed: the port is taken, or the address is not this host's.
         """
         try:
             return self._store(is_master=True)
         except Exception as error:
             if self.port and _is_taken(self.port):
-                raise NoMeeting("port taken", f"{self.host}:{self.port}") from None
-            raise NoMeeting("", one_line(error)) from None
+                raise RendezvousFailed("port taken", f"{self.host}:{self.port}") from None
+            raise RendezvousFailed("", one_line(error)) from None
 
     def joined(self) -> Any:
         """Connect, as any other rank; tries again until the limit: rank 0 may start later.
 
         Raises:
-            NoMeeting: nothing listens there, nothing answers, or it is no store.
+            RendezvousFailed: nothing listens there, nothing answers, or it is no store.
         """
         until = time.monotonic() + self.limit
-        problem = NoMeeting("no answer", "")
+        problem = RendezvousFailed("no answer", "")
         while (left := until - time.monotonic()) > 0:
             try:
                 socket.create_connection((self.host, self.port), timeout=left).close()
                 break
             except socket.gaierror as error:
-                problem = NoMeeting("unresolved", error.strerror or str(error))
+                problem = RendezvousFailed("unresolved", error.strerror or str(error))
             except ConnectionRefusedError:
-                problem = NoMeeting("refused", "")
+                problem = RendezvousFailed("refused", "")
             except TimeoutError:
-                problem = NoMeeting("no answer", "")
+                problem = RendezvousFailed("no answer", "")
             except OSError as error:
                 unroutable = error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH)
-                problem = NoMeeting("no answer" if unroutable else "", error.strerror or str(error))
+                problem = RendezvousFailed("no answer" if unroutable else "", error.strerror or str(error))
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
         else:
             raise problem
         try:
             return self._store(is_master=False)
         except Exception as error:
-            raise NoMeeting("not a store", one_line(error)) from None
+            raise RendezvousFailed("not a store", one_line(error)) from None
 
     def _store(self, is_master: bool) -> Any:
         from torch.distributed import TCPStore
@@ -160,3 +159,10 @@ class Board:
             if len(found) == len(keys) or time.monotonic() > until:
                 return found
             time.sleep(PAUSE_S)
+
+
+def one_line(error: BaseException) -> str:
+    """Return type and first line of an exception, without the stack of C++ that PyTorch adds."""
+    text = str(error).partition("Exception raised from")[0].strip()
+    said = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {said}"[:MOST_SAID]

@@ -21,11 +21,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from diagnostics.collectors.network.rendezvous import one_line
+
 from .collectives import Collectives, WrongSum, partners
 from .connections import Listener, reach, reach_all
 from .host import address_towards, chosen, interfaces, is_here, own_name_resolved, speed_of
-from .notes import Notes, one_line
-from .rendezvous import Board, Meeting, NoMeeting
+from .notes import Notes
+from .rendezvous import Board, Rendezvous, RendezvousFailed
 
 GRACE_S = 3.0  # past the limit, at which a library's own time limit should have ended a call
 SLOW_S = 60.0  # to allocate on a GPU for the first time: its driver may be loaded for it
@@ -144,7 +146,7 @@ class Trial:
             work()
         except WrongSum as wrong:
             self._notes.failed(name, "wrong sum", str(wrong))
-        except NoMeeting as reason:
+        except RendezvousFailed as reason:
             self._notes.failed(name, reason.kind, reason.text)
         except Exception as error:
             self._notes.failed(name, "", one_line(error))
@@ -192,12 +194,12 @@ class Trial:
     def _meet(self) -> None:
         spec, port = self._spec, self._spec.port
         if port is None and (port := self._parent.line(spec.limit)) is None:
-            raise NoMeeting("refused", "")
-        place = Meeting(spec.host, port, spec.limit)
+            raise RendezvousFailed("refused", "")
+        place = Rendezvous(spec.host, port, spec.limit)
         if spec.hosts:
             try:
                 self._store = place.hosted()
-            except NoMeeting as reason:
+            except RendezvousFailed as reason:
                 raise self._better(reason, place) from None
             port = self._store.port
         else:
@@ -206,12 +208,12 @@ class Trial:
         listener = Listener(spec.rank, spec.token)
         board = self._board_on(self._store)
         if (other := board.claim(spec.rank, self._who)) is not None:
-            raise NoMeeting("claimed twice", other)
+            raise RendezvousFailed("claimed twice", other)
         self._board = board
         self._notes.tell(port=port, listens=[here or spec.host, listener.port])
         self._notes.share(board)
         # The library's own client of the store may wait in it, and ours must not wait with it.
-        self._meeting = Meeting(spec.host, port, spec.limit)
+        self._rendezvous = Rendezvous(spec.host, port, spec.limit)
 
     @property
     def _who(self) -> str:
@@ -222,18 +224,18 @@ class Trial:
 
         return Board(PrefixStore(f"{self._spec.token}/notes", store), self._spec.limit)
 
-    def _better(self, reason: NoMeeting, place: Meeting) -> NoMeeting:
+    def _better(self, reason: RendezvousFailed, place: Rendezvous) -> RendezvousFailed:
         """Return why rank 0 cannot listen: the address is not its own, or another rank 0 does."""
         if (here := is_here(place.host)) is None:
-            return NoMeeting("unresolved", "")
+            return RendezvousFailed("unresolved", "")
         if not here:
-            return NoMeeting("elsewhere", "")
+            return RendezvousFailed("elsewhere", "")
         self._notes.go_on()
         if reason.kind == "port taken":
             with contextlib.suppress(Exception):
                 other = self._board_on(replace(place, limit=min(place.limit, ASK_S)).joined())
                 if (claimed := other.claim(0, self._who)) is not None:
-                    return NoMeeting("claimed twice", claimed)
+                    return RendezvousFailed("claimed twice", claimed)
         return reason
 
     def _interface(self, port: int) -> str:
@@ -244,7 +246,9 @@ class Trial:
         if named := os.environ.get(variable, ""):
             fitting = chosen(named, available)
             if not fitting and available:
-                raise NoMeeting("no interface", f"{variable}={named}, and the host has {', '.join(available)}")
+                raise RendezvousFailed(
+                    "no interface", f"{variable}={named}, and the host has {', '.join(available)}"
+                )
             address = available[fitting[0]] if fitting else address
         name = next((name for name, one in available.items() if one == address), "")
         self._notes.tell(interface=f"{name} {address}".strip(), link=speed_of(name) if name else None)
@@ -261,7 +265,7 @@ class Trial:
             self._board.post("roll", {"present": present, "backend": backend, "devices": devices})
         roll = self._board.awaited(["roll"], self._spec.limit + GRACE_S / 2).get("roll")
         if roll is None or self._spec.rank not in roll["present"]:
-            raise NoMeeting("", "rank 0 called the roll without this rank")
+            raise RendezvousFailed("", "rank 0 called the roll without this rank")
         self._backend = roll["backend"]
         self._notes.tell(backend=self._backend, present=roll["present"])
         self._present = roll["present"]
@@ -290,7 +294,7 @@ class Trial:
         from torch.distributed import PrefixStore
 
         spec = self._spec
-        store = PrefixStore(f"{spec.token}/group", self._meeting.joined())
+        store = PrefixStore(f"{spec.token}/group", self._rendezvous.joined())
         self._group = Collectives(self._backend, store, spec.rank, spec.world, self._device, spec.limit)
 
     def _exchange(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from diagnostics.errors import InvalidInput, message_of, what
+from diagnostics.text.files import bytes_of
 
 LARGEST = 256 * 2**20  # bytes: a notebook with every picture of a long run in it
 PYTHON = ("python", "ipython")
@@ -60,17 +61,9 @@ def code_cells(path: Path) -> list[CodeCell]:
 
 
 def _loaded(path: Path) -> Mapping[str, Any]:
-    try:
-        size = path.stat().st_size
-        if path.is_dir():
-            raise InvalidInput(f"{path} is a folder. Pass a notebook in it, a file that ends in .ipynb.")
-        if size > LARGEST:
-            raise InvalidInput(
-                f"{path} has {size / 2**20:,.0f} MB, and at most {LARGEST / 2**20:.0f} are read. Clear outputs."
-            )
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder. Pass a notebook in it, a file that ends in .ipynb.")
+    raw = bytes_of(path, LARGEST, "Clear outputs.")
     try:
         text = raw.decode("utf-8-sig")
         loaded = json.loads(text)

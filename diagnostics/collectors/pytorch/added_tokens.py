@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,8 @@ from torch import Tensor, nn
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.facts.inputs import AddedTokens
+from diagnostics.taps import transformers as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
 from .model import configuration, uncompiled
 
@@ -29,20 +30,12 @@ class EmbeddingRows:
 
     def __init__(self) -> None:
         self._added: IdentityMap[nn.Module, _Rows] = IdentityMap()
+        self._before: IdentityMap[nn.Module, int | None] = IdentityMap()  # rows of those that are being resized
 
-    def observed(self, guard: FaultGuard) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Return what makes a `resize_token_embeddings` that is observed; faults go to the guard."""
-
-        def make(resize: Callable[..., Any]) -> Callable[..., Any]:
-            def observed(model: Any, *arguments: Any, **options: Any) -> Any:
-                before = guard.attempt(_num_rows, model)
-                result = resize(model, *arguments, **options)
-                guard.attempt(self._resized, model, before)
-                return result
-
-            return observed
-
-        return make
+    def listen(self, guard: FaultGuard) -> Unsubscribe:
+        """Observe from now on; return what ends it. Faults go to the guard."""
+        resize = taps.resize_token_embeddings
+        return subscribe(guard.attempt, (resize.before, self._resizes), (resize.after, self._resized))
 
     def added_to(self, model: nn.Module) -> AddedTokens | None:
         """Return the tokens that were added to a model, or to one that it wraps; None if there are none.
@@ -65,8 +58,11 @@ class EmbeddingRows:
             return AddedTokens(rows.first, len(weight), padding if isinstance(padding, int) else None, trained)
         return None
 
-    def _resized(self, model: nn.Module, before: int | None) -> None:
-        weight = _embedding(model)
+    def _resizes(self, model: nn.Module, *_arguments: Any, **_options: Any) -> None:
+        self._before[model] = _num_rows(model)
+
+    def _resized(self, _result: Any, model: nn.Module, *_arguments: Any, **_options: Any) -> None:
+        weight, before = _embedding(model), self._before.pop(model, None)
         if before is not None and weight is not None and before < len(weight):
             earlier = self._added.get(model)
             first = before if earlier is None else min(before, earlier.first)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from diagnostics.collectors.shared.arrays import LABEL_NAMES, describe, fields, flat, is_tensor, to_array
+from diagnostics.collectors.shared.arrays import describe, fields, flat, is_tensor, target_name, to_array
 from diagnostics.collectors.shared.pipeline import StageFailed
 
 
@@ -16,15 +16,6 @@ def describe_source(data: Any) -> str:
     """Name a source of batches."""
     article = "an" if type(data).__name__[0] in "AEIOUaeiou" else "a"
     return f"{article} {type(data).__name__}"
-
-
-def target_name(batch: Any) -> str | None:
-    """Return the name of the target in a batch; tuples without names count from "0"."""
-    names = list(fields(batch)) if isinstance(batch, Mapping | tuple | list) else []
-    named = next((name for name in LABEL_NAMES if name in names), None)
-    if named is not None or isinstance(batch, Mapping):
-        return named
-    return names[-1] if len(names) > 1 else None
 
 
 def split_batch(batch: Any) -> tuple[dict[str, Any], Any]:

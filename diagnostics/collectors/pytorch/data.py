@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -23,32 +20,26 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from diagnostics.collectors.shared.arrays import fields, is_tensor, to_array
-from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
+from diagnostics.collectors.shared.arrays import fields, is_tensor, target_name, to_array
+from diagnostics.collectors.shared.dataset_rows import (
+    EMPTY,
+    ROWS_READ,
+    Sample,
+    fresh_iterator,
+    is_iterable_only,
+    private,
+    read_rows,
+    sample_rows,
+)
+from diagnostics.collectors.shared.pipeline import StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts
 
-from .batch import target_name
-
-ROWS_READ = 512  # enough for a class of 1% to be seen with probability 0.994; milliseconds on a local dataset
-ROWS_READ_IN_ORDER = 64  # of an iterable, which may read from a network: a batch or two
 FIRST_BATCHES = 5
-SECONDS_READING = 3.0  # a dataset that decodes images may be slow; then fewer rows are read
 
 _WHOLE = (SequentialSampler, RandomSampler, WeightedRandomSampler, DistributedSampler, SubsetRandomSampler)
-
-EMPTY = "The training dataset is empty: it has 0 rows. There is nothing to train on."
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Rows read from a dataset. `rows` are in the order read; `size` is None if the dataset cannot tell."""
-
-    rows: list[Any]
-    size: int | None
-    spread_out: bool
 
 
 def not_batches(data: Any) -> str | None:
@@ -65,66 +56,23 @@ def not_batches(data: Any) -> str | None:
     return None
 
 
-def is_iterable_only(dataset: Any) -> bool:
-    """Whether rows can only be had one after the other."""
-    return isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__")
+def sample_loaded_rows(loader: DataLoader[Any], dataset: Any = None, seconds: float | None = None) -> Sample:
+    """Read rows that a loader's sampler knows; of a sampler of the user's own kind, the first ones that it gives.
 
-
-def sample_rows(
-    dataset: Any,
-    limit: int = ROWS_READ,
-    loader: DataLoader[Any] | None = None,
-    seconds: float | None = None,
-) -> Sample:
-    """Read at most `limit` rows: from all over a dataset with an index, the first ones of an iterable.
-
-    Where a loader is given, only rows that its sampler knows are read; of a sampler of the user's own kind, the
-    first ones that it gives.
+    Args:
+        loader: the user's.
+        dataset: a copy of the loader's dataset to read from instead.
+        seconds: after which no further row is read.
 
     Raises:
         StageFailed: the dataset is empty.
         CannotJudge: reading a row would take it away from training.
-        UsersCodeRaised: the dataset raised.
+        UsersCodeRaised: the dataset or the sampler raised.
     """
-    if is_iterable_only(dataset):
-        iterator = fresh_iterator(dataset, "dataset")
-        rows, _ = _read(iterator, min(limit, ROWS_READ_IN_ORDER), seconds)
-        size, spread_out = None, False
-    else:
-        with users_code():
-            size = len(dataset)
-        own_order = loader is not None and _has_own_order(loader)
-        with users_code():
-            if loader is None or not own_order:
-                known = range(size) if loader is None else getattr(loader.sampler, "indices", range(size))
-                indices: Iterable[Any] = [known[place] for place in _spread(len(known), limit)]
-            else:
-                indices = islice(_in_own_order(loader), limit)
-        reader = private(dataset)
-        rows, _ = _read((reader[index] for index in indices), limit, seconds)
-        spread_out = not own_order
-    if not rows:
-        raise StageFailed(EMPTY)
-    return Sample(rows, size, spread_out)
-
-
-def _spread(length: int, limit: int) -> list[int]:
-    """Choose at most `limit` places from all over a sequence, in an order whose beginning is spread as well."""
-    places = np.unique(np.linspace(0, length - 1, min(limit, length)).astype(int))
-    shuffled: list[int] = np.random.default_rng(0).permutation(places).tolist()
-    return shuffled
-
-
-def _read(rows: Iterable[Any], limit: int, seconds: float | None = None) -> tuple[list[Any], bool]:
-    """Read up to `limit` rows, and say whether there was time for all of them."""
-    started, seconds = time.monotonic(), SECONDS_READING if seconds is None else seconds
-    read: list[Any] = []
-    with users_code():
-        for row in islice(rows, limit):
-            read.append(row)
-            if time.monotonic() - started > seconds:
-                return read, False
-    return read, True
+    dataset = loader.dataset if dataset is None else dataset
+    if _has_own_order(loader):
+        return sample_rows(dataset, indices=_in_own_order(loader), spread_out=False, seconds=seconds)
+    return sample_rows(dataset, indices=getattr(loader.sampler, "indices", None), seconds=seconds)
 
 
 def _has_own_order(loader: DataLoader[Any]) -> bool:
@@ -137,64 +85,6 @@ def _in_own_order(loader: DataLoader[Any]) -> Iterator[Any]:
     """Yield what such a sampler asks for, row by row."""
     for asked in loader.sampler if loader.batch_sampler is None else loader.batch_sampler:
         yield from asked if isinstance(asked, list) else [asked]
-
-
-def private(dataset: Any) -> Any:
-    """Return a shallow copy of a dataset, so that what it notes on being read is not noted on the user's.
-
-    A file that is opened on the first read must not be open when the loader's workers are forked.
-    """
-    if not isinstance(dataset, Dataset):
-        return dataset
-    try:
-        if callable(getattr(dataset, "state_dict", None)):  # it knows its place, and shares it with a shallow copy
-            return copy.deepcopy(dataset)
-        twin = copy.copy(dataset)
-        for name, value in vars(dataset).items():
-            if isinstance(value, Dataset):
-                setattr(twin, name, private(value))
-            elif isinstance(value, list) and value and all(isinstance(part, Dataset) for part in value):
-                setattr(twin, name, [private(part) for part in value])
-    except Exception:  # it cannot be copied: then the user's own is read
-        return dataset
-    return twin
-
-
-def fresh_iterator(data: Iterable[Any], what: str) -> Any:
-    """Start an iteration of our own.
-
-    Raises:
-        CannotJudge: the data is its own iterator, so that reading from it would take it away from training.
-    """
-    kind = type(data).__name__
-    if hasattr(data, "__next__"):
-        raise CannotJudge(
-            f"the {what} is an iterator (a {kind}): reading from it would take that away from training, so "
-            "nothing was read. Pass something that can be iterated again, such as a DataLoader"
-        )
-    held = next((name for name, value in _attributes(data).items() if hasattr(value, "__next__")), None)
-    if held is not None:
-        raise CannotJudge(
-            f"the {what} (a {kind}) reads from {held!r}, an iterator or an open file: reading on from there would "
-            "take rows away from training, so nothing was read"
-        )
-    data = private(data)
-    with users_code():
-        iterator = iter(data)
-        again = iter(data)
-    if iterator is data or again is iterator:
-        raise CannotJudge(
-            f"the {what} (a {kind}) hands out the same iterator every time: reading from it would take rows away "
-            "from training, so nothing was read"
-        )
-    return iterator
-
-
-def _attributes(data: Any) -> dict[str, Any]:
-    try:
-        return dict(vars(data))
-    except TypeError:  # a list has none
-        return {}
 
 
 def collate_batch(loader: DataLoader[Any], number: int = 0, dataset: Any = None) -> Any:
@@ -297,7 +187,7 @@ def first_labels(dataset: Any, batch_size: int | None, seconds: float | None = N
     with users_code():
         count = min(FIRST_BATCHES * batch_size, len(dataset), ROWS_READ)
     reader = private(dataset)
-    rows, complete = _read((reader[index] for index in range(count)), count, seconds)
+    rows, complete = read_rows((reader[index] for index in range(count)), count, seconds)
     labels = _class_labels(rows) if rows and complete else None
     if labels is None:
         return ()

@@ -18,14 +18,9 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset, W
 
 from diagnostics.collectors.isolation.harmless_code import Reading
 from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, is_sandboxed, run_sandboxed
-from diagnostics.collectors.pytorch.data import (
-    dataset_facts,
-    first_labels,
-    is_shuffled,
-    private,
-    sample_rows,
-)
+from diagnostics.collectors.pytorch.data import dataset_facts, first_labels, is_shuffled, sample_loaded_rows
 from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.shared.dataset_rows import private, sample_rows
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import DatasetFacts, DatasetLength
@@ -122,7 +117,7 @@ def _rows(loader: DataLoader[Any], shuffled: bool | None) -> DatasetFacts:
         there = dataset_facts(sample_rows(loader.dataset, seconds=seconds), weighted_sampling=None)
         return dataclasses.replace(there, labels=None, token_lengths=None)
     return dataset_facts(
-        sample_rows(loader.dataset, loader=loader, seconds=seconds),
+        sample_loaded_rows(loader, seconds=seconds),
         weighted_sampling=isinstance(loader.sampler, WeightedRandomSampler),
         shuffled=shuffled,
         first_batches=() if shuffled else first_labels(loader.dataset, loader.batch_size, seconds),

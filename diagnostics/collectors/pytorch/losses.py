@@ -19,11 +19,11 @@ from diagnostics.collectors.shared.loss_match import (
     recognise,
     squared_floor,
 )
-from diagnostics.facts.pipeline import LossKind, Reads
+from diagnostics.facts.loss_contracts import LossKind, Reads, functions_for
 
 IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
 REDUCTIONS = ("mean", "sum")
-INDEXED: tuple[Any, ...] = (F.cross_entropy, F.nll_loss)
+INDEXED = tuple(getattr(F, name) for name in functions_for("classes"))
 REGRESSIONS = ("mean_squared_error", "mean_absolute_error")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from diagnostics.facts.array import Array
 from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
 
-MODULE, FUNCTION = "sklearn.utils._param_validation", "validate_parameter_constraints"
+MODULE = "sklearn.utils._param_validation"
 NUMBERS = (
     "mean_squared_error",
     "root_mean_squared_error",
@@ -23,7 +23,7 @@ NUMBERS = (
 )
 SCORES = ("roc_auc_score", "average_precision_score")
 PLACES = 16  # metrics, each of so many rows, of which a call is kept
-LEAST, MOST = 16, 20_000  # rows; of more, every second, third, ... is kept
+MIN_ROWS, MAX_ROWS = 16, 20_000  # rows; of more, every second, third, ... is kept
 
 Measured = MeasuredNumbers | MeasuredScores
 
@@ -68,12 +68,12 @@ class MetricCalls:
             return
         truth = _column(params["y_true"])
         answers = _column(params["y_score" if metric in SCORES else "y_pred"])
-        if truth is None or answers is None or len(truth) != len(answers) or len(truth) < LEAST:
+        if truth is None or answers is None or len(truth) != len(answers) or len(truth) < MIN_ROWS:
             return
         place = metric, len(truth)
         if place not in self._kept and len(self._kept) >= PLACES:
             return
-        stride = -(-len(truth) // MOST)
+        stride = -(-len(truth) // MAX_ROWS)
         column, columns = _cut_from(answers)
         self._kept[place] = _Call(metric, truth[::stride].copy(), answers[::stride].copy(), column, columns)
 

@@ -65,6 +65,15 @@ def fields(outputs: Any) -> dict[str, Any]:
     return {} if outputs is None else {"0": outputs}
 
 
+def target_name(batch: Any) -> str | None:
+    """Return the name of the target in a batch; tuples without names count from "0"."""
+    names = list(fields(batch)) if isinstance(batch, Mapping | tuple | list) else []
+    named = next((name for name in LABEL_NAMES if name in names), None)
+    if named is not None or isinstance(batch, Mapping):
+        return named
+    return names[-1] if len(names) > 1 else None
+
+
 def flat(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten nested dicts, lists and tuples: {"image": {"left": x}} becomes {"image.left": x}."""
     leaves: dict[str, Any] = {}

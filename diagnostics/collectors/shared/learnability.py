@@ -8,7 +8,7 @@ import numpy as np
 
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import CopiedTarget, OrderFit, SimpleFit, TargetHistory
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 from diagnostics.facts.training import LossHistory
 
 from .target_recovery import FORMULAS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import LossKind, Reads
+from diagnostics.facts.loss_contracts import LossKind, Reads
 
 AGREEMENT = 1e-3  # relative; summing float32 in another order changes far less, another loss far more
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 TINY = 1e-12  # of a probability
 SUM = 1e-3  # of probabilities: how far they may add up to another number than 1

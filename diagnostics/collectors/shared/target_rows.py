@@ -8,7 +8,7 @@ import numpy as np
 
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import BlankRows, CopiedTarget, Sentinel
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 WIDE = 16  # numbers in a row that may be blank; fewer may well be equal
 ROWS = 100  # from which one number tells the target without exception

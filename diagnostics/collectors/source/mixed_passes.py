@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from .scopes import FUNCTIONS, Function, calls, dotted, names_in, own_nodes, scope_name, scopes, targets
+from .scopes import FUNCTIONS, Function, Scope, Source, calls, dotted, names_in, targets
 
 PREDICTING = "predict"
 LABELS = ("classes", "labels", "y")  # of a dataset, in the order of its source
@@ -29,7 +29,7 @@ def mixed_in(tree: ast.Module) -> set[str]:
     functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
     collecting = {function.name for function in functions if _collects(function)}
     own = {function.name for function in functions}
-    return {scope_name(scope) for scope in scopes(tree) if _Names(own, collecting).meet(scope)}
+    return {scope.name for scope in Source(tree).scopes if _Names(own, collecting).meet(scope)}
 
 
 def held_in(tree: ast.Module) -> set[str]:
@@ -37,7 +37,7 @@ def held_in(tree: ast.Module) -> set[str]:
 
     These are its ``classes``, ``labels`` or ``y``, or the second argument of the call that made it.
     """
-    return {scope_name(scope) for scope in scopes(tree) if _Names(set(), set(), of_source=True).meet(scope)}
+    return {scope.name for scope in Source(tree).scopes if _Names(set(), set(), of_source=True).meet(scope)}
 
 
 def _collects(function: Function) -> bool:
@@ -66,9 +66,9 @@ class _Names:
         self._answers: dict[str, set[str]] = {}  # a name, and the datasets that it holds predictions of
         self._passes: dict[str, set[str]] = {}  # a name, and the datasets that it was collected from
 
-    def meet(self, scope: ast.Module | Function) -> bool:
+    def meet(self, scope: Scope) -> bool:
         """Follow the names of a module or function; whether answers and labels meet in it."""
-        for node in own_nodes(scope):
+        for node in scope.nodes:
             if (
                 isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr)
                 and node.value is not None

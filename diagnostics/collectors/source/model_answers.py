@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import ast
 
-from .scopes import MODEL, calls, dotted
+from .scopes import MODEL, Source, dotted
 
 CALLS = (".predict", ".predict_on_batch", ".forward")  # of a model
 KEEP_SHAPE = ("detach", "cpu", "numpy", "float", "clone", "softmax", "log_softmax", "sigmoid", "exp")
 HELD = ("logits", "predictions")  # attributes of what a model of transformers, or its evaluation, returns
-OF_COMPILE = ("optimizer", "loss", "metrics")  # arguments of Keras' `compile`
 
 
 class ModelAnswers:
-    """Knows a model by its name, such as `model` or `net`, or by its `compile(loss=...)`.
+    """Knows a model by what it is asked or made of, or else by its name, such as `model` or `net`.
 
     Args:
-        tree: the module.
+        source: the module.
         kept: functions and methods that give back what they are given, for the purpose at hand.
 
     Attributes:
         is_one: whether one model at most is asked: of several, it cannot be told which answered.
+        by_name: whether nothing but its name says that it is a model.
     """
 
-    def __init__(self, tree: ast.Module, kept: tuple[str, ...] = KEEP_SHAPE) -> None:
-        self._kept = kept
-        self._compiled = {
-            dotted(call.func.value)
-            for call in calls(tree)
-            if isinstance(call.func, ast.Attribute)
-            and call.func.attr == "compile"
-            and any(word.arg in OF_COMPILE for word in call.keywords)
-        }
-        self.is_one = len({name for call in calls(tree) if (name := self._model(call))}) <= 1
+    def __init__(self, source: Source, kept: tuple[str, ...] = KEEP_SHAPE) -> None:
+        self._kept, self._models = kept, source.models
+        asked = {name for call in source.calls if (name := self._model(call))}
+        self.is_one, self.by_name = len(asked) <= 1, not asked & self._models
 
     def are_in(self, node: ast.expr, names: set[str] | frozenset[str]) -> bool:
         """Whether an expression is what the model answers, in the shape in which it does.
@@ -59,5 +53,5 @@ class ModelAnswers:
         for ending in CALLS:
             name = name.removesuffix(ending)
         last = name.rpartition(".")[2]
-        known = name in self._compiled or MODEL.search(last)
+        known = name in self._models or MODEL.search(last)
         return name if known and not last[0].isupper() else ""  # a class is called to make one

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -13,6 +15,12 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MODEL = re.compile(  # and no `model_path`
     r"(?:^|_)(?:model|net|network|classifier|regressor|encoder|decoder|policy|agent|learner)_?\d*$", re.IGNORECASE
 )
+
+
+MODEL_CLASSES = ("Sequential", "Model")
+MODEL_BASES = (*MODEL_CLASSES, "Module", "LightningModule")
+OF_MODELS = ("parameters", "named_parameters", "load_state_dict", "train_on_batch", "predict_on_batch")
+OF_COMPILE = ("optimizer", "loss", "metrics")  # arguments of Keras' `compile`
 
 
 def dotted(node: ast.AST | None) -> str:
@@ -25,15 +33,78 @@ def dotted(node: ast.AST | None) -> str:
     return ""
 
 
-def scopes(tree: ast.Module) -> Iterator[ast.Module | Function]:
-    """Yield the module and each function in it."""
-    yield tree
-    yield from (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+class Scope:
+    """The module or a function in it.
+
+    Attributes:
+        node: its place in the tree.
+        name: of the function; ``<module>`` for the module.
+        nodes: in the order of the source, without those of functions and classes within.
+    """
+
+    def __init__(self, node: ast.Module | Function) -> None:
+        self.node = node
+        self.name = "<module>" if isinstance(node, ast.Module) else node.name
+        self.nodes = list(own_nodes(node))
 
 
-def scope_name(scope: ast.Module | Function) -> str:
-    """Return the name of a function; ``<module>`` for a module."""
-    return "<module>" if isinstance(scope, ast.Module) else scope.name
+class Source:
+    """A parsed module, walked once for all patterns.
+
+    Attributes:
+        tree: the module.
+        nodes: all nodes in it.
+        calls: those that call something.
+        scopes: the module and each function in it.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.nodes = list(ast.walk(tree))
+        self.calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+        self.scopes = [Scope(tree), *(Scope(node) for node in self.nodes if isinstance(node, FUNCTIONS))]
+        self.assigned = [node for node in self.nodes if isinstance(node, ast.Assign)]
+
+    @cached_property
+    def models(self) -> frozenset[str]:
+        """The names of models: made of a class of models, or asked for what only a model has."""
+        classes = [node for node in self.nodes if isinstance(node, ast.ClassDef) and _is_model(node.bases)]
+        kinds = {*MODEL_CLASSES, *(node.name for node in classes)}
+        parts = {inner for node in classes for inner in ast.walk(node)}  # of a model, such as `self.encoder`
+        made = (
+            name
+            for node in self.assigned
+            if isinstance(node.value, ast.Call) and _last(node.value.func) in kinds and node not in parts
+            for name in targets(node)
+        )
+        asked = (
+            dotted(call.func.value)
+            for call in self.calls
+            if isinstance(call.func, ast.Attribute)
+            and call not in parts
+            and (
+                call.func.attr in OF_MODELS
+                or (call.func.attr in ("eval", "train") and not call.args)
+                or (call.func.attr == "compile" and any(word.arg in OF_COMPILE for word in call.keywords))
+            )
+        )
+        return frozenset({*made, *asked} - {"", "self"})
+
+
+class Found(NamedTuple):
+    """A place where a pattern was found.
+
+    Attributes:
+        names: what is involved, as it is written, in the order that the pattern states.
+        at: the statement or expression to change.
+        function: that holds it.
+        by_name: whether only the names of variables say that this is a bug.
+    """
+
+    names: tuple[str, ...]
+    at: ast.stmt | ast.expr
+    function: str
+    by_name: bool = False
 
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
@@ -66,6 +137,14 @@ def is_read(node: ast.AST, name: str) -> bool:
 def calls(node: ast.AST) -> Iterator[ast.Call]:
     """Yield the calls within a node."""
     return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
+
+
+def _last(function: ast.expr) -> str:
+    return dotted(function).rpartition(".")[2]
+
+
+def _is_model(bases: list[ast.expr]) -> bool:
+    return any(_last(base) in MODEL_BASES for base in bases)
 
 
 def names_in(node: ast.AST) -> set[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import LossKind, Reads
+from diagnostics.facts.loss_contracts import LossKind, Reads
 
 SHARP = 0.8  # mean probability of the right class, from which on examples count as learned by heart
 RIGHT = 0.95  # share of the labels that must be right as well: of 32 examples one may be wrong, of 5 none

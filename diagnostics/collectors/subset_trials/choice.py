@@ -9,13 +9,13 @@ from typing import Protocol
 
 import numpy as np
 
-from diagnostics.collectors.shared.overfit_plan import Plan, Run
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 from .answers import Seen
 
-FEW = 5  # examples: a batch of fewer is joined with the next ones
+MIN_EXAMPLES = 5  # examples: a batch of fewer is joined with the next ones
 MOST_BATCHES = 8  # joined, in search of every label
 
 

@@ -8,14 +8,13 @@ import threading
 from types import FrameType
 from typing import NamedTuple
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.collectors.isolation.patching import FROZEN
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_user_code, shorten
 
 MOST_THREADS = 8
 
 
-class Stand(NamedTuple):
+class StackPosition(NamedTuple):
     """Where a thread stands.
 
     Attributes:
@@ -41,13 +40,13 @@ def position(thread: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def stand(thread: int) -> Stand | None:
+def stand(thread: int) -> StackPosition | None:
     """Return where a thread stands; None if it has ended."""
     frame = sys._current_frames().get(thread)
     return None if frame is None else _read(frame)
 
 
-def _read(frame: FrameType | None) -> Stand:
+def _read(frame: FrameType | None) -> StackPosition:
     where, code, inside, functions = None, "", "", []
     while frame is not None:
         file, line = frame.f_code.co_filename, frame.f_lineno
@@ -55,11 +54,11 @@ def _read(frame: FrameType | None) -> Stand:
             functions.append(frame.f_code.co_name)
             if not inside:
                 inside = f"{shorten(file)}:{line} in {frame.f_code.co_name}"
-            if where is None and is_yours(file):
+            if where is None and is_user_code(file):
                 where = Where(shorten(file), line, frame.f_code.co_name)
                 code = linecache.getline(file, line, frame.f_globals).strip()
         frame = frame.f_back
-    return Stand(where, code, inside, tuple(functions))
+    return StackPosition(where, code, inside, tuple(functions))
 
 
 def other_threads(*known: int) -> tuple[str, ...]:

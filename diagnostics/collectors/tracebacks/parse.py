@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from diagnostics.collectors.crash.frames import is_yours, outside_dispatch, shorten
+from diagnostics.collectors.crash.frames import outside_dispatch
 from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.where import is_user_code, shorten
 
 from . import exception_groups, tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
@@ -275,7 +276,7 @@ def _read_frame(found: re.Match[str], texts: Sequence[str], following: int) -> F
     flat = texts[following - 1].startswith("File ") and _may_be_source(code)
     if _FRAME.match(code) or code.startswith("  [Previous line ") or not (code.startswith("  ") or flat):
         code = ""
-    return FrameFacts(shorten(file), int(found["line"]), function, code.strip() or None, is_yours(file))
+    return FrameFacts(shorten(file), int(found["line"]), function, code.strip() or None, is_user_code(file))
 
 
 def _may_be_source(line: str) -> bool:

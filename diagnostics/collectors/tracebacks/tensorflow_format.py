@@ -11,9 +11,9 @@ import linecache
 import re
 from dataclasses import replace
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.where import is_user_code, shorten
 
 EAGER = "model.compile(..., run_eagerly=True)"
 EAGER_FUNCTION = "tf.config.run_functions_eagerly(True)"
@@ -125,7 +125,9 @@ def _from_node_on(text: str) -> str:
 
 def _frames(text: str) -> list[FrameFacts]:
     return [
-        FrameFacts(shorten(found["file"]), int(found["line"]), found["function"], None, is_yours(found["file"]))
+        FrameFacts(
+            shorten(found["file"]), int(found["line"]), found["function"], None, is_user_code(found["file"])
+        )
         for found in _FRAME.finditer(text)
         if found["file"] != FROZEN  # TensorFlow lists a function that `diagnose run` has replaced, too
     ]

@@ -14,16 +14,17 @@ from transformers import Trainer
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.activations import COSINE
 from diagnostics.collectors.pytorch.batch import prediction_in
-from diagnostics.collectors.pytorch.data import dataset_facts, sample_rows
+from diagnostics.collectors.pytorch.data import dataset_facts
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import (
     LARGEST_OUTPUT,
     FirstPass,
     FirstStepPipeline,
 )
-from diagnostics.collectors.pytorch.discover.loss_calls import LossCall, LossCalls
+from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, RecordedLoss
 from diagnostics.collectors.pytorch.loader_rows import SECONDS_COMPARING
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
+from diagnostics.collectors.shared.dataset_rows import sample_rows
 from diagnostics.collectors.shared.loss_match import AGREEMENT
 from diagnostics.collectors.shared.pipeline import CannotJudge
 from diagnostics.collectors.shared.split_overlap import compared_rows
@@ -52,8 +53,8 @@ class TrainerStepObserver:
         self._batch = inputs if isinstance(inputs, Mapping) else None
         self._calls, thread = 0, threading.get_ident()
         self._seen = FirstPass({}, {}, batch=self._batch)
-        self._heard: list[LossCall] = []
-        self._losses = LossCalls(lambda call: None, FaultGuard())
+        self._heard: list[RecordedLoss] = []
+        self._losses = LossRecorder(lambda call: None, FaultGuard())
         compiled = hasattr(trainer.model_wrapped, "_orig_mod")  # a hook would have it compiled again
         self._hook: Any = None
         if not compiled:
@@ -76,7 +77,7 @@ class TrainerStepObserver:
             self._seen.call = self._of_cosines(self._seen.loss)
         self._deliver(TrainerStepPipeline(self._trainer, self._seen, self._why))
 
-    def _of_cosines(self, loss: float) -> LossCall | None:
+    def _of_cosines(self, loss: float) -> RecordedLoss | None:
         """Return the only call of a loss in the step, if it got cosines and gave the whole loss."""
         call = self._heard[0] if len(self._heard) == 1 else None
         if call is None or call.made_by != COSINE or call.value is None:

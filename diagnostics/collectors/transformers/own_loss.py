@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from torch import Tensor
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.pytorch.discover.loss_calls import LossCall, LossCalls
+from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, RecordedLoss
 
 SQUASHING = ("softmax", "sigmoid")  # what makes probabilities of a model's logits
 
@@ -23,20 +23,20 @@ class OwnLoss:
     """
 
     def __init__(self) -> None:
-        self.call: LossCall | None = None
+        self.call: RecordedLoss | None = None
         self.classes: tuple[Tensor, int | None] | None = None
 
     @contextmanager
-    def heard(self) -> Iterator[LossCalls]:
+    def heard(self) -> Iterator[LossRecorder]:
         """Record the calls within; pass the loss to `take` before the end."""
-        calls = LossCalls(lambda call: None, FaultGuard())
+        calls = LossRecorder(lambda call: None, FaultGuard())
         calls.open(lambda: True)
         try:
             yield calls
         finally:
             calls.close()
 
-    def take(self, calls: LossCalls, loss: object) -> None:
+    def take(self, calls: LossRecorder, loss: object) -> None:
         """Take the only call, if the loss is its result."""
         if len(calls.heard) != 1 or not isinstance(loss, Tensor):
             return

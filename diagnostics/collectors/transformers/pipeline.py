@@ -16,7 +16,7 @@ from transformers import Trainer
 
 from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
 from diagnostics.collectors.pytorch.batch import split_batch
-from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts, is_iterable_only, sample_rows
+from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.loader_rows import is_plain
@@ -24,6 +24,7 @@ from diagnostics.collectors.pytorch.model import describe_model, several_ranks
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes
+from diagnostics.collectors.shared.dataset_rows import is_iterable_only, sample_rows
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import AWAITS_END, can_wait, has_settled
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, users_code
@@ -32,7 +33,6 @@ from diagnostics.facts.pipeline import Fact, ModelFacts
 from diagnostics.facts.trials import MetricFacts
 
 from .call_safety import is_overridden
-from .duration import planned_steps
 from .metric import ask_metric
 from .monitors import monitor_facts
 from .optimizer import trial_optimizer
@@ -240,7 +240,7 @@ class TrainerPipeline(PyTorchPipeline):
 
     def overfit(self) -> Iterator[Fact]:
         """See `Pipeline.overfit`. If it is put off, a second call runs it from the weights of the first."""
-        waits = self._puts_overfit_off and can_wait(planned_steps(self.trainer), num_bytes(self.model))
+        waits = self._puts_overfit_off and can_wait(_planned_steps(self.trainer), num_bytes(self.model))
         self.awaits_end = not self.awaits_end and waits
         if self.awaits_end:
             self._trials = self.trials()
@@ -384,3 +384,16 @@ def _is_from_hub(dataset: Any) -> bool:
     """Whether this is a `datasets.Dataset`; that package is not there for everybody who has a Trainer."""
     datasets = sys.modules.get("datasets")
     return datasets is not None and isinstance(dataset, datasets.Dataset)
+
+
+def _planned_steps(trainer: Trainer) -> int | None:
+    """Return the steps of the optimizer that `train` will make, about; None if the dataset has no length."""
+    args = trainer.args
+    if args.max_steps > 0:
+        return int(args.max_steps)
+    try:
+        rows = len(trainer.train_dataset)
+    except (TypeError, AttributeError, NotImplementedError):
+        return None
+    rows_a_step = trainer._train_batch_size * args.gradient_accumulation_steps * max(args.world_size, 1)
+    return int(args.num_train_epochs * rows / rows_a_step) + 1

@@ -95,6 +95,11 @@ class CrashFacts:
         return False
 
     @property
+    def fix_libraries(self) -> tuple[str, ...]:
+        """What a fix is worded for."""
+        return ("keras" if self.in_keras else "torch",)
+
+    @property
     def where(self) -> Where | None:
         """The innermost line that is the user's own."""
         for frame in reversed(self.frames):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-MOST = 100_000  # characters of a message: a checkpoint that lists a thousand parameters
+MAX_CHARACTERS = 100_000  # characters of a message: a checkpoint that lists a thousand parameters
 KEPT = 40_000  # of a longer one, at either end
 END = 256  # characters of a long word that are kept, at either end
 _LONG = re.compile(r"(?<!\S)\S{769,}|(?<!\s)\s{769,}")
@@ -19,6 +19,6 @@ def without_long_words(text: str) -> str:
 
 def bounded(message: str) -> str:
     """Return an exception's message in a length that every pattern can search; the same for its own result."""
-    if len(message) > MOST:
+    if len(message) > MAX_CHARACTERS:
         message = f"{message[:KEPT]}\n…\n{message[-KEPT:]}"
     return without_long_words(message)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .page import parts
 
 if TYPE_CHECKING:
-    from diagnostics.report.report import Report
+    from diagnostics.report.contents import ReportContents
 
 SCOPE = "diagnostics-report"
 # Twice, so that the styles of a notebook for all of its tables and paragraphs do not win over ours.
@@ -32,7 +32,7 @@ _RULE = re.compile(r"(?<![^{}])([^{}]+)\{((?:[^{}]|\{[^{}]*\})*)\}")
 _HEADING = re.compile(r"<(/?)h([123])>")
 
 
-def embedded(report: Report) -> str:
+def embedded(report: ReportContents) -> str:
     """Render the same as `page`, without what only a page of its own has.
 
     No scripts, no external resources, and no headings that would appear in the notebook's table of contents. Where

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.nonfinite import FrameFacts, OriginFacts
     from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
-    from diagnostics.report.report import Report, StageResult
+    from diagnostics.report.contents import ReportContents, StageResult
 
 CODE = r"<code>\1</code>"
 
@@ -37,7 +37,7 @@ _MARK = {"passed": ("\N{CHECK MARK}", "passed"), "not judged": ("-", "other"), "
 _MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
 
 
-def page(report: Report) -> str:
+def page(report: ReportContents) -> str:
     """Render the report; see `Report.save`."""
     return document(report.title, "\n".join(part for part in parts(report) if part))
 
@@ -71,13 +71,16 @@ resources.</footer>
 """
 
 
-def parts(report: Report) -> Iterator[str]:
+def parts(report: ReportContents) -> Iterator[str]:
     """Yield the parts of the page's body, top to bottom."""
     yield f"<h1>{escaped(report.title[:1].upper() + report.title[1:])}</h1>{_verdict(report)}"
     if report.crash is not None:
         yield section("The exception", _crash(report.crash))
     if report.findings:
         yield section("Findings", "".join(map(finding_card, report.findings)))
+    if report.library_messages:
+        items = (f"<li>{escaped(str(message))}</li>" for message in report.library_messages)
+        yield section("Reported by the libraries", f"<ul>{''.join(items)}</ul>")
     if report.stages:
         yield section("Stages", _stages(report.stages, _marks(report)))
     if report.origin is not None and (report.origin.frames or report.failed is not None):
@@ -103,7 +106,7 @@ def parts(report: Report) -> Iterator[str]:
         )
 
 
-def _ignored(report: Report) -> str:
+def _ignored(report: ReportContents) -> str:
     found = [f"{rule} ({reason})" if reason else rule for rule, reason in report.ignored.items()]
     items = [*found, *(f"{rule}: unused ignore" for rule in report.ignored_in_vain)]
     items += [f"left out of the settings: {mistake}" for mistake in report.settings]
@@ -115,7 +118,7 @@ def section(title: str, body: str) -> str:
     return f"<section><h2>{escaped(title)}</h2>{body}</section>"
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: ReportContents) -> str:
     counts = [
         count_of(count, severity)
         for severity in ("error", "warning", "note")
@@ -128,6 +131,8 @@ def _verdict(report: Report) -> str:
         tone, text = "warning", unrecognised(report.crash).removesuffix(".")
     elif not report.ok:
         tone, text = "warning", "No findings, but a stage could not run"
+    elif stands_still(report):
+        tone, text = "warning", "No findings, but the loss has not fallen"
     else:
         tone, text = "good", "Nothing found"
     named = not report.script or report.script in report.title  # as `diagnose run` does
@@ -234,7 +239,7 @@ def _lines(text: str) -> str:
     return escaped(text).replace("\n", "<br>")
 
 
-def _marks(report: Report) -> dict[str, tuple[str, str, str]]:
+def _marks(report: ReportContents) -> dict[str, tuple[str, str, str]]:
     """Return mark, class and title by stage, where a tick would stand beside a number that is wrong."""
     still = {"loss": ("~", "other", "measured; it has not fallen")} if stands_still(report) else {}
     return still | dict.fromkeys(doubted(report), ("!", "doubted", "measured; something is wrong with it"))
@@ -308,7 +313,7 @@ def frames_table(frames: Sequence[FrameFacts], last: str = "") -> str:
     )
 
 
-def _course(report: Report, history: TrainingHistory) -> str:
+def _course(report: ReportContents, history: TrainingHistory) -> str:
     steps, total, rates = history.steps.steps, history.steps.total_steps, history.steps.learning_rates
     axis = Axis(int(steps[0]), max(int(steps[-1]), total - 1))
     marks = sorted({f.step for f in report.findings if f.step is not None and f.severity != "note"})
@@ -356,7 +361,7 @@ def _course(report: Report, history: TrainingHistory) -> str:
     return "".join(charts)
 
 
-def _about_memory(report: Report) -> bool:
+def _about_memory(report: ReportContents) -> bool:
     return any(finding.stage == "memory" for finding in report.findings)
 
 

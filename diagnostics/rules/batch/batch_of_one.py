@@ -8,7 +8,7 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import BatchOfOneCrash
-from diagnostics.facts.layers import BlindToRows
+from diagnostics.facts.layers import BatchNormSingleRow
 from diagnostics.text.join import listed
 
 
@@ -51,7 +51,7 @@ class BatchOfOne(MessageRule):
     causes = ("evaluation-at-chance", "train-mode-evaluation", *NO_LEARNING)
 
     @check
-    def from_single_rows(self, blind: BlindToRows) -> Finding:
+    def from_single_rows(self, blind: BatchNormSingleRow) -> Finding:
         """Report a model trained on batches of one row, all of which look the same to it."""
         return self.found(
             f"Each batch has one row, and in training mode {listed(blind.layers, most=3)} subtracts each row's "

@@ -16,7 +16,7 @@ from diagnostics.facts.training import StepHistory
 
 MIN_ROWS = 8  # all identical: fewer rows may be an experiment
 MANY_ROWS = 64
-FEW = 0.05  # distinct rows among many read
+MAX_DISTINCT = 0.05  # distinct rows among many read
 BATCHES = 4  # rows read, at least, in batches
 DRAWN = 1 / 8  # of the rows checked, and of the dataset's distinct rows: distinct rows that were drawn
 STEPS = 20  # in a watched run, all with the same batch
@@ -107,7 +107,7 @@ class RepeatedBatch(Rule):
         distinct, rows = _counted(dataset)
         if rows < max(MANY_ROWS, BATCHES * batch.size):
             raise NotApplicable(f"needs at least {MANY_ROWS} rows and {BATCHES} batches of them")
-        if not 1 < distinct <= batch.size or not (distinct < FEW * rows or distinct == batch.size):
+        if not 1 < distinct <= batch.size or not (distinct < MAX_DISTINCT * rows or distinct == batch.size):
             return None
         if (token := _only_token(batch, model)) is not None:
             return self._of_one_token(token, f"only {distinct} of {rows:,} training rows read differ")
@@ -164,7 +164,7 @@ class RepeatedBatch(Rule):
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if dataset.size is None or not size:
             raise NotApplicable("needs the number of rows of the dataset, and of a batch")
-        if not verdicts.complete or not verdicts.alone or (steps.passes > 1).any():
+        if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
         token = _only_token(batch, model)
         if (prints != 0).sum() >= STEPS and (prints == prints[0]).all():
@@ -203,7 +203,7 @@ class RepeatedBatch(Rule):
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if size != length.batch_size:
             raise NotApplicable("needs batches of the size that the DataLoader collates")
-        if not verdicts.complete or not verdicts.alone or (steps.passes > 1).any():
+        if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
             return None

@@ -118,7 +118,7 @@ class UnstableBatch(Rule):
     @check
     def from_course(self, drawn: DrawnInputs, verdicts: Verdicts) -> Finding | None:
         """Compare the spread of the inputs in the first sampled steps with that in the last."""
-        if not verdicts.alone:
+        if not verdicts.trained_alone:
             raise NotApplicable(
                 "needs a model that is not trained in alternation with another, which may create its inputs"
             )

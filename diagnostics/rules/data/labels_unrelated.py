@@ -12,7 +12,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import RepeatedRows, TargetHistory
 from diagnostics.facts.data import UnpairedRows
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
-from diagnostics.facts.written import CutTargets, WrittenFacts
+from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 
 ROWS = 32  # different rows that recurred
 DEVIATIONS = 2.0  # above the share that a random reassignment leaves unchanged; noisy labels keep more
@@ -190,32 +190,35 @@ class LabelsUnrelated(Rule):
         )
 
     @check
-    def from_source(self, written: WrittenFacts, targets: TargetHistory | None = None) -> Finding | None:
+    def from_source(self, written: WrittenPatterns, targets: TargetHistory | None = None) -> Finding | None:
         """Look for separate shuffles of inputs and targets, or for a filter applied to the inputs alone."""
-        if written.cut:
-            return self._of_filter(written.cut[0])
-        if not written.apart or (targets is not None and _has_learned(targets)):
+        cut, apart = written.first("cut_targets"), written.first("shuffled_apart")
+        if cut is not None:
+            return self._of_filter(cut)
+        if apart is None or (targets is not None and _has_learned(targets)):
             return None
-        pair = written.apart[0]
+        first, second = apart.names
         return self.found(
-            f"`{pair.first}` and `{pair.second}` are shuffled one after the other, each in its own order, "
-            "because the generator has moved on in between. They are the inputs and targets of a training, so "
-            "the targets no longer match the rows.",
+            f"`{first}` and `{second}` are shuffled one after the other, each in its own order, because the "
+            "generator has moved on in between. They are the inputs and targets of a training, so the targets "
+            "no longer match the rows.",
             fix=(
-                f"order = np.random.permutation(len({pair.first}))  # one order for both",
-                f"{pair.first}, {pair.second} = {pair.first}[order], {pair.second}[order]",
+                f"order = np.random.permutation(len({first}))  # one order for both",
+                f"{first}, {second} = {first}[order], {second}[order]",
             ),
-            evidence={"first": pair.first, "second": pair.second},
-            where=pair.where,
+            evidence={"first": first, "second": second},
+            where=apart.where,
+            severity=apart.severity,
         )
 
-    def _of_filter(self, cut: CutTargets) -> Finding:
+    def _of_filter(self, cut: WrittenPattern) -> Finding:
+        inputs, targets, shown = cut.names
         return self.found(
-            f"Rows of `{cut.inputs}` are filtered by their content, but `{cut.targets}` keeps the targets of "
-            f"all rows: `{cut.shown}` pairs them by position. From the first dropped row on, each target "
-            "belongs to another row.",
-            fix=f"{cut.inputs}, {cut.targets} = {cut.inputs}[keep], {cut.targets}[keep]  # one mask for both",
-            evidence={"inputs": cut.inputs, "targets": cut.targets},
+            f"Rows of `{inputs}` are left out for what they hold, and `{targets}` keeps those of all "
+            f"rows: `{shown}` pairs them by their places. From the first row left out on, each target is that "
+            "of another row.",
+            fix=f"{inputs}, {targets} = {inputs}[keep], {targets}[keep]  # one mask for both",
+            evidence={"inputs": inputs, "targets": targets},
             where=cut.where,
         )
 

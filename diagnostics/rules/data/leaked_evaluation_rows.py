@@ -7,7 +7,7 @@ import math
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.data import DatasetFacts, HeldOutBefore, SameData, ShuffledSplit, SplitFacts
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.text.join import capitalized, listed
 
 SHARE = 0.01  # our choice: with this many, a reported score can be off by a percentage point
@@ -72,7 +72,8 @@ class LeakedEvaluationRows(Rule):
     have written the same sentence, one on each side of the split; whether it should count is your decision. Rows
     that were copied before the split to balance classes look the same but are a mistake, so read the note.
     Near-duplicates (another crop, an extra space) are not found. If the training set is large, only part of it is
-    compared, and the true number is higher.
+    compared, and the true number is higher. If only the names of variables in the script say which data is held
+    out, the finding is a note.
 
     ## Sources
     Katherine Lee et al., "Deduplicating Training Data Makes Language Models Better" (2022), on train-test overlap
@@ -164,31 +165,33 @@ class LeakedEvaluationRows(Rule):
         )
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Look for an evaluation on the training data while the held-out data is never used."""
-        if not written.unread:
+        first = written.first("unread_splits")
+        if first is None:
             return None
-        first = written.unread[0]
-        read = f"`{first.read}`, which the model is trained on"
+        unread, instead, reader, how = first.names
+        read = f"`{instead}`, which the model is trained on"
         seen, fix = {
             "made": (
-                f"`{first.loader}` is made of {read}, but `{first.unread}` is held out and never used",
-                f"{first.loader} = DataLoader({first.unread}, ...)",
+                f"`{reader}` is made of {read}, and `{unread}` is held out and never used",
+                f"{reader} = DataLoader({unread}, ...)",
             ),
             "computed": (
-                f"`{first.loader}` is computed from {read}, and `{first.unread}` is never used",
-                f"evaluate on {first.unread}, not on {first.read}",
+                f"`{reader}` is computed from {read}, and `{unread}` is never used",
+                f"evaluate on {unread}, not on {instead}",
             ),
             "iterated": (
-                f"{first.loader}() goes through {read}, and never uses the `{first.unread}` that it is given",
-                f"for batch in {first.unread}:",
+                f"{reader}() goes through {read}, and never uses the `{unread}` that it is given",
+                f"for batch in {unread}:",
             ),
-        }[first.how]
+        }[how]
         return self.found(
             f"{seen}: all evaluation rows are also in the training set.",
             fix=fix,
-            evidence={"loader": first.loader, "read": first.read, "unread": first.unread},
+            evidence={"loader": reader, "read": instead, "unread": unread},
             where=first.where,
+            severity=first.severity,
         )
 
     @check

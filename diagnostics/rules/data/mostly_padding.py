@@ -8,7 +8,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.pipeline import BatchFacts
 
-MOST = 0.5  # our choice: above one half, the model computes more padding than text
+MAX_PADDING = 0.5  # our choice: above one half, the model computes more padding than text
 
 
 class MostlyPadding(Rule):
@@ -58,7 +58,7 @@ class MostlyPadding(Rule):
         lengths = mask.astype(np.int64).sum(axis=1)
         width, shortest, longest = mask.shape[1], int(lengths.min()), int(lengths.max())
         share = 1 - float(lengths.sum()) / mask.size
-        if share <= MOST:
+        if share <= MAX_PADDING:
             return None
         examples = len(lengths)
         if longest < width:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.data import HeldGenerator, WorkerFacts
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 
 
 class RepeatedWorkerRandomness(Rule):
@@ -121,23 +121,24 @@ class RepeatedWorkerRandomness(Rule):
         )
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Look for a seed that is the same for every row."""
-        if not written.seeds:
+        first = written.first("constant_seeds")
+        if first is None:
             return None
-        seed = written.seeds[0]
+        generator, seed, draw = first.names
         return self.found(
-            f"{seed.where.function} seeds {seed.generator} with {seed.seed} for every row, and then calls "
-            f"{seed.draw}: it returns the same numbers for each row, in each epoch. The noise added to the rows "
-            "is one constant. In the main process everything else that draws from this generator, including "
-            "shuffling and dropout, starts over with each row.",
+            f"{first.where.function} seeds {generator} with {seed} for every row, and then calls {draw}: it "
+            "returns the same numbers for each row, in each epoch. The noise added to the rows is one constant. "
+            "In the main process everything else that draws from this generator, including shuffling and "
+            "dropout, starts over with each row.",
             fix=(
                 "seed once, before the dataset is created",
                 "a generator for each row: torch.Generator().manual_seed(index), or "
                 "np.random.default_rng((seed, epoch, index))",
             ),
-            evidence={"generator": seed.generator, "seed": seed.seed, "draw": seed.draw},
-            where=seed.where,
+            evidence={"generator": generator, "seed": seed, "draw": draw},
+            where=first.where,
         )
 
 

@@ -20,7 +20,7 @@ NEXT_TO_NOTHING = 0.02
 # Integers of a regression. After min-max scaling, cutting off the fractions leaves a single 1.
 ROUNDED_ROWS = 100
 # Mean squared deviation up to which targets are equal: float32 rounds values derived from a gradient.
-SAME = 1e-12
+REL_TOLERANCE = 1e-12
 
 
 class SingleClassLabels(MessageRule):
@@ -113,7 +113,7 @@ class SingleClassLabels(MessageRule):
         """Check the labels that the loss received in the sampled steps."""
         if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
             raise NotApplicable("needs a binary cross entropy, or a squared error, with one output")
-        if not verdicts.alone:
+        if not verdicts.trained_alone:
             raise NotApplicable("needs a model that is not trained in alternation with another")
         if targets.kind == "mean_squared_error":
             return self._only_number(targets)
@@ -136,7 +136,7 @@ class SingleClassLabels(MessageRule):
         value = targets.only_target
         if value is None or targets.examples < ROUNDED_ROWS:
             return None
-        if targets.constant_losses.max() > SAME * max(1.0, value**2):
+        if targets.constant_losses.max() > REL_TOLERANCE * max(1.0, value**2):
             return None  # small numbers that differ, such as returns per minute
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "

@@ -243,7 +243,7 @@ class UnscaledInputs(Rule):
         model: ModelFacts | None = None,
     ) -> Finding | None:
         """Check large or tiny inputs against the final loss of the run."""
-        if steps.total_steps < RUN or not verdicts.complete or not verdicts.alone:
+        if steps.total_steps < RUN or not verdicts.complete or not verdicts.trained_alone:
             raise NotApplicable(f"needs {RUN} steps of a run that ended by itself, and was the only one")
         if model is not None and model.scales_inputs:
             raise NotApplicable("needs a model without a layer that scales its inputs")

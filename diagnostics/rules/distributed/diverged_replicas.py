@@ -20,18 +20,18 @@ BY_HAND = (
     "The script averages their gradients with all_reduce, which keeps them equal if all start from the same "
     "weights and each step uses the averages."
 )
-SAME = "the same optimizer, rate and clipping on every rank"
+SAME_SETTINGS = "the same optimizer, rate and clipping on every rank"
 FIX = (
     "do not step the optimizer on gradients from within no_sync(): the last backward pass of each step must go "
     "through the wrapper",
     "do not change weights on one rank only: load checkpoints on every rank before wrapping",
-    SAME,
+    SAME_SETTINGS,
 )
 FIX_AT_START = (
     "load checkpoints and initialise layers before wrapping: DistributedDataParallel broadcasts the weights of "
     "rank 0 in its constructor, and never again",
     "do so on every rank in the same way",
-    SAME,
+    SAME_SETTINGS,
 )
 ALIKE_AT_FIRST = 0.2
 """Share of the typical value by which half of the parameters may differ after the first step. Model copies are
@@ -48,7 +48,7 @@ FIX_APART = (
 FIX_BY_HAND = (
     "all_reduce the gradients after backward() and before optimizer.step()",
     "start from equal weights: dist.broadcast(parameter.data, 0) for each parameter and buffer, once",
-    SAME,
+    SAME_SETTINGS,
 )
 
 

@@ -31,7 +31,7 @@ MIXED = 4.0  # standard deviations between passes: beyond it, they belong to sev
 BALANCED = 1.5  # of an equal share: chance is known without the predictions only if no class has more
 MOST_FREQUENT = 0.8  # share of the labels of an evaluation: beyond it, they may be placeholders
 CLASSES = 3  # least number whose numbering is judged: with two, predictions that are all wrong may be intended
-SAME = 0.6  # share of the examples that another numbering of the classes would make right
+MIN_RENUMBERED = 0.6  # share of the examples that another numbering of the classes would make right
 MORE = 0.7  # of these may be right as they are: with few classes, some keep their numbers
 UNSEEN = 0.5  # of an evaluation's labels, from classes that no training example has
 BY_CHANCE = 0.1  # of its labels, from classes that so many training examples may miss by chance
@@ -323,7 +323,11 @@ def _renumbered(confusion: Array | None) -> list[int] | None:
         numbering[label] = answer
         left[label], left[:, answer] = -1, -1
     right, otherwise = (int(confusion[there, column].sum()) for column in (there, numbering[there]))
-    if (numbering[there] == there).all() or otherwise < SAME * confusion.sum() or right > MORE * otherwise:
+    if (
+        (numbering[there] == there).all()
+        or otherwise < MIN_RENUMBERED * confusion.sum()
+        or right > MORE * otherwise
+    ):
         return None
     return [int(number) for number in numbering]
 

@@ -11,10 +11,10 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.shared.channel_order import other_order
 from diagnostics.rules.shared.input_shift import (
-    MOST,
+    MIN_SHARE_OF_CHANNELS,
     WIDE,
     Distance,
     Moments,
@@ -187,25 +187,27 @@ class EvaluationMismatch(Rule):
         )
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Take the first scaler or encoder that is fitted once more on the evaluation rows."""
-        if not written.refitted:
+        refitted = written.of("refitted_scalers")
+        if not refitted:
             return None
-        one = min(written.refitted, key=lambda one: one.kind in CODES)  # a scaler, if there is one
+        one = min(refitted, key=lambda one: (one.names[0] in CODES, one.by_name))  # a scaler, if there is one
+        kind, training, evaluation = one.names
         differs = (
             "a category that one side lacks shifts the codes of the others"
-            if one.kind in CODES
+            if kind in CODES
             else "the same raw value becomes a different number in evaluation than in training"
         )
         return self.found(
-            f"{one.kind} is fitted on `{one.training}` and again on `{one.evaluation}`: {differs}, and a single "
-            "row could not be transformed.",
-            severity="note" if one.kind in CODES else None,
-            fix=f"{one.evaluation} = fitted.transform({one.evaluation})  # fitted on training rows alone",
+            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single row could "
+            "not be transformed.",
+            severity="note" if kind in CODES else one.severity,
+            fix=f"{evaluation} = fitted.transform({evaluation})  # fitted on training rows alone",
             evidence={
-                "kind": one.kind,
-                "training": one.training,
-                "evaluation": one.evaluation,
+                "kind": kind,
+                "training": training,
+                "evaluation": evaluation,
                 "cause": "refitted",
             },
             where=one.where,
@@ -280,7 +282,7 @@ def _few_pictures(name: str, training: InputSample, evaluation: InputSample) -> 
     """Return the mismatch of images, even of a single one, whose values no training image can have."""
     ours, theirs = training.numbers(), evaluation.numbers()
     apart = distance(moments(ours), moments(theirs))
-    if apart is None or (apart.scales > np.log(HUGE)).mean() < MOST:  # narrower ones may be dark
+    if apart is None or (apart.scales > np.log(HUGE)).mean() < MIN_SHARE_OF_CHANNELS:  # narrower ones may be dark
         return None
     reason = _Sides(ours, theirs, moments(ours), moments(theirs), apart, training).certain()
     return None if reason is None else _Mismatch(name, ours, theirs, reason[1], reason[0])
@@ -349,12 +351,12 @@ class _Sides:
     def _by_levels(self) -> tuple[str, str] | None:
         ours, theirs = level_distances(self.training), level_distances(self.evaluation)
         known = np.isfinite(ours) & np.isfinite(theirs)
-        if known.mean() < MOST:
+        if known.mean() < MIN_SHARE_OF_CHANNELS:
             return None
         ratios = np.log(theirs[known] / ours[known])
         scales = np.log(self.of_evaluation.deviations[known] / self.of_training.deviations[known])
         differs = (np.abs(ratios) > np.log(FACTOR_RANGE)) & (np.abs(ratios - scales) < np.log(FACTOR_RANGE))
-        if differs.mean() < MOST:
+        if differs.mean() < MIN_SHARE_OF_CHANNELS:
             return None
         factor = float(np.exp(np.median(ratios)))
         return "levels", (

@@ -9,8 +9,9 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.facts.trials import MetricFacts
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
@@ -25,6 +26,7 @@ CLASSES = "classes = probabilities.argmax(axis=-1)"
 TWO_OUTPUTS = "two outputs and cross entropy, of which the argmax is the class"
 # The value of accuracy, F1 and similar metrics for predictions that are all correct, as a fraction or in percent.
 PERFECT = (1.0, 100.0)
+PROBABILITIES = ("sigmoid", "softmax")  # activations that end below 1
 
 
 class MetricOnLogits(MessageRule):
@@ -67,9 +69,9 @@ class MetricOnLogits(MessageRule):
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
     If `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check calls that
-    function first. The source is read only if exactly one model is trained and one is used for predictions, under
-    a name such as `model` or `net`. An argmax inside a separate function is missed, because its arguments are not
-    followed.
+    function first. The source is read only if exactly one model is trained and one is used for predictions. If
+    only a name such as `net` says that it is a model, the finding is a note. An argmax inside a separate function
+    is missed, because its arguments are not followed.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's
@@ -116,50 +118,57 @@ class MetricOnLogits(MessageRule):
         )
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(
+        self, written: WrittenPatterns, outputs: OutputFacts | None = None, loss: LossFacts | None = None
+    ) -> Finding | None:
         """Look for an argmax over an axis of size 1, probabilities cast to integers, and logits against 0.5."""
-        if not written.argmaxes:
-            return self._of_cut(written) or self._of_half(written)
-        first = written.argmaxes[0]
+        argmax, cast = written.first("constant_argmax"), written.first("truncated_probabilities")
+        half = written.first("thresholded_logits")
+        activation = None if outputs is None else outputs.last_activation
+        if argmax is not None and outputs is not None and outputs.shape[1:] == (1,):
+            return self._of_argmax(argmax, outputs.shape)
+        if activation in PROBABILITIES:
+            return None if cast is None else self._of_cast(cast, activation)
+        logits = loss is not None and loss.kind == "binary_cross_entropy" and loss.reads == "logits"
+        return self._of_half(half) if half is not None and logits else None
+
+    def _of_argmax(self, argmax: WrittenPattern, answers: tuple[int, ...]) -> Finding:
+        (of,) = argmax.names
         return self.found(
-            f"The model returns one score for each example, {first.answers}, but the script takes the argmax of "
-            f"`{first.of}` over that axis: the class is 0 for every example, whatever the score.",
+            f"The model returns one score for each example, {answers}, and the script takes the argmax "
+            f"of `{of}` over that axis: the class is 0 for every example, whatever the score.",
             fix=(THRESHOLD, TWO_OUTPUTS),
-            severity="warning",
-            evidence={"of": first.of, "answers": list(first.answers)},
-            where=first.where,
+            severity=argmax.severity or "warning",
+            evidence={"of": of, "answers": list(answers)},
+            where=argmax.where,
         )
 
-    def _of_cut(self, written: WrittenFacts) -> Finding | None:
-        if not written.truncated:
-            return None
-        first = written.truncated[0]
+    def _of_cast(self, cast: WrittenPattern, activation: str) -> Finding:
+        (of,) = cast.names
         return self.found(
-            f"The model ends in a {first.activation}, so it returns probabilities, and the script casts "
-            f"`{first.of}` to integers. A cast cuts off the fraction: each probability below 1 becomes 0, "
-            "whatever the model has learned.",
-            fix=CUT if first.activation == "sigmoid" else CLASSES,
-            severity="warning",
-            evidence={"of": first.of, "last_activation": first.activation},
-            where=first.where,
+            f"The model ends in a {activation}, so it returns probabilities, and the script casts `{of}` to "
+            "integers. A cast cuts off the fraction: each probability below 1 becomes 0, whatever the model has "
+            "learned.",
+            fix=CUT if activation == "sigmoid" else CLASSES,
+            severity=cast.severity or "warning",
+            evidence={"of": of, "last_activation": activation},
+            where=cast.where,
         )
 
-    def _of_half(self, written: WrittenFacts) -> Finding | None:
-        if not written.halved:
-            return None
-        first = written.halved[0]
+    def _of_half(self, half: WrittenPattern) -> Finding:
+        of, how = half.names
         use = (
-            f"rounds `{first.of}`: a logit of 3 becomes 3, and counts as no class"
-            if first.rounded
-            else f"compares `{first.of}` with 0.5. A probability of 0.5 is a logit of 0: with 0.5 an example "
+            f"rounds `{of}`: a logit of 3 becomes 3, and counts as no class"
+            if how == "round"
+            else f"compares `{of}` with 0.5. A probability of 0.5 is a logit of 0: with 0.5 an example "
             "counts as positive only from a probability of 0.62 on"
         )
         return self.found(
             f"The loss reads the model's outputs as logits, but the script {use}.",
             fix=("predictions = logits > 0", "predictions = torch.sigmoid(logits) > 0.5  # the same"),
-            severity="warning",
-            evidence={"of": first.of, "rounded": first.rounded},
-            where=first.where,
+            severity=half.severity or "warning",
+            evidence={"of": of, "rounded": how == "round"},
+            where=half.where,
         )
 
     @check

@@ -10,7 +10,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.calls import Monitor, MonitorFacts
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 
 FALLING = ("mse", "mae", "mape", "msle", "rmse", "perplexity", "wer", "cer")
 RISING = ("acc", "accuracy", "auc", "precision", "recall", "f1", "f1_score", "r2_score")
@@ -52,8 +52,9 @@ class MonitoredBackwards(Rule):
     each was better than the previous one by at least 1% (our choice). For the direction, only well-known names are
     checked: those that end in `loss` or `error`, a few regression metrics, and accuracy, AUC, precision, recall
     and the like. For a comparison in the source, the name of the best result so far must contain `best`, or `min`
-    for a loss and `max` for an accuracy. An argument that a caller fills with another kind of number is not
-    checked.
+    for a loss and `max` for an accuracy, and the finding is a note. It is a warning if the value is computed by a
+    loss function and the branch saves the weights or resets a counter. An argument that a caller fills with
+    another kind of number is not checked.
 
     ## Known problems
     A custom metric is not checked, whatever its direction. A script that looks for the worst epoch on purpose is
@@ -77,24 +78,27 @@ class MonitoredBackwards(Rule):
         return next((self._too_large(one) for one in monitors.monitors if _waits_through_progress(one)), None)
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Take the first comparison, or the first callback, in the wrong direction."""
-        for mode in written.modes:
-            better = _rises(mode.monitored)
-            if better is not None and better != mode.waits_for_rise:
-                monitor = Monitor(mode.callback, mode.monitored, mode.waits_for_rise)
+        for mode in written.of("monitored_modes"):
+            callback, monitored, progress = mode.names
+            monitor, better = Monitor(callback, monitored, progress == "rise"), _rises(monitored)
+            if better is not None and better != monitor.waits_for_rise:
                 return replace(self._of(monitor, better), where=mode.where)
-        if not written.backward:
+        one = written.first("inverted_best")
+        if one is None:
             return None
-        one = written.backward[0]
-        right, kept = ("<", "highest") if one.rises else (">", "lowest")
+        value, best, progress = one.names
+        rises = progress == "rise"
+        right, kept = ("<", "highest") if rises else (">", "lowest")
         return self.found(
-            f"`{one.best}` is given `{one.value}` where this is {'above' if one.rises else 'below'} it, so the "
-            f"best is the {kept} so far: the worst. The script therefore saves the wrong weights, and counts "
-            "the wrong epochs as progress.",
-            fix=f"if {one.value} {right} {one.best}: {one.best} = {one.value}",
-            evidence={"value": one.value, "best": one.best, "rises": one.rises},
+            f"`{best}` is given `{value}` where this is {'above' if rises else 'below'} it, so the best is the "
+            f"{kept} so far: the worst. The script therefore saves the wrong weights, and counts the wrong "
+            "epochs as progress.",
+            fix=f"if {value} {right} {best}: {best} = {value}",
+            evidence={"value": value, "best": best, "rises": rises},
             where=one.where,
+            severity=one.severity,
         )
 
     def _of_trainer(self, monitor: Monitor, rises: bool) -> Finding:
@@ -137,8 +141,8 @@ class MonitoredBackwards(Rule):
             first, last = monitor.values[0], monitor.values[-1]
             course = f" From epoch 1 to {len(monitor.values)} it went from {first:.4g} to {last:.4g}."
         return self.found(
-            f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it counts '
-            f"{'a fall' if rises else 'a rise'} as progress.{course} {_effect(monitor)}",
+            f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it takes '
+            f"{'a fall' if rises else 'a rise'} for progress.{course} {_effect(monitor)}",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", mode="{right}")',
             evidence={
                 "callback": monitor.callback,

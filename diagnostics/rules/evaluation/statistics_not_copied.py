@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.calls import LeftStatistics
+from diagnostics.facts.calls import StaleBatchNormStats
 from diagnostics.text.join import count_of, listed
 
 SHOWN = 3  # layers named in the message
@@ -57,7 +57,7 @@ class StatisticsNotCopied(Rule):
     causes = ("evaluation-at-chance", "evaluation-mismatch", "constant-predictions")
 
     @check
-    def from_evaluation(self, left: LeftStatistics) -> Finding:
+    def from_evaluation(self, left: StaleBatchNormStats) -> Finding:
         """Report an average whose statistics were never copied."""
         one = len(left.layers) == 1
         return self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.text.join import count_of
 
 SNAPSHOTS = 2  # a script that takes the weights again at another step expects copies
@@ -51,9 +51,9 @@ class WeightsKeptByReference(Rule):
     afterwards.
 
     ## Known problems
-    The source is read only under `diagnose run`, and by name: a model `m` kept as `winner` is not recognised. The
-    source of a script that loads weights anywhere is not checked, because the second name may serve another
-    purpose.
+    The source is read only under `diagnose run` and by `diagnose lint`. If the branch does not also store the
+    score that it compares, or if only a name says that it is a model, the finding is a note. The source of a
+    script that loads weights anywhere is not checked, because the second name may serve another purpose.
 
     ## Sources
     PyTorch's tutorial "Saving and Loading Models" ("best_model_state = model.state_dict() returns a reference to
@@ -105,21 +105,22 @@ class WeightsKeptByReference(Rule):
         )
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Look for a best model that is only a second name of the model in training."""
-        if not written.kept:
+        first = written.first("kept_models")
+        if first is None:
             return None
-        first = written.kept[0]
-        attribute = first.kept.rpartition(".")[2]
+        kept, model = first.names
         return self.found(
-            f"`{first.kept}` is kept in the loop without a copy: it is `{first.model}` itself, which continues "
-            "to train. After the loop it holds the weights of the last step, not the best ones.",
+            f"`{kept}` is kept in the loop without a copy: it is `{model}` itself, which continues to train. "
+            "After the loop it holds the weights of the last step, not the best ones.",
             fix=(
-                f"{first.kept} = copy.deepcopy({first.model})",
-                f'torch.save({first.model}.state_dict(), "{attribute}.pt"), and load that after the loop',
+                f"{kept} = copy.deepcopy({model})",
+                f'torch.save({model}.state_dict(), "{kept.rpartition(".")[2]}.pt"), and load that after the loop',
             ),
-            evidence={"kept": first.kept, "model": first.model},
+            evidence={"kept": kept, "model": model},
             where=first.where,
+            severity=first.severity,
         )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.calls import StepOrderFacts, UnaskedTapes
+from diagnostics.facts.calls import StepOrderFacts, TapesWithoutGradient
 
 STEPS = 8  # fewer may be a trial before training
 TAPES = 2  # before each step: one may be a pass that only measures
-LEAST = 3  # steps of a loop around tapes, which may make one step per epoch
+MIN_STEPS = 3  # steps of a loop around tapes, which may make one step per epoch
 EACH = 0.9  # discarded passes per step: skipping a batch now and then is not a failed accumulation
 
 
@@ -84,10 +84,10 @@ class DiscardedGradients(Rule):
         )
 
     @check
-    def from_tapes(self, unasked: UnaskedTapes) -> Finding | None:
+    def from_tapes(self, unasked: TapesWithoutGradient) -> Finding | None:
         """Look for a loop that steps once for many passes, each under its own tape."""
-        if unasked.steps < LEAST:
-            raise NotApplicable(f"needs {LEAST} steps of an optimizer")
+        if unasked.steps < MIN_STEPS:
+            raise NotApplicable(f"needs {MIN_STEPS} steps of an optimizer")
         if unasked.fewest < TAPES:
             return None
         passes = unasked.tapes + unasked.steps

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.loss import IgnoredGradient
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.loss_graph import CustomBackward, LossGraph, Shape
 from diagnostics.text.join import listed
+
+STOPS = {"zeros", "zeros_like", "new_zeros"}  # the gradient is stopped on purpose
+READS_ALL = {"locals", "vars", "eval", "exec"}
 
 
 class IgnoredOutputGradient(Rule):
@@ -55,17 +58,32 @@ class IgnoredOutputGradient(Rule):
     causes = ("vanishing-gradients", "exploding-gradients", "learning-rate-too-high", *NO_LEARNING)
 
     @check
-    def from_graph(self, ignored: IgnoredGradient) -> Finding:
+    def from_graph(self, graph: LossGraph) -> Finding | None:
         """Report an operation that ignores its output gradient."""
-        names = listed([f"`{name}`" for name in ignored.given])
-        given = ignored.given[0]
+        custom = [(node.backward, node.shape) for node in graph.nodes if node.backward is not None]
+        if not custom:
+            raise NotApplicable("needs the operations of the script's own in the first loss")
+        for backward, shape in custom:
+            if shape is not None and set(shape) - {1} and _ignores_gradient(backward):
+                return self._ignored(backward, shape)
+        return None
+
+    def _ignored(self, backward: CustomBackward, shape: Shape) -> Finding:
+        names = listed([f"`{name}`" for name in backward.gradients])
         return self.found(
-            f"`{ignored.function}.backward` never reads {names}, the gradient of the loss with respect to its "
-            f"output of shape {ignored.shape}. What it returns is not the gradient of any loss: the layers "
-            "before this operation are updated the same way, whatever the target is.",
+            f"`{backward.function}.backward` never reads {names}, the gradient of the loss with respect to its "
+            f"output of shape {shape}. What it returns is not the gradient of any loss: the layers before this "
+            "operation are updated the same way, whatever the target is.",
             fix=(
-                f"return {given} * derivative  # the chain rule",
-                f"torch.autograd.gradcheck({ignored.function}.apply, (x.double().requires_grad_(),))",
+                f"return {backward.gradients[0]} * derivative  # the chain rule",
+                f"torch.autograd.gradcheck({backward.function}.apply, (x.double().requires_grad_(),))",
             ),
-            evidence={"function": ignored.function, "given": list(ignored.given), "shape": list(ignored.shape)},
+            evidence={"function": backward.function, "given": list(backward.gradients), "shape": list(shape)},
         )
+
+
+def _ignores_gradient(backward: CustomBackward) -> bool:
+    """Return whether the code reads what the forward pass saved and none of its gradients."""
+    if not backward.gradients or backward.context not in backward.reads:
+        return False
+    return not backward.reads & {*backward.gradients, *STOPS, *READS_ALL}

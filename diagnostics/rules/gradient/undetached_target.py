@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.loss import BootstrappedTarget
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.loss_graph import LEAF, LossGraph
+
+ERRORS = ("MseLoss", "SmoothL1Loss", "HuberLoss", "Sub")
+LAID_OUT = ("Squeeze", "Unsqueeze", "View", "Expand", "Cast")
+CHOSEN = ("Gather", "Index")  # one prediction of each row: that of the action taken
+BEST = "Max"
 
 
 class UndetachedTarget(Rule):
@@ -52,17 +59,43 @@ class UndetachedTarget(Rule):
     causes = ("loss-plateau", "not-learning", "loss-oscillation")
 
     @check
-    def from_graph(self, target: BootstrappedTarget) -> Finding:
+    def from_graph(self, graph: LossGraph) -> Finding | None:
         """Report a target that is differentiated with its prediction."""
-        which = "the highest prediction" if target.best else "a chosen prediction"
+        targets = list(_bootstrapped(graph))
+        if not targets:
+            raise NotApplicable("needs a target that the model computes")
+        weights, best = max(targets)
+        if not weights:
+            return None
+        which = "the highest prediction" if best else "a chosen prediction"
         return self.found(
             f"The target of the squared error is a reward and {which} for the next state, and its gradient "
-            f"flows into the {target.weights} parameters that the trained predictions come from: each step also "
-            "moves the target towards the prediction. Is the target network the trained network under another "
-            "name?",
+            f"flows into the {weights} parameters that the trained predictions come from: each step also moves "
+            "the target towards the prediction. Is the target network the trained network under another name?",
             fix=(
                 "target_net = copy.deepcopy(policy_net)  # then load_state_dict every few steps",
                 "with torch.no_grad(): target = reward + gamma * target_net(next_state).max(1)[0]",
             ),
-            evidence={"best": target.best, "weights": target.weights},
+            evidence={"best": best, "weights": weights},
         )
+
+
+def _bootstrapped(graph: LossGraph) -> Iterator[tuple[int, bool]]:
+    """Yield the number of parameters that both sides of an error as in Q-learning depend on.
+
+    One side is a chosen prediction. The other is a product and a sum with constants, a discount and a reward, of
+    the best or a chosen prediction of each row, and each number comes with whether it is the best.
+    """
+    for node in graph.nodes:
+        sides = [index for index, _ in node.trained]
+        if node.operation not in ERRORS or len(sides) != 2:
+            continue
+        for prediction, target in (sides, sides[::-1]):
+            chosen = graph.nodes[graph.source(prediction, LAID_OUT)]
+            *through, last = graph.chain(target, (*LAID_OUT, "Add", "Mul"))
+            source, factors = graph.nodes[last], {graph.nodes[step].operation for step in through}
+            is_target = source.shape and source.operation in (BEST, "Gather") and factors >= {"Add", "Mul"}
+            if chosen.operation in CHOSEN and is_target:
+                common = graph.below(prediction) & graph.below(target)
+                weights = sum(graph.nodes[index].operation == LEAF for index in common)
+                yield weights, source.operation == BEST

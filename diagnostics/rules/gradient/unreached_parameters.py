@@ -222,6 +222,12 @@ class UnreachedParameters(Rule):
             step=step,
         )
 
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """Dead or saturated units make a gradient 0; they cut no path."""
+        if cause.rule not in ("dead-units", "saturated-activations"):
+            return None
+        return "without_a_path" in finding.evidence and not finding.evidence["without_a_path"]
+
 
 def _are_poolers(names: Iterable[str]) -> bool:
     """Return whether all are in the pooler of a transformers model that is part of another model.

@@ -9,7 +9,7 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, in_bytes, listed
 
-MOST = 0.5  # of a GPU: above it, other processes hold the larger part
+MAX_SHARE = 0.5  # of a GPU: above it, other processes hold the larger part
 NEARLY_FULL = 0.1  # of a GPU: with less than that free, a new training run hardly fits
 
 FIX = (
@@ -67,7 +67,7 @@ class CrowdedGpu(MessageRule):
         if not symptom.on_gpu or elsewhere is None or capacity is None:
             raise NotApplicable("needs a GPU out-of-memory error, and the memory that other processes hold")
         fits_without_them = symptom.tried is None or symptom.tried <= (symptom.free or 0) + elsewhere
-        if elsewhere <= MOST * capacity or not fits_without_them:
+        if elsewhere <= MAX_SHARE * capacity or not fits_without_them:
             return None
         who = f": {listed(symptom.others)}" if symptom.others else ". The driver does not list them"
         return self.found(

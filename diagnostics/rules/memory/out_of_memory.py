@@ -181,6 +181,17 @@ class OutOfMemory(MessageRule):
             where=crash.where,
         )
 
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """Memory that ran out follows from growth of the same memory, by at least the size of the request.
+
+        If it is known which objects are kept, the growth is not measured: then it continues until memory is full.
+        """
+        grew, tried = cause.evidence.get("grew_bytes"), finding.evidence.get("tried_bytes")
+        if cause.rule != "growing-memory" or not isinstance(grew, int | float):
+            return None
+        same = (cause.evidence.get("memory_of") == "process") == (finding.evidence.get("device") == "CPU")
+        return same and (not isinstance(tried, int | float) or grew >= tried)
+
 
 def _requested(symptom: OutOfMemoryCrash) -> str:
     device = "The host's memory" if symptom.device == "CPU" else f"The memory of {symptom.device}"

@@ -241,6 +241,12 @@ class DeadUnits(Rule):
             step=int(answers.steps[late][0]),
         )
 
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """Units that died follow from unrelated labels; targets that cannot be learned need no dead units."""
+        if cause.rule == "labels-unrelated":
+            return bool(finding.evidence.get("died"))
+        return False if finding.rule in NO_LEARNING and cause.evidence.get("unlearnable") else None
+
 
 def _is_large(layer: LayerActivity) -> bool:
     """Return whether each of the latest batches has enough units and examples to judge a share."""

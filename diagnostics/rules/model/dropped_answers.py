@@ -6,8 +6,8 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.dependence import DependenceFacts
 
-LEAST = 0.02  # share of the predictions; a lower dropout rate does little harm
-MOST = 0.99  # above this, something before the last layer erases everything, not a dropout at the end
+MIN_RATE = 0.02  # share of the predictions; a lower dropout rate does little harm
+MAX_RATE = 0.99  # above this, something before the last layer erases everything, not a dropout at the end
 
 
 class DroppedAnswers(Rule):
@@ -54,7 +54,7 @@ class DroppedAnswers(Rule):
         dropped = dependence.dropped
         if dropped is None:
             raise NotApplicable("needs a copy of the model, and the target that its predictions are compared with")
-        if not LEAST <= dropped <= MOST:
+        if not MIN_RATE <= dropped <= MAX_RATE:
             return None
         return self.found(
             f"In training mode {dropped:.0%} of the model's predictions are exactly 0, but in evaluation mode "

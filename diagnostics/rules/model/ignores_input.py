@@ -20,7 +20,7 @@ from diagnostics.text.join import count_of
 # these. Predictions that depend on the input differ by far more.
 ROUNDING = 1e-6
 STEPS = 200  # of training; after these, predictions for different inputs should differ
-SAME = 0.2  # of the spread of the inputs, which is 4% of their variance; the predictions vary less than this
+MAX_SPREAD = 0.2  # of the spread of the inputs, which is 4% of their variance; the predictions vary less than this
 NEAR, LEVEL = 0.35, 0.35  # of the same: the predictions' largest distance from the mean input, its smallest from 0
 FALLS = 0.98  # of the loss of the third quarter; if the last quarter is lower, the loss is still falling
 CLEARLY_BELOW = 0.99  # of the best constant prediction's loss: far more than rounding errors
@@ -148,7 +148,12 @@ class IgnoresInput(Rule):
             raise NotApplicable("needs a trained model whose target is its input")
         if steps.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
-        if not same.answers < SAME or not same.apart < NEAR or not same.level > LEVEL or _still_falls(losses):
+        if (
+            not same.answers < MAX_SPREAD
+            or not same.apart < NEAR
+            or not same.level > LEVEL
+            or _still_falls(losses)
+        ):
             return None
         return self.found(
             f"After {steps.total_steps:,} steps the model returns the same {same.numbers:,} numbers for every "
@@ -162,6 +167,10 @@ class IgnoresInput(Rule):
             evidence={"answers_differ": same.answers, "from_the_mean": same.apart, "numbers": same.numbers},
             severity="warning",
         )
+
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """A softmax over one unit gives 1 in any model: nothing else is needed to explain that."""
+        return False if finding.rule == self.name and finding.evidence.get("units") == 1 else None
 
 
 def _still_falls(losses: LossHistory) -> bool:

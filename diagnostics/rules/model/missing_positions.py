@@ -16,7 +16,7 @@ from diagnostics.facts.dependence import DependenceFacts, OrderFacts
 from diagnostics.facts.pipeline import LossFacts
 from diagnostics.facts.training import LossHistory
 
-SAME = 1e-4  # of the spread of the predictions; a different order of summation leaves about 1e-6
+REL_TOLERANCE = 1e-4  # of the spread of the predictions; a different order of summation leaves about 1e-6
 LEARNED = 0.5  # of the constant prediction's loss; below it, the tokens alone were enough for the model
 THIRDS = 3  # of the run; the last shows what was reached, the one before whether the loss still falls
 CONFLICTS = 0.5  # of those between any two tokens; label noise causes fewer
@@ -96,7 +96,7 @@ class MissingPositions(Rule):
             raise NotApplicable(dependence.why_not.get("order", "needs a model with attention over tokens"))
         if not dependence.trained or not order.spread > 0:
             raise NotApplicable("needs the model as it is after the run, and predictions that differ")
-        if order.change > SAME * order.spread:
+        if order.change > REL_TOLERANCE * order.spread:
             return None
         before, share = _left(targets, losses, loss)
         if share is not None and share <= LEARNED:

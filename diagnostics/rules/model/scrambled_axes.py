@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import math
+
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.inputs import SwappedChannels
-from diagnostics.facts.loss import FlattenedPair, ScrambledView
+from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.facts.loss_graph import LossGraph, Node, known_sizes
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.shared.cut_images import CHANNELS, put_back
+from diagnostics.rules.shared.first_found import first_found
+
+EACH = (
+    *("Relu", "LeakyRelu", "Gelu", "Silu", "Elu", "Tanh", "Sigmoid", "Add", "Mul", "NativeBatchNorm"),
+    *("NativeLayerNorm", "Clone", "NativeDropout"),
+)
+"""Operations that leave every number where it was."""
+
+KEEP_ROWS = (*EACH, "View", "Transpose")
+BY_ROWS = (
+    *("LogSoftmax", "Softmax", "NativeLayerNorm", "Convolution", "Addmm", "Mm", "Bmm", "Baddbmm"),
+    *("MkldnnRnnLayer", "CudnnRnn"),
+)
+"""Operations to which the last axis is one thing; a squared error of two views, both scrambled, is what it was."""
 
 
 class ScrambledAxes(Rule):
@@ -61,9 +78,15 @@ class ScrambledAxes(Rule):
     causes = ("evaluation-at-chance", "initial-loss-off", *NO_LEARNING)
 
     @check
-    def from_graph(self, view: ScrambledView) -> Finding:
+    def from_graph(self, graph: LossGraph) -> Finding | None:
         """Report a view that should have moved an axis."""
-        shape, made = view.shape, view.made
+        views = [index for index, node in enumerate(graph.nodes) if node.operation == "View" and node.trained]
+        if not views:
+            raise NotApplicable
+        found = next((index for index in views if _is_scrambled(graph, index)), None)
+        if found is None:
+            return None
+        shape, made = graph.nodes[found].operands[0].shape or (), graph.nodes[found].shape or ()
         swaps = len(shape) == 3 and made == (shape[0], shape[2], shape[1])
         what = (
             f"It should exchange the last two axes, but only cuts the same numbers into rows of {made[-1]}"
@@ -126,18 +149,70 @@ class ScrambledAxes(Rule):
         return None
 
     @check
-    def from_flattened(self, pair: FlattenedPair) -> Finding | None:
+    def from_calls(self, calls: LossCalls) -> Finding | None:
         """Report scores (a, b, classes) that are compared with labels (b, a)."""
-        first, second, classes = pair.scores
-        if first == second or pair.labels != (second, first):
+        return first_found(calls.calls, self._flattened)
+
+    def _flattened(self, call: LossCall) -> Finding | None:
+        shapes = [None if given is None else given.unflattened for given in (call.prediction, call.target)]
+        match shapes:
+            case [(first, second, classes), (_, _) as labels] if call.contract.targets == "classes":
+                pass
+            case _:
+                raise NotApplicable
+        scores = (first, second, classes)
+        if first == second or labels != (second, first):
             return None
         return self.found(
-            f"The scores have the shape {pair.scores}, the labels {pair.labels}, and both were flattened for "
-            f"the loss. The {first * second:,} numbers fit, but the order of the axes differs: a score meets "
-            "the label of another position, often of another example.",
+            f"The scores have the shape {scores}, the labels {labels}, and both were flattened for the loss. "
+            f"The {first * second:,} numbers fit, but the order of the axes differs: a score meets the label of "
+            "another position, often of another example.",
             fix=(
                 f"loss_fn(scores.transpose(0, 1).reshape(-1, {classes}), labels.reshape(-1))",
                 "batch_first=True in each recurrent layer",
             ),
-            evidence={"scores": list(pair.scores), "labels": list(pair.labels)},
+            evidence={"scores": list(scores), "labels": list(labels)},
         )
+
+
+def _is_scrambled(graph: LossGraph, index: int) -> bool:
+    """Return whether a view puts an axis last, or two axes in the other order, and leaves all numbers in place.
+
+    Its rows must then be read as rows: by a softmax, a layer with weights, a product of matrices.
+    """
+    view = graph.nodes[index]
+    ((given, operand),) = view.trained
+    shape, made = known_sizes(operand.shape), known_sizes(view.shape)
+    if not 3 <= len(shape) <= 5 or not made or shape[0] == 1:
+        return False
+    source = graph.nodes[graph.source(given, EACH, alone=False)]
+    moves = source.operation == "Convolution" and source.shape == shape and _puts_channels_last(shape, made)
+    if not moves and (not _swaps(shape, made) or _unflattens(source, shape)):
+        return False
+
+    def keeps_rows(reader: Node) -> bool:
+        return reader.operation in KEEP_ROWS and (reader.shape or (None,))[-1] == made[-1]
+
+    return graph.leads_to(index, lambda reader: reader.operation in BY_ROWS, keeps_rows)
+
+
+def _puts_channels_last(shape: tuple[int, ...], made: tuple[int, ...]) -> bool:
+    """Return whether (B, C, …) becomes (…, C), where the last C numbers are of several places of one channel."""
+    size, channels, space = shape[0], shape[1], shape[2:]
+    places = math.prod(space)
+    if channels < 2 or places < 2 or channels in {math.prod(space[start:]) for start in range(len(space))}:
+        return False
+    return made in ((size * places, channels), (size, places, channels), (size, *space, channels))
+
+
+def _swaps(shape: tuple[int, ...], made: tuple[int, ...]) -> bool:
+    """Return whether (B, a, b) becomes (B, b, a), and cannot group neighbours on purpose, as a = 2b may."""
+    if len(shape) != 3 or made != (shape[0], shape[2], shape[1]):
+        return False
+    short, long = sorted(shape[1:])
+    return long % short != 0
+
+
+def _unflattens(view: Node, shape: tuple[int, ...]) -> bool:
+    """Return whether these axes were made of one, (B, a * b), so that either order may be meant."""
+    return view.operation == "View" and view.operands[0].shape == (shape[0], math.prod(shape[1:]))

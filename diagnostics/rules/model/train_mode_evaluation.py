@@ -14,7 +14,7 @@ ROUNDS = 2  # of passes without gradients, between steps
 SELDOM = 0.2  # rounds per step; passes that belong to training, as for pseudo-labels, occur at every step
 MOSTLY = 0.9  # of the passes without gradients
 NAMED = 3
-LEAST = 1e-4  # of the predictions' spread: a change that rounding errors do not explain
+MIN_CHANGE = 1e-4  # of the predictions' spread: a change that rounding errors do not explain
 MUCH = 0.05  # of the spread: a change that shows in a metric
 
 
@@ -152,7 +152,7 @@ class TrainModeEvaluation(Rule):
         drawn = dependence.random_state
         if drawn is None:
             raise NotApplicable(dependence.why_not.get("state", "needs a recurrent layer that is given a state"))
-        if not drawn.change > LEAST * drawn.spread:
+        if not drawn.change > MIN_CHANGE * drawn.spread:
             return None
         certain = drawn.has_target and drawn.change > MUCH * drawn.spread
         return self.found(

@@ -10,7 +10,7 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.layers import UnderflowFacts
 from diagnostics.text.join import count_of, listed
 
-LEAST = 2.0**-24  # the smallest positive number of float16
+SMALLEST_FLOAT16 = 2.0**-24  # the smallest positive number of float16
 CLIPPED = 2.0**-6  # factor by which clipping or averaging may have scaled it down
 CROWDED = 0.1  # of the non-zero numbers are exactly the smallest one
 LASTING = 3  # sampled steps
@@ -76,7 +76,7 @@ class HalfPrecisionUnderflow(Rule):
         if count < LASTING:
             raise NotApplicable(f"needs {LASTING} sampled steps in float16")
         low = underflow.least
-        at_the_least = (low <= LEAST * 1.001) & (low >= LEAST * CLIPPED)
+        at_the_least = (low <= SMALLEST_FLOAT16 * 1.001) & (low >= SMALLEST_FLOAT16 * CLIPPED)
         crowded = at_the_least & (underflow.at_least >= CROWDED)
         lasting = np.flatnonzero(crowded.sum(0) >= max(LASTING, MOSTLY * count))
         if not lasting.size:

@@ -10,32 +10,19 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import Verdicts
-from diagnostics.facts.pipeline import DivergenceTerm, LossInputFacts
+from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
+from diagnostics.facts.loss_contracts import KERAS
+from diagnostics.facts.pipeline import LossFacts
 from diagnostics.facts.training import LossHistory
+from diagnostics.rules.shared.first_found import first_found
 
 BELOW = 1e-4  # 0: a loss of 0 after rounding
 MASS = 0.05  # distance from 1 that the sum over the classes may have
 MANY = 3  # losses below 0 after the first step; a single one may have been misread
 
-NAMES: Final = {
-    "kl_div": "KL divergence",
-    "kl_divergence": "KL divergence",
-    "cross_entropy": "cross entropy",
-    "binary_cross_entropy": "binary cross entropy",
-    "binary_cross_entropy_with_logits": "binary cross entropy",
-    "mse_loss": "squared error",
-    "l1_loss": "absolute error",
-    "smooth_l1_loss": "absolute error",
-    "huber_loss": "absolute error",
-    "binary_crossentropy": "binary cross entropy",
-    "categorical_crossentropy": "cross entropy",
-    "mean_squared_error": "squared error",
-    "mean_absolute_error": "absolute error",
-    "mean_squared_logarithmic_error": "squared error",
-}
-"""Losses, by function, that correct inputs never take below 0. Negative log-likelihoods of densities can be."""
-
-OF_PROBABILITIES: Final = ("binary cross entropy", "cross entropy")
+OF_PROBABILITIES: Final = ("binary_cross_entropy", "cross_entropy")
+CAUSE: Final = "targets-out-of-reach"  # names the targets that take a loss below 0
+SINGLE: Final = "needs a loss whose formula is known"
 
 
 class LossOutOfRange(Rule):
@@ -82,93 +69,139 @@ class LossOutOfRange(Rule):
     causes = ("initial-loss-off", "loss-divergence", "overfitting", *NO_LEARNING)
 
     @check
-    def from_first_step(self, given: LossInputFacts) -> Finding | None:
-        """Check the first loss."""
-        if given.function not in NAMES or given.weighted:
-            raise NotApplicable("needs a loss that cannot be negative, without weights")
-        if not given.value < -BELOW:
-            return None
-        return self._found(given, f"The first loss is {given.value:.4g}.", given.value, 0)
+    def from_first_step(self, calls: LossCalls, _: LossFacts) -> Finding | None:
+        """Check the first loss, and a divergence that is one of its terms, as in distillation."""
+        return first_found(calls.calls, self._from_call)
 
     @check
-    def from_course(self, given: LossInputFacts, losses: LossHistory, _: Verdicts) -> Finding | None:
+    def from_course(self, calls: LossCalls, losses: LossHistory, verdicts: Verdicts) -> Finding | None:
         """Check all losses."""
-        if given.function not in NAMES or given.weighted:
-            raise NotApplicable("needs a loss that cannot be negative, without weights")
+        call = calls.calls[0]
+        if not call.whole:
+            raise NotApplicable(SINGLE)
+        _check_formula(call)
+        if CAUSE in verdicts.found:
+            raise NotApplicable(f"the finding of {CAUSE} says so")
         below = np.flatnonzero(losses.values < -BELOW)
         if len(below) < MANY:
             return None
         lowest, step = float(np.nanmin(losses.values[below])), int(losses.steps[below[0]])
         return self._found(
-            given, f"The loss is negative from step {step:,} on, and fell to {lowest:,.4g}.", lowest, step
+            call, f"The loss is negative from step {step:,} on, and fell to {lowest:,.4g}.", lowest, step
         )
 
-    @check
-    def from_term(self, term: DivergenceTerm) -> Finding | None:
-        """Check a divergence that is one term of the first loss, as in distillation."""
-        given = term.given
-        if given.weighted or not given.value < -BELOW:
+    def _from_call(self, call: LossCall) -> Finding | None:
+        if not call.whole and call.function != "kl_div":
+            raise NotApplicable(SINGLE)
+        _check_formula(call)
+        if not call.value < -BELOW:
             return None
-        seen = f"The KL divergence among the terms of the first loss is {given.value:.4g}."
-        return self._found(given, seen, given.value, 0)
+        which = "first loss" if call.whole else f"{call.contract.called} among the terms of the first loss"
+        return self._found(call, f"The {which} is {call.value:.4g}.", call.value, 0)
 
-    def _found(self, given: LossInputFacts, seen: str, lowest: float, step: int) -> Finding | None:
-        name = NAMES[given.function]
-        because, fix = _cause(given, name)
+    def _found(self, call: LossCall, seen: str, lowest: float, step: int) -> Finding | None:
+        mass, target_mass = _masses(call)
+        inputs, targets = _ends(call.prediction), _target_ends(call)
+        because, fix = _cause(call, mass, target_mass)
         if not because:
             return None
         return self.found(
-            f"{seen} A {name} is never below 0: {because}.",
+            f"{seen} A {call.contract.called} is never below 0: {because}.",
             fix=fix,
-            evidence={"lowest_loss": lowest, **vars(given)},
+            evidence={
+                "lowest_loss": lowest,
+                "function": call.function,
+                "value": call.value,
+                "mass": mass,
+                "lowest_input": inputs[0],
+                "highest_input": inputs[1],
+                "lowest_target": targets[0],
+                "highest_target": targets[1],
+                "target_mass": target_mass,
+                "weighted": call.weighted,
+            },
             step=step,
         )
 
 
-def _cause(given: LossInputFacts, name: str) -> tuple[str, str]:
+def _check_formula(call: LossCall) -> None:
+    if call.contract.lowest is None or call.weighted:
+        raise NotApplicable("needs a loss that cannot be negative, without weights")
+
+
+def _ends(argument: Argument | None) -> tuple[float, float] | tuple[None, None]:
+    return (None, None) if argument is None or argument.ends is None else argument.ends
+
+
+def _target_ends(call: LossCall) -> tuple[float, float] | tuple[None, None]:
+    """Return lowest and highest target; None for class indices, or if not known."""
+    target = call.target
+    indices = call.contract.targets == "classes" and target is not None and target.values.dtype.kind != "f"
+    return (None, None) if indices else _ends(target)
+
+
+def _masses(call: LossCall) -> tuple[float | None, float | None]:
+    """Return what the shares of the classes add up to, the median over examples, in prediction and target.
+
+    Those of the prediction are its exponentials, 1 for log-probabilities; Keras' divergence reads the shares
+    themselves. None where no axis counts classes.
+    """
+    prediction, target = call.prediction, call.target
+    if prediction is None or prediction.values.ndim < 2 or not prediction.values.size:
+        return None, None
+    if call.contract.targets == "distribution" and call.contract.reads == "probabilities":
+        if target is None or target.shape != prediction.shape:
+            return None, None
+        return float(np.median(prediction.values.sum(-1))), float(np.median(target.values.sum(-1)))
+    if call.function in KERAS:
+        return None, None
+    with np.errstate(all="ignore"):
+        shares = np.exp(prediction.values)
+        rows = shares.reshape(len(shares), -1)
+        sums = [shares.sum(-1), shares.sum(1), rows.sum(1)] + ([rows.sum()] if prediction.rows is None else [])
+    medians = [float(np.quantile(one, 0.5, method="lower")) for one in sums]
+    return min(medians, key=lambda one: abs(one - 1)), None
+
+
+def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tuple[str, str]:
     """Return the argument that makes negative values possible, and the fix; empty if there is none."""
-    if given.function == "kl_div":
-        if given.mass is None or abs(given.mass - 1) <= MASS or given.lowest_input is None:
+    if call.function == "kl_div":
+        lowest, highest = _ends(call.prediction)
+        if lowest is None or highest is None or mass is None or abs(mass - 1) <= MASS:
             return "", ""
-        what = "probabilities" if given.lowest_input >= 0 and (given.highest_input or 0) <= 1 else "logits"
+        what = "probabilities" if lowest >= 0 and highest <= 1 else "logits"
         return (
-            f"its input is not log-probabilities: the exponentials add up to {given.mass:.3g} over the classes, "
-            f"not to 1. It runs from {given.lowest_input:.3g} to {given.highest_input:.3g}: {what}",
+            f"its input is not log-probabilities, for their exponentials add up to {mass:.3g} over the "
+            f"classes and not to 1. It runs from {lowest:.3g} to {highest:.3g}: {what}",
             "loss = F.kl_div(F.log_softmax(logits, dim=-1), target, reduction='batchmean')",
         )
-    if given.function == "kl_divergence":
-        return _no_distribution(given)
-    if name not in OF_PROBABILITIES or given.lowest_target is None or given.highest_target is None:
+    if call.function == "kl_divergence":
+        return _no_distribution(mass, target_mass)
+    lowest, highest = _target_ends(call)
+    if call.contract.kind not in OF_PROBABILITIES or lowest is None or highest is None:
         return "", ""
-    if given.lowest_target >= 0 and given.highest_target <= 1:
+    if lowest >= 0 and highest <= 1:
         return "", ""
-    if {given.lowest_target, given.highest_target} == {-1.0, 1.0}:
+    if (lowest, highest) == (-1.0, 1.0):
         fix = "labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
     else:
         fix = "scale the targets to 0..1, or use a squared error"
     return (
-        f"its targets must be probabilities, and those of the first batch run from {given.lowest_target:.4g} to "
-        f"{given.highest_target:.4g}",
+        f"its targets must be probabilities, and those of the first batch run from {lowest:.4g} to {highest:.4g}",
         fix,
     )
 
 
-def _no_distribution(given: LossInputFacts) -> tuple[str, str]:
+def _no_distribution(mass: float | None, target_mass: float | None) -> tuple[str, str]:
     """Name the argument of Keras' KL divergence that does not add up to 1."""
-    masses = {"outputs": given.mass, "targets": given.target_mass}
-    off = [
-        f"the {what} add up to {mass:.3g}"
-        for what, mass in masses.items()
-        if mass is not None and abs(mass - 1) > MASS
-    ]
+    masses = {"outputs": mass, "targets": target_mass}
+    off = [what for what, one in masses.items() if one is not None and abs(one - 1) > MASS]
     if not off:
         return "", ""
-    fix = (
-        'keras.layers.Dense(units, activation="softmax")'
-        if given.mass is not None and abs(given.mass - 1) > MASS
-        else "targets / targets.sum(axis=-1, keepdims=True)"
-    )
+    named = " and ".join(f"the {what} add up to {masses[what]:.3g}" for what in off)
     return (
-        f"it compares distributions, and {' and '.join(off)} over the last axis of an example, not to 1",
-        fix,
+        f"it compares distributions, and {named} over the last axis of an example, not to 1",
+        'keras.layers.Dense(units, activation="softmax")'
+        if "outputs" in off
+        else "targets / targets.sum(axis=-1, keepdims=True)",
     )

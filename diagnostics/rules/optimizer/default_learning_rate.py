@@ -15,7 +15,7 @@ from . import learning_rate_too_high
 
 # Keras stores rates in float32, where 0.001 is 0.0010000000475: 5e-8 off. Two deliberate rates differ by far
 # more.
-SAME = 1e-6
+REL_TOLERANCE = 1e-6
 
 
 class DefaultLearningRate(Rule):
@@ -66,7 +66,7 @@ class DefaultLearningRate(Rule):
         default = optimizer.default_rate
         if default is None:
             raise NotApplicable("needs an optimizer with a default learning rate")
-        if not all(math.isclose(rate, default, rel_tol=SAME) for rate in optimizer.learning_rates):
+        if not all(math.isclose(rate, default, rel_tol=REL_TOLERANCE) for rate in optimizer.learning_rates):
             return None
         baseline = lr_trial.constant_baseline_loss(trial, loss)
         if lr_trial.is_too_high(trial, baseline):
@@ -108,7 +108,7 @@ class DefaultLearningRate(Rule):
         if seen is None or not update_size.large_updates(updates, seen[1].since):
             return None
         what, curve = seen
-        if not math.isclose(update_size.rate_until(steps, curve.until), default, rel_tol=SAME):
+        if not math.isclose(update_size.rate_until(steps, curve.until), default, rel_tol=REL_TOLERANCE):
             return None
         return self.found(
             f"{_origin(optimizer, default, model)} That is too high for this model. "

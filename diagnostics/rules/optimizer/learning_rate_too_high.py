@@ -88,9 +88,10 @@ class LearningRateTooHigh(Rule):
     ## Known problems
     A few batches are an easy task: a rate that memorises them may still be too high for the real run. The rule is
     not checked if the rate has a warm-up, or may have one, because training does not begin at the full rate; if
-    the best constant prediction is unknown; or if the loss was still decreasing at the end of the trial, fast enough to
-    reach half within the same number of further steps. In a watched run, a loss without a known chance level is
-    reported only if it grows a lot: healthy losses in adversarial and reinforcement learning grow tenfold.
+    the best constant prediction is unknown; or if the loss was still decreasing at the end of the trial, fast
+    enough to reach half within the same number of further steps. In a watched run, a loss without a known chance
+    level is reported only if it grows a lot: healthy losses in adversarial and reinforcement learning grow
+    tenfold.
 
     ## Sources
     Karpathy, CS231n notes, "Neural Networks Part 3: Learning and Evaluation", "Ratio of weights:updates" ("should

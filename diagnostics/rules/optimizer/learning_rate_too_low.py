@@ -168,7 +168,7 @@ class LearningRateTooLow(Rule):
     ) -> Finding | None:
         """Look for a run that ended before its warm-up did and learned nothing."""
         update_size.check_measured(updates)
-        if steps.total_steps < WARM_UP_STEPS or not verdicts.complete or not verdicts.alone:
+        if steps.total_steps < WARM_UP_STEPS or not verdicts.complete or not verdicts.trained_alone:
             raise NotApplicable(
                 f"needs a whole run of {WARM_UP_STEPS} steps without another model trained in alternation"
             )

@@ -97,7 +97,7 @@ class LossDivergence(Rule):
     def from_fall(self, losses: LossHistory, verdicts: Verdicts) -> Finding | None:
         """Look for a loss that has no lower bound and falls ever more quickly."""
         values = losses.values
-        if len(values) < FALLS or not np.isfinite(values).all() or not verdicts.alone:
+        if len(values) < FALLS or not np.isfinite(values).all() or not verdicts.trained_alone:
             return None
         began, quarters = float(np.median(values[:FIRST])), np.array_split(values, 4)
         levels = [began, *(float(np.median(quarter[-FIRST:])) for quarter in quarters)]

@@ -11,7 +11,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.loss import CosineScores
+from diagnostics.facts.loss_graph import LossGraph, Node
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
@@ -21,10 +21,12 @@ from diagnostics.rules.shared.whole_run import check_whole, last_third
 AT_FLOOR = 0.05  # of the constant prediction's loss: the largest distance of the median of the last losses
 HOVERING = 0.2  # of the same: the largest range of the last losses
 STEPS = 400  # in a watched run; many healthy runs take some hundred steps to leave the chance level
-SAME = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
+REL_TOLERANCE = 1e-4  # of the loss: the range of the last third; losses on different rows differ by percents
 FEWEST = 30  # losses in that third
 DISTINCT = 0.5  # of the rows read; a few repeated rows may well form equal batches
+UNIT = 1e-3  # by which the length of a vector may differ from 1
 LITTLE = 0.9  # of the loss of equal scores: the lowest loss of cosines times a small constant
+TRANSPOSED = ("T", "Transpose", "Permute")
 MOVED = 1.0  # of the weights' norm: the sum of all updates, if they all pointed in one direction
 
 
@@ -95,21 +97,22 @@ class LossPlateau(Rule):
     causes = ("constant-predictions", "cannot-overfit-one-batch", "not-learning")
 
     @check
-    def from_cosines(self, scores: CosineScores) -> Finding | None:
+    def from_cosines(self, graph: LossGraph) -> Finding | None:
         """Compute the lowest cross entropy of scores that cannot be far apart."""
-        if scores.classes < 2:
-            raise NotApplicable("needs several scores to compare")
-        chance = math.log(scores.classes)
-        lowest = math.log1p((scores.classes - 1) * math.exp(-2 * scores.factor))
+        if (scores := _cosine_scores(graph)) is None:
+            raise NotApplicable
+        classes, factor = scores
+        chance = math.log(classes)
+        lowest = math.log1p((classes - 1) * math.exp(-2 * factor))
         if lowest < LITTLE * chance:
             return None
         return self.found(
-            f"The scores of the cross entropy are cosines times {scores.factor:.3g}: they lie within "
-            f"{2 * scores.factor:.3g} of each other. Over {scores.classes:,} scores the loss is {chance:.4g} if "
-            f"all are equal, and cannot fall below {lowest:.4g}, whatever the weights: the softmax stays almost "
-            "uniform, and there is almost nothing to learn from.",
+            f"The scores of the cross entropy are cosines times {factor:.3g}: they lie within {2 * factor:.3g} "
+            f"of each other. Over {classes:,} scores the loss is {chance:.4g} if all are equal, and cannot fall "
+            f"below {lowest:.4g}, whatever the weights: the softmax stays almost uniform, and there is almost "
+            "nothing to learn from.",
             fix=("similarity / temperature  # 0.07 to 0.5, a division", "similarity * scale  # 10 to 64"),
-            evidence={"factor": scores.factor, "classes": scores.classes, "lowest": lowest, "chance": chance},
+            evidence={"factor": factor, "classes": classes, "lowest": lowest, "chance": chance},
         )
 
     @check
@@ -191,11 +194,10 @@ class LossPlateau(Rule):
         if len(last) < FEWEST or not np.isfinite(last).all():
             raise NotApplicable(f"needs {FEWEST} finite losses in the last third of the run")
         value = float(np.median(last))
-        if len(np.unique(steps.batch_fingerprints[-len(last) :])) < FEWEST or not np.ptp(last) <= SAME * abs(
-            value
-        ):
+        is_flat = np.ptp(last) <= REL_TOLERANCE * abs(value)
+        if len(np.unique(steps.batch_fingerprints[-len(last) :])) < FEWEST or not is_flat:
             return None
-        if abs(value) <= SAME * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
+        if abs(value) <= REL_TOLERANCE * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
             return None
         return self.found(
             f"In the last {len(last)} recorded steps the loss is exactly {value:.5g}, although each batch holds "
@@ -212,3 +214,30 @@ class LossPlateau(Rule):
             ),
             evidence={"loss": value, "steps": len(last), "range": float(np.ptp(last))},
         )
+
+
+def _cosine_scores(graph: LossGraph) -> tuple[int, float] | None:
+    """Return how many scores of a cross entropy are products of unit vectors times a constant, and the constant.
+
+    None for others, and for a factor that is learned, which may grow.
+    """
+    for loss in graph.nodes:
+        softmax = graph.nodes[loss.trained[0][0]] if loss.operation == "NllLoss" else None
+        if softmax is None or softmax.operation != "LogSoftmax" or not softmax.shape or not softmax.shape[-1]:
+            continue
+        product, factor = graph.nodes[graph.source(softmax.trained[0][0], TRANSPOSED)], 1.0
+        if product.operation in ("Mul", "Div"):
+            factor = _factor(product)
+            product = graph.nodes[graph.source(product.trained[0][0], TRANSPOSED)]
+        lengths = [length for operand in product.operands for length in operand.lengths or (math.inf,)]
+        if factor and product.operation == "Mm" and all(abs(length - 1) <= UNIT for length in lengths):
+            return softmax.shape[-1], factor
+    return None
+
+
+def _factor(product: Node) -> float:
+    """Return the size of the constant that a tensor is multiplied by; 0 if it is not one number, or not known."""
+    value = product.constants[0].value if len(product.constants) == 1 else None
+    if not value or product.operation == "Mul":
+        return abs(value or 0.0)
+    return 0.0 if product.operands[0].node is None else abs(1 / value)

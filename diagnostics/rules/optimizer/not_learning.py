@@ -11,7 +11,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, TargetHistory, Verdicts
-from diagnostics.facts.loss import TripletMargin
+from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import fastest_moved, largest_update, update_size, warms_up
@@ -150,7 +150,7 @@ class NotLearning(Rule):
             raise NotApplicable(f"needs {STEPS} steps")
         if not verdicts.complete:
             raise NotApplicable("needs a run that was not cut off")
-        if not verdicts.alone:
+        if not verdicts.trained_alone:
             raise NotApplicable("needs a model that is not trained in alternation with another")
         if warms_up(steps):
             raise NotApplicable("needs a run whose learning rate has stopped rising")
@@ -235,25 +235,29 @@ class NotLearning(Rule):
 
     @check
     def from_triplets(
-        self, triplets: TripletMargin, steps: StepHistory, losses: LossHistory, verdicts: Verdicts
+        self, calls: LossCalls, steps: StepHistory, losses: LossHistory, verdicts: Verdicts
     ) -> Finding | None:
         """Look for a triplet loss that ends at its margin, as it does if all embeddings are the same."""
+        call = next((call for call in calls.calls if call.contract.targets == "triplets"), None)
+        margin = None if call is None else call.options.get("margin", 1.0)
+        if call is None or call.options.get("reduction", "mean") != "mean" or not isinstance(margin, int | float):
+            raise NotApplicable
         check_whole(steps, verdicts)
-        last, margin = last_third(losses, steps.total_steps), triplets.margin
-        if not last.size or not np.abs(last - margin).max() <= NEAR_MARGIN * margin:
+        last = last_third(losses, steps.total_steps)
+        if not last.size or margin <= 0 or not np.abs(last - margin).max() <= NEAR_MARGIN * margin:
             return None
         if float(last.mean()) < NO_BETTER * margin:
             return None
         which = "which is" if float(last.mean()) * NO_BETTER < margin else "no better than"
         return self.found(
-            f"Over the last third of the run {triplets.function} is {last.mean():.4g}, {which} its margin, "
+            f"Over the last third of the run {call.function} is {last.mean():.4g}, {which} its margin, "
             f"{margin:.4g}: to the model a negative is no further away than a positive. If all embeddings "
             "collapse to one point, the loss is exactly the margin.",
             fix=(
-                f"{triplets.function}(anchor, positive, negative): check that the data comes in this order",
+                f"{call.function}(anchor, positive, negative): check that the data comes in this order",
                 "begin with random negatives, not the nearest ones, and a lower learning rate",
             ),
-            evidence={"ended": float(last.mean()), "margin": margin, "steps": steps.total_steps},
+            evidence={"ended": float(last.mean()), "margin": float(margin), "steps": steps.total_steps},
             step=steps.total_steps - 1,
         )
 

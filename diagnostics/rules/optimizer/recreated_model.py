@@ -6,7 +6,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.calls import UntrainedEvaluation
-from diagnostics.facts.written import WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 
 
 class RecreatedModel(Rule):
@@ -51,8 +51,9 @@ class RecreatedModel(Rule):
 
     ## Known problems
     The model is recognised by the call that creates it: `Sequential`, `Model`, `clone_model`, a class of the
-    script or a function that calls one of them, or a name such as `build_model`. A loop over epochs with another
-    variable name, such as `i`, is missed; a loop that counts runs and calls them epochs is reported.
+    script or a function that calls one of them, or a name such as `build_model`. If only the name of the loop's
+    variable says that it counts epochs, the finding is a note. Other loops are reported only if they re-initialise
+    the weights under an optimizer that was created before the loop.
 
     ## Sources
     Public questions about losses that start over in each epoch.
@@ -62,19 +63,22 @@ class RecreatedModel(Rule):
     causes = ("evaluation-at-chance", *NO_LEARNING)
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Report the first such loop."""
-        if not written.remade:
+        first = written.first("recreated_models")
+        if first is None:
             return None
-        first = written.remade[0]
-        does = "initialised" if first.weights else "made"
+        model, loop, what = first.names
+        weights = what == "weights"
+        does = "initialised" if weights else "made"
         return self.found(
-            f"`{first.model}` is {does} in the loop over `{first.loop}`, and trained there. Each epoch begins "
-            f"with {'' if first.weights else 'a new model and '}random weights, so everything that the previous "
-            "epoch learned is lost.",
-            fix=f"{'initialise' if first.weights else 'make'} `{first.model}` once, before the loop",
-            evidence={"model": first.model, "loop": first.loop, "weights_alone": first.weights},
+            f"`{model}` is {does} in the loop over `{loop}`, and trained there. Each epoch begins with "
+            f"{'' if weights else 'a new model and '}random weights, so everything that the previous epoch "
+            "learned is lost.",
+            fix=f"{'initialise' if weights else 'make'} `{model}` once, before the loop",
+            evidence={"model": model, "loop": loop, "weights_alone": weights},
             where=first.where,
+            severity=first.severity,
         )
 
     @check

@@ -7,10 +7,10 @@ import numpy as np
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample
 
-SAME = 4.0  # standard errors within which two channels count as the same
+MAX_STANDARD_ERRORS = 4.0  # standard errors within which two channels count as the same
 ELSEWHERE = 10.0  # standard errors from the channel at the same index
 PLAIN = 0.25  # of a standard deviation, or of the spread: the smallest difference that matters
-LEAST = 2  # channels that moved
+MIN_CHANNELS = 2  # channels that moved
 COLOURS = (3, 4)  # channels of an image; with more, only some are examined
 FEATURES = 3
 
@@ -32,14 +32,14 @@ def other_order(training: InputSample, evaluation: InputSample) -> list[int] | N
     ours, theirs = (_rows(sample) for sample in (training, evaluation))
     apart, plain = _apart(ours, theirs)
     order = np.arange(count)
-    moved = np.flatnonzero(np.diagonal(apart) > SAME)
+    moved = np.flatnonzero(np.diagonal(apart) > MAX_STANDARD_ERRORS)
     far = (np.diagonal(apart) > ELSEWHERE) & (np.diagonal(plain) > PLAIN)
-    if far.sum() < LEAST:
+    if far.sum() < MIN_CHANNELS:
         return None
     free, waiting = set(moved.tolist()), set(moved.tolist())
     pairs = sorted((float(apart[i, j]), int(i), int(j)) for i in moved for j in moved if i != j)
     for distance, there, here in pairs:  # of training, of evaluation
-        if there in free and here in waiting and distance <= SAME:
+        if there in free and here in waiting and distance <= MAX_STANDARD_ERRORS:
             order[here] = there
             free.discard(there)
             waiting.discard(here)

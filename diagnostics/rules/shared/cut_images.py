@@ -7,7 +7,7 @@ import numpy as np
 from diagnostics.facts.array import Array
 
 IMAGES = 8  # minimum number of images
-MOST = 64  # images examined
+MAX_IMAGES = 64  # images examined
 SIDE = 16  # minimum side in pixels; in smaller images, neighbours differ by chance
 CHANNELS = 3  # a grey image has no axis to move, and a fourth channel seldom looks like the first three
 CALMER = 0.6  # of the differences between neighbours: the share left after restoring the order
@@ -30,7 +30,7 @@ def put_back(images: Array) -> tuple[bool, float, float] | None:
     first, last = images.shape[1] == CHANNELS, images.shape[3] == CHANNELS
     if first == last:
         return None
-    taken = np.ascontiguousarray(images[:MOST], dtype=np.float64)
+    taken = np.ascontiguousarray(images[:MAX_IMAGES], dtype=np.float64)
     sides = taken.shape[2:] if first else taken.shape[1:3]
     if min(sides) < SIDE or not np.isfinite(taken).all():
         return None

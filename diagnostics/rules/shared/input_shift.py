@@ -11,7 +11,7 @@ import numpy as np
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample
 
-MOST = 0.8  # of the channels must agree: a domain shift changes some of them, preprocessing all
+MIN_SHARE_OF_CHANNELS = 0.8  # of the channels must agree: a domain shift changes some of them, preprocessing all
 HALF = 0.5
 CLOSE = 1.5  # times the scale, and one standard deviation: batches with the same preprocessing
 WIDE = 64  # numbers in an example; with at least this many, it counts as an image
@@ -75,16 +75,18 @@ class Distance:
     def is_scaled(self, factor: float) -> bool:
         """Return whether nearly all channels are wider by a factor, or nearly all are narrower."""
         limit = np.log(factor)
-        return bool(max((self.scales > limit).mean(), (self.scales < -limit).mean()) >= MOST)
+        return bool(max((self.scales > limit).mean(), (self.scales < -limit).mean()) >= MIN_SHARE_OF_CHANNELS)
 
     def is_changed(self, factor: float, deviations: float) -> bool:
         """Return whether nearly all channels are scaled or shifted, and half of them are scaled."""
         scaled = np.abs(self.scales) > np.log(factor)
-        return bool((scaled | (self.shifts > deviations)).mean() >= MOST and scaled.mean() >= HALF)
+        return bool(
+            (scaled | (self.shifts > deviations)).mean() >= MIN_SHARE_OF_CHANNELS and scaled.mean() >= HALF
+        )
 
     def is_moved(self, deviations: float) -> bool:
         """Return whether nearly all means moved by at least this much."""
-        return bool((self.shifts > deviations).mean() >= MOST)
+        return bool((self.shifts > deviations).mean() >= MIN_SHARE_OF_CHANNELS)
 
 
 def distance(one: Moments, other: Moments) -> Distance | None:
@@ -120,7 +122,7 @@ def grouped(batches: tuple[Array, ...]) -> list[Array]:
 def is_standardised(of: Moments) -> bool:
     """Return whether every channel has a mean of about 0 and a standard deviation of about 1."""
     fits = (np.abs(of.means) < STANDARD) & (np.abs(of.deviations - 1) < STANDARD)
-    return bool(of.judged.any() and fits[of.judged].mean() >= MOST)
+    return bool(of.judged.any() and fits[of.judged].mean() >= MIN_SHARE_OF_CHANNELS)
 
 
 def usual_range(numbers: Array) -> str | None:

@@ -19,7 +19,7 @@ def check_whole(steps: StepHistory, verdicts: Verdicts) -> None:
     Raises:
         NotApplicable: it is not.
     """
-    if steps.total_steps < STEPS or not verdicts.complete or not verdicts.alone:
+    if steps.total_steps < STEPS or not verdicts.complete or not verdicts.trained_alone:
         raise NotApplicable(f"needs a whole run of {STEPS} steps without another model trained in alternation")
 
 

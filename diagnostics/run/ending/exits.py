@@ -14,7 +14,7 @@ from diagnostics.collectors.isolation.patching import Patches
 GRACE_S = 20.0  # for the report: a watchdog of the script calls `os._exit` while another thread holds a lock
 
 
-class Exits:
+class ExitHook:
     """Replaces `os._exit` while the script runs. Children that the script forks exit as always."""
 
     def __init__(self, before_it: Callable[[int], object]) -> None:
@@ -22,7 +22,7 @@ class Exits:
         self._before_it, self._process = before_it, os.getpid()
         self._patches, self._called = Patches(), False
 
-    def __enter__(self) -> Exits:
+    def __enter__(self) -> ExitHook:
         self._patches.around(os, "_exit", self._reporting)
         return self
 

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from diagnostics.collectors.isolation.import_hooks import after_import
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import unless_recorded
+from diagnostics.taps.keras import train_batch_end
 
 
 def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitStack) -> None:
@@ -19,26 +17,22 @@ def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitSt
         then: is given the optimizer, and None in Keras. What it raises reaches the script.
         at_exit: ends it.
     """
-    patches = Patches()
-    at_exit.callback(patches.undo)
 
     def stepped(optimizer: Any, *_: Any) -> None:
-        if not is_own_run():
-            then(optimizer)
+        then(optimizer)
 
     def trained(*_: Any, **__: Any) -> None:
-        if not is_own_run():
-            then(None)
+        then(None)
 
     def with_torch(_torch: Any) -> None:
         try:
-            from torch.optim.optimizer import register_optimizer_step_post_hook
+            from diagnostics.taps.torch import optimizer_step
         except ImportError:  # the script has its own `torch.py`
             return
-        at_exit.callback(register_optimizer_step_post_hook(unless_recorded(stepped)).remove)
+        at_exit.callback(optimizer_step.after.subscribe(stepped))
 
-    def with_keras(module: Any) -> None:
-        patches.after(module.CallbackList, "on_train_batch_end", trained)
+    def with_keras(_module: Any) -> None:
+        at_exit.callback(train_batch_end.after.subscribe(trained))
 
     at_exit.callback(after_import("torch", with_torch))
     at_exit.callback(after_import("keras.src.callbacks.callback_list", with_keras))

@@ -13,13 +13,12 @@ from diagnostics.config import of_project
 from diagnostics.errors import message_of
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report
+from diagnostics.run.library_frames import without_library_frames
+from diagnostics.run.notebook.cell_options import CellOptions
 from diagnostics.run.observer import ScriptObserver
-from diagnostics.run.own_frames import without_own_frames
 from diagnostics.run.second_look import budget
 from diagnostics.run.unseen_training import nothing_trained
 from diagnostics.text.join import duration
-
-from .ipython_extension import CellOptions
 
 
 class CellSession:
@@ -36,7 +35,7 @@ class CellSession:
         self._name = f"In[{count}]"
         self._patches = Patches()
         # Before IPython shows the exception, without the frames of what observes.
-        self._patches.before(shell, "showtraceback", lambda *_, **__: _hide_own_frames())
+        self._patches.before(shell, "showtraceback", lambda *_, **__: _hide_library_frames())
         self._run = ScriptObserver(looks_again=True)
         self._started = time.monotonic()
 
@@ -95,7 +94,7 @@ class CellSession:
         return f"ran {self._name}, {duration(ran)}{ended.get(type(error), f', ended by {type(error).__name__}')}"
 
 
-def _hide_own_frames() -> None:
+def _hide_library_frames() -> None:
     error = sys.exc_info()[1]
     if error is not None:
-        without_own_frames(error)
+        without_library_frames(error)

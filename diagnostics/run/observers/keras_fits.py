@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import weakref
@@ -9,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
 
@@ -19,15 +19,15 @@ from .training import Training, Trainings, not_examined
 if TYPE_CHECKING:
     from diagnostics.api.keras_callback import KerasCallback
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
-    from diagnostics.collectors.keras.discover.other_instances import OtherInstances
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
+    from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
-    from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
+    from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.calls import EmptyFit
     from diagnostics.facts.course import AccuracyHistory
     from diagnostics.facts.data import RowOrder
-    from diagnostics.facts.loss import TracedDifference
+    from diagnostics.facts.loss_graph import LossGraph
     from diagnostics.facts.training import TrainingHistory
 
 
@@ -36,24 +36,24 @@ class FitObserver:
 
     Args:
         trainings: that the calls belong to.
-        difference: returns what the loss of a traced step subtracts; None if it is not known.
+        graph: returns the graph of the loss of a traced step; None if it is not known.
         losses: that layers add.
     """
 
-    def __init__(
-        self, trainings: Trainings, difference: Callable[[], TracedDifference | None], losses: LayerLosses
-    ) -> None:
-        self._trainings, self._difference, self._losses = trainings, difference, losses
+    def __init__(self, trainings: Trainings, graph: Callable[[], LossGraph | None], losses: LayerLosses) -> None:
+        self._trainings, self._graph, self._losses = trainings, graph, losses
         self._evaluations: Evaluations | None = None
-        self.instances: OtherInstances | None = None  # once Keras on TensorFlow is there
+        self.instances: UntrainedInstanceProbe | None = None  # once Keras on TensorFlow is there
 
-    def find_evaluations(self, trainer: type, patches: Patches) -> None:
-        """Observe `evaluate` and `predict` of a class, too."""
+    def find_evaluations(self, at_close: contextlib.ExitStack) -> None:
+        """Observe `evaluate` and `predict`, too."""
         from diagnostics.collectors.keras.discover.evaluations import Evaluations
-        from diagnostics.collectors.keras.discover.other_instances import OtherInstances
+        from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
 
-        self._evaluations = Evaluations(trainer, patches, self._trainings.guard)
-        self.instances = OtherInstances(trainer, patches, self._trainings.guard)
+        self._evaluations = Evaluations(self._trainings.guard)
+        at_close.callback(self._evaluations.close)
+        self.instances = UntrainedInstanceProbe(self._trainings.guard)
+        at_close.callback(self.instances.close)
 
     def pipeline(self, *arguments: Any, **options: Any) -> Pipeline | None:
         """Return the pipeline of a `fit` whose data can be read without side effects; None for any other."""
@@ -91,7 +91,7 @@ class FitObserver:
             given = [*given] if isinstance(given, list | tuple) else [given]
             call.arguments["callbacks"] = [*given, callback]
         if training.rows is None and (training.awaits_batch or training.plain_loss is not None):
-            callback._drawn_rows = _drawn_rows()
+            callback._sampled_rows = _sampled_rows()
         empty = self._trainings.guard.attempt(_empty_fit, arguments[0], call.arguments)
         compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
 
@@ -99,7 +99,7 @@ class FitObserver:
             compared()
             self._trainings.guard.attempt(self._add_trained, training, arguments[0])
             self._trainings.guard.attempt(_keep_drawn, training, callback)
-            self._trainings.guard.attempt(self._add_difference, training, arguments[0])
+            self._trainings.guard.attempt(self._add_graph, training, arguments[0])
             self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
             if empty is not None:
                 training.examined = training.examined or Report(f"examined {type(arguments[0]).__name__}")
@@ -128,11 +128,11 @@ class FitObserver:
         if self.instances is not None:
             self.instances.trained(model.trainable_variables, model, training)
 
-    def _add_difference(self, training: Training, model: Any) -> None:
-        """Add what the loss subtracts and leaves out in a step of the user's own; others are recomputed."""
+    def _add_graph(self, training: Training, model: Any) -> None:
+        """Add the graph of the loss and what it leaves out in a step of the user's own; others are recomputed."""
         from diagnostics.collectors.keras.model import has_own_train_step
 
-        seen = self._difference()
+        seen = self._graph()
         if training.examined is None or not has_own_train_step(model):
             return
         facts = (seen, self._losses.of_model(model))
@@ -224,20 +224,20 @@ def _add_monitors(training: Training, model: Any, callbacks: Any) -> None:
         training.extend((facts,))
 
 
-def _drawn_rows() -> DrawnRows | None:
+def _sampled_rows() -> SampledRows | None:
     import keras
 
     if keras.backend.backend() != "tensorflow":
         return None
-    from diagnostics.collectors.keras.watch.drawn_rows import DrawnRows
+    from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
 
-    return DrawnRows()
+    return SampledRows()
 
 
 def _keep_drawn(training: Training, callback: KerasCallback) -> None:
     """Keep rows that the training has drawn, where none could be read before it."""
-    if training.rows is None and callback._drawn_rows is not None and training.plain_loss is not None:
-        training.rows = callback._drawn_rows.rows(*training.plain_loss)
+    if training.rows is None and callback._sampled_rows is not None and training.plain_loss is not None:
+        training.rows = callback._sampled_rows.rows(*training.plain_loss)
 
 
 def _history(callback: KerasCallback) -> TrainingHistory | None:

@@ -12,16 +12,16 @@ from diagnostics.facts.calls import FrozenCalls, UntrainedEvaluation
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_tape
 
-from .handed_batches import HandedBatches
+from .train_on_batch_calls import TrainOnBatchCalls
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
-    from diagnostics.collectors.keras.discover.other_instances import OtherInstances
     from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
     from diagnostics.collectors.keras.discover.tape_watcher import TapeLoopWatcher
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, Penalty
-    from diagnostics.facts.loss import TracedDifference
+    from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
+    from diagnostics.facts.loss_graph import LossGraph
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _TapeWatch:
 
         tapes = self.loop.tapes.facts() if self.alone() else None
         unread = self.losses.of_loop(self.penalties)
-        facts = (self.loop.difference, tapes, self.evaluated, unread)
+        facts = (self.loop.graph, tapes, self.evaluated, unread)
         return watch_report(self.loop, self.loop.name, tuple(fact for fact in facts if fact is not None))
 
 
@@ -87,9 +87,9 @@ class KerasLoopObserver:
         losses: LayerLosses,
     ) -> None:
         self._trainings, self._at_close, self._losses = trainings, at_close, losses
-        self.handed = HandedBatches(trainings, fitted)
+        self.handed = TrainOnBatchCalls(trainings, fitted)
         self._finder: TapeLoopFinder | None = None
-        self._instances: OtherInstances | None = None
+        self._instances: UntrainedInstanceProbe | None = None
 
     def find(self) -> None:
         """Observe from now on: Keras on TensorFlow is there."""
@@ -101,7 +101,7 @@ class KerasLoopObserver:
         self._at_close.callback(self._trainings.guard.attempt, self._add_frozen)
         self._at_close.callback(self._trainings.guard.attempt, self.handed.keep_rows)
 
-    def compare(self, instances: OtherInstances) -> None:
+    def compare(self, instances: UntrainedInstanceProbe) -> None:
         """Compare the models that are evaluated with those that are trained."""
         self._instances = instances
         self._at_close.callback(self._trainings.guard.attempt, self._add_evaluated, instances)
@@ -110,9 +110,9 @@ class KerasLoopObserver:
         """Return a context in which no loop is observed."""
         return contextlib.nullcontext() if self._finder is None else self._finder.suspended()
 
-    def difference(self) -> TracedDifference | None:
-        """Return what the loss of a traced step subtracts; None if it is not known."""
-        return None if self._finder is None else self._finder.difference()
+    def graph(self) -> LossGraph | None:
+        """Return the graph of the loss of a traced step; None if it is not known."""
+        return None if self._finder is None else self._finder.graph()
 
     def keep(self) -> None:
         """Keep what the second look needs of the only loop; two train in turn, as those of a GAN."""
@@ -141,7 +141,7 @@ class KerasLoopObserver:
         if self._instances is not None:
             self._instances.trained(variables, optimizer, training)
 
-    def _add_evaluated(self, instances: OtherInstances) -> None:
+    def _add_evaluated(self, instances: UntrainedInstanceProbe) -> None:
         for training, evaluated in instances.facts():
             if isinstance(training.watching, _TapeWatch):
                 training.watching.evaluated = evaluated

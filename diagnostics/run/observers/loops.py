@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.report.build import extended
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_loop
+from diagnostics.taps.tap import subscribe
 
-from .replicas import ReplicaObserver
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class LoopObserver:
         at_close: takes what is to be undone.
         keep_batches: whether to keep the latest batches of PyTorch's loaders, for `save_batches`.
         first_batches: a file of `save_batches`, whose batches the first loader yields first.
-        replicas: is told of the modules that the script calls; None if this is no rank among others.
+        on_call: is called with each module that the script calls; None for no call.
     """
 
     def __init__(
@@ -53,9 +52,9 @@ class LoopObserver:
         *,
         keep_batches: bool = False,
         first_batches: Path | None = None,
-        replicas: ReplicaObserver | None = None,
+        on_call: Callable[[Any], object] | None = None,
     ) -> None:
-        self._trainings, self._at_close, self._replicas = trainings, at_close, replicas
+        self._trainings, self._at_close, self._on_call = trainings, at_close, on_call
         self._keep_batches, self._first_batches = keep_batches, first_batches
         self._finder: LoopFinder[Watch] | None = None
         self._of_watch: IdentityMap[Any, Training] = IdentityMap()
@@ -70,34 +69,32 @@ class LoopObserver:
             self._watch,
             self._trainings.fault,
             self._examine_step,
-            self._over,
+            self._finished,
             self._examine_evaluation,
-            self._in_turn,
+            self._alternates,
         )
         self._at_close.callback(self._finder.close)
-        if self._replicas is not None:
-            self._finder.on_call = self._replicas.called
+        if self._on_call is not None:
+            self._finder.on_call = self._on_call
 
-    def with_fastai(self, module: Any) -> None:
-        """Observe fastai's optimizers, too; `module` is ``fastai.optimizer``."""
+    def with_fastai(self, _module: Any) -> None:
+        """Observe fastai's optimizers, too."""
         if self._finder is not None:
-            from diagnostics.collectors.fastai.step_hooks import StepHooks
+            from diagnostics.taps import fastai
 
-            self._finder.hear(lambda *heard: self._at_close.callback(StepHooks(module.Optimizer, *heard).close))
+            self._at_close.callback(self._finder.hear(fastai.optimizer_init, fastai.optimizer_step))
 
-    def with_rate_search(self, module: Any) -> None:
-        """Overlook ``Learner.lr_find``, which raises the rate until the loss diverges; `module` defines it."""
+    def with_rate_search(self, _module: Any) -> None:
+        """Overlook ``Learner.lr_find``, which raises the rate until the loss diverges."""
+        from diagnostics.taps.fastai import lr_find
 
-        def make(search: Callable[..., Any]) -> Callable[..., Any]:
-            def overlooked(*arguments: Any, **options: Any) -> Any:
-                with self.suspended():
-                    return search(*arguments, **options)
-
-            return overlooked
-
-        patches = Patches()
-        patches.around(module.Learner, "lr_find", make)
-        self._at_close.callback(patches.undo)
+        search = contextlib.ExitStack()  # `lr_find` does not call itself
+        unsubscribe = subscribe(
+            None,
+            (lr_find.before, lambda *_, **__: search.enter_context(self.suspended())),
+            (lr_find.ended, lambda *_, **__: search.close()),
+        )
+        self._at_close.callback(unsubscribe)
 
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""
@@ -144,14 +141,14 @@ class LoopObserver:
         self._of_watch[watching] = self._trainings.begin(training)
         return watching
 
-    def _over(self, watching: Any) -> None:
+    def _finished(self, watching: Any) -> None:
         training = self._of_watch[watching]
         training.watching = _Over(watching.release())
         training.model = None
         self._trainings.freed(training)
 
-    def _in_turn(self, watching: Any) -> None:
-        self._of_watch[watching].alone = False
+    def _alternates(self, watching: Any) -> None:
+        self._of_watch[watching].trained_alone = False
 
     def _examine_step(self, watching: Any, step: FirstStepPipeline) -> None:
         from diagnostics.api.walk import Walk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from types import ModuleType
 
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.scikit_learn.metric_calls import FUNCTION, MetricCalls
+from diagnostics.collectors.scikit_learn.metric_calls import MetricCalls
+from diagnostics.taps.sklearn import validate_parameter_constraints
 
 from .training import Trainings
 
@@ -16,19 +16,17 @@ class MetricObserver:
 
     Args:
         trainings: of the script.
-        patches: hold the replaced function.
         at_close: takes what is to be done at the end.
     """
 
-    def __init__(self, trainings: Trainings, patches: Patches, at_close: contextlib.ExitStack) -> None:
-        self._trainings, self._patches = trainings, patches
+    def __init__(self, trainings: Trainings, at_close: contextlib.ExitStack) -> None:
+        self._trainings, self._at_close = trainings, at_close
         self._calls = MetricCalls(trainings.guard.attempt)
         at_close.callback(trainings.guard.attempt, self._report)
 
-    def find(self, module: ModuleType) -> None:
-        """Observe from now on: scikit-learn checks arguments in this module."""
-        if hasattr(module, FUNCTION):
-            self._patches.before(module, FUNCTION, self._calls.called)
+    def find(self, _module: ModuleType) -> None:
+        """Observe from now on: scikit-learn is there."""
+        self._at_close.callback(validate_parameter_constraints.before.subscribe(self._calls.called))
 
     def _report(self) -> None:
         facts = self._calls.facts()

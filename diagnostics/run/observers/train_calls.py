@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.errors import InvalidInput
+from diagnostics.taps.tap import TrainCall, TrainTap, Unsubscribe
 
 from .training import Training, Trainings, not_examined
 
@@ -42,7 +43,6 @@ class TrainCalls:
 
     Args:
         trainings: each call is added here.
-        patches: hold the replaced methods.
         suspended: each returns a context in which a finder of custom loops looks away: the loop within the method
             is the framework's, and none of the script's own.
     """
@@ -50,40 +50,33 @@ class TrainCalls:
     def __init__(
         self,
         trainings: Trainings,
-        patches: Patches,
         suspended: tuple[Callable[[], contextlib.AbstractContextManager[None]], ...],
     ) -> None:
-        self._trainings, self._patches, self._suspended = trainings, patches, suspended
+        self._trainings, self._suspended = trainings, suspended
         self._times: IdentityMap[Any, int] = IdentityMap()  # that each was trained
 
     def has_trained(self, target: Any) -> bool:
         """Whether a trainer or model was trained by one of the methods."""
         return target in self._times
 
-    def observe(self, owner: Any, method: str, framework: Framework) -> None:
-        """Have each call of a method that trains examined first, and watched."""
-        calls = self
+    def observe(self, tap: TrainTap, framework: Framework) -> Unsubscribe:
+        """Have each call of a method that trains examined first, and watched; return what ends it."""
+        return tap.before.subscribe(partial(self._begins, framework))
 
-        def make(train: Callable[..., Any]) -> Callable[..., Any]:
-            def observed(*arguments: Any, **options: Any) -> Any:
-                times = calls._times[arguments[0]] = calls._times.get(arguments[0], 0) + 1
-                with contextlib.ExitStack() as until_it_ends:
-                    for suspended in calls._suspended:
-                        until_it_ends.enter_context(suspended())
-                    if times > OFTEN:
-                        return train(*arguments, **options)
-                    training = calls._trainings.begin(Training())
-                    if times == 1:
-                        calls._examine(training, framework, arguments, options)
-                    joined = calls._trainings.guard.attempt(framework.join, training, train, arguments, options)
-                    if joined is not None:
-                        training.watching, arguments, options, leave = joined
-                        until_it_ends.callback(leave)
-                    return train(*arguments, **options)
-
-            return observed
-
-        self._patches.around(owner, method, make)
+    def _begins(self, framework: Framework, call: TrainCall, train: Callable[..., Any]) -> None:
+        target = call.arguments[0]
+        times = self._times[target] = self._times.get(target, 0) + 1
+        for suspended in self._suspended:
+            call.until_it_ends.enter_context(suspended())
+        if times > OFTEN:
+            return
+        training = self._trainings.begin(Training())
+        if times == 1:
+            self._examine(training, framework, call.arguments, call.options)
+        joined = self._trainings.guard.attempt(framework.join, training, train, call.arguments, call.options)
+        if joined is not None:
+            training.watching, call.arguments, call.options, leave = joined
+            call.until_it_ends.callback(leave)
 
     def _examine(self, training: Training, framework: Framework, arguments: Any, options: Any) -> None:
         from diagnostics.api.walk import Walk

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.guard import FaultGuard, is_device_failure, is_out_of_memory
 from diagnostics.report.build import extended
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
 from diagnostics.run.second_look import Look, SecondLook
 
 if TYPE_CHECKING:
     from diagnostics.api.walk import Walk
     from diagnostics.collectors.shared.learnability import KeptRows
-    from diagnostics.facts.pipeline import LossKind
+    from diagnostics.facts.loss_contracts import LossKind
     from diagnostics.facts.training import TrainingHistory
 
 
@@ -28,7 +29,7 @@ class Training:
         examined: the report of the examination before it, or of its first step; None if it was not examined.
         watching: an object with the report of the watched run; None if it is not watched.
         awaits_batch: whether to examine it once it has drawn a batch.
-        alone: whether no other training of the script steps in turn with this one.
+        trained_alone: whether no other training of the script steps in turn with this one.
         rows: some of its data, where its watcher does not see the targets.
         beside: facts that are evaluated together with the targets of these rows.
         plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
@@ -39,7 +40,7 @@ class Training:
     examined: Report | None = None
     watching: Any = None
     awaits_batch: bool = False
-    alone: bool = True
+    trained_alone: bool = True
     rows: KeptRows | None = None
     beside: tuple[Any, ...] = ()
     plain_loss: tuple[LossKind, int | None] | None = None

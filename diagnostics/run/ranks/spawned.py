@@ -6,60 +6,44 @@ At its end each rank writes its report to a folder of the launch, and the script
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from diagnostics.report.report import Report
+from diagnostics.run.extra import Extra
+from diagnostics.run.library_modules import LibraryModules, is_alias
+from diagnostics.run.script import Ending, Script
+
+from .launch import Launch
 from .spawn_hook import SpawnHook
 
-if TYPE_CHECKING:
-    from diagnostics.report.report import Report
-    from diagnostics.run.script import Script
-    from diagnostics.run.session import RunOptions
-
-MOST = 8  # launches of one script that are observed, the first ones
+MAX_LAUNCHES = 8  # launches of one script that are observed, the first ones
 
 
-@dataclasses.dataclass(frozen=True)
-class Launch:
-    """What the ranks of one call of `spawn` are told.
+class SpawnedRanks(Extra):
+    """Observes the ranks that the script starts."""
 
-    Attributes:
-        folder: for their reports.
-        world: number of ranks.
-        script: that starts them.
-        options: of its run.
-    """
-
-    folder: Path
-    world: int
-    script: Script
-    options: RunOptions
-
-
-class SpawnedRanks:
-    """Observes the ranks that the script starts, from its creation on."""
-
-    def __init__(self, script: Script, options: RunOptions) -> None:
-        """Begin.
-
-        Args:
-            script: that may start ranks.
-            options: of its run.
-        """
-        self._script, self._options = script, options
+    def __init__(self, script: Script, ignores: dict[str, str], stall_timeout: float | None) -> None:
+        """Prepare; see `Launch`."""
+        self._script, self._ignores, self._stall_timeout = script, ignores, stall_timeout
         self._folder: Path | None = None
         self._launches: list[Launch] = []
-        self._hook = SpawnHook(self._launch, begin)
+        self._hook: SpawnHook | None = None
 
-    def reports(self) -> list[Report]:
+    def start(self, modules: LibraryModules) -> None:
+        """Observe from now on, unless the script has modules of the same names as this library's."""
+        if not modules.clashes and not is_alias():
+            self._hook = SpawnHook(self._launch, begin)
+
+    def reports(self, ending: Ending, backward_passes: int) -> Sequence[Report]:
         """Observe no more; return a joined report for each launch whose ranks have left some, and remove these."""
         from diagnostics.errors import InvalidInput
         from diagnostics.report.join import joined_ranks
 
-        self._hook.close()
+        if self._hook is not None:
+            self._hook.close()
         found = []
         for launch in self._launches:
             with contextlib.suppress(InvalidInput):  # none has left one
@@ -69,13 +53,13 @@ class SpawnedRanks:
         return found
 
     def _launch(self, world: int) -> Launch | None:
-        if len(self._launches) >= MOST:
+        if len(self._launches) >= MAX_LAUNCHES:
             return None
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="diagnose-"))
         folder = self._folder / str(len(self._launches))
         folder.mkdir()
-        self._launches.append(Launch(folder, world, self._script, self._options))
+        self._launches.append(Launch(folder, world, self._script, self._ignores, self._stall_timeout))
         return self._launches[-1]
 
 

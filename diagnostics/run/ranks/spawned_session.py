@@ -13,17 +13,17 @@ from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
-from diagnostics.run.delivery import Delivery
-from diagnostics.run.observer import ScriptObserver
-from diagnostics.run.observers.replicas import ReplicaObserver
+from diagnostics.run.library_frames import without_library_frames
+from diagnostics.run.options import RunOptions
 from diagnostics.run.output import rehearse
-from diagnostics.run.own_frames import without_own_frames
-from diagnostics.run.own_modules import OwnModules
 from diagnostics.run.script import Ending
-from diagnostics.run.session import RunOptions, RunSession
+from diagnostics.run.session import RunSession
 
+from .delivery import RankDelivery
 from .exchange import Exchange, Rank
-from .spawned import Launch
+from .launch import Launch
+from .launched import LaunchedRank
+from .replicas import ReplicaObserver
 
 LAST = -1_000  # after what the script itself has left to be done at the end of the process
 
@@ -38,19 +38,20 @@ class SpawnedSession(RunSession):
             kind="json",
             output=rank.file(launch.folder / "report.json"),
             fail_on="never",
-            ignores=launch.options.ignores,
+            ignores=launch.ignores,
             max_steps=None,
             time_limit=None,
             replay_on_cpu=False,
             first_batches=None,
             quiet=True,
-            rank=rank,
-            stall_timeout=launch.options.stall_timeout,
+            second_look=0,
         )
-        super().__init__(launch.script, options)
+        exchange = Exchange(rank, launch.folder / "exchange")
+        delivery = FileDelivery(options, rank, exchange)
+        super().__init__(
+            launch.script, options, delivery, [SpawnedRank(rank, exchange, delivery, launch.stall_timeout)]
+        )
         self._launches = launch.folder.parent
-        self._ranks = Exchange(rank, launch.folder / "exchange")
-        self._delivery = FileDelivery(options, self._ranks)
 
     def begin(self) -> None:
         """Observe until the process ends.
@@ -59,16 +60,8 @@ class SpawnedSession(RunSession):
         failed, and waits for them.
         """
         rehearse("json")
-        self._run = ScriptObserver(ranks=self._rank.world)
-        self._stall = self._stall_watch()
-        self._modules = OwnModules(self._script.folder)
-        self._modules.hide()
+        self._observe()
         Finalize(None, self._end, exitpriority=LAST)
-
-    @property
-    def _rank(self) -> Rank:
-        assert self._options.rank is not None
-        return self._options.rank
 
     def _end(self) -> None:
         """Leave the report for who has started the ranks, or nothing if that was killed and will not read it."""
@@ -80,16 +73,20 @@ class SpawnedSession(RunSession):
             if not _launcher_lives():
                 shutil.rmtree(self._launches, ignore_errors=True)
 
-    def _notes(
-        self, replicas: ReplicaObserver, rank: Rank, ending: Ending, stalled: StallFacts | None
+
+class SpawnedRank(LaunchedRank):
+    """This process as a rank that the script started."""
+
+    def _noted(
+        self, replicas: ReplicaObserver, ending: Ending, backward_passes: int, stalled: StallFacts | None
     ) -> RankNotes:
-        notes = super()._notes(replicas, rank, ending, stalled)
+        notes = super()._noted(replicas, ending, backward_passes, stalled)
         if notes.model or (self._stall is not None and self._stall.made) or _is_in_a_group():
             return notes
         return dataclasses.replace(notes, iterations=(), batches=0)  # each trains for itself
 
 
-class FileDelivery(Delivery):
+class FileDelivery(RankDelivery):
     """Writes the report for the process that has started the ranks, and prints none."""
 
     def deliver(self, report: Report) -> None:
@@ -107,7 +104,7 @@ def _ending(error: BaseException | None) -> Ending:
         return Ending(0)
     if isinstance(error, SystemExit):
         return Ending(error.code if isinstance(error.code, int) else 1)
-    without_own_frames(error)
+    without_library_frames(error)
     return Ending(1, error)
 
 

@@ -24,16 +24,13 @@ from types import ModuleType
 from typing import Any
 
 from diagnostics.collectors.isolation.import_hooks import after_import
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.collectors.system.threads import other_threads, position, stand
 from diagnostics.errors import message_of
 from diagnostics.facts.ranks.stall import StalledRank, StallFacts
 from diagnostics.report.whole_file import write_whole
-from diagnostics.run.observers.replicas import ReplicaObserver
 
 from .exchange import Exchange, Rank
+from .replicas import ReplicaObserver
 
 LIMIT_S = 1_200.0
 """Default of `--stall-timeout`: twice NCCL's own limit of 10 minutes, and more than a large checkpoint takes."""
@@ -73,8 +70,7 @@ class StallWatch:
         self._replicas = replicas
         self._rank, self._exchange, self._limit, self._on_stall = rank, exchange, limit, on_stall
         self._folder = exchange.folder
-        self._patches, self._at_close = Patches(), contextlib.ExitStack()
-        self._at_close.callback(self._patches.undo)
+        self._at_close = contextlib.ExitStack()
         self._calls: Any = None
         self._steps = 0
         self._main = threading.main_thread().ident or 0
@@ -104,7 +100,6 @@ class StallWatch:
         """Watch from now on."""
         self._discard()
         self._at_close.callback(after_import("torch", self._with_torch))
-        self._at_close.callback(after_import("torch.optim.optimizer", self._with_optimizers))
         _thread.start_new_thread(self._look_on, ())
 
     def close(self) -> StallFacts | None:
@@ -122,9 +117,11 @@ class StallWatch:
             return  # the script has its own `torch.py`
         try:
             from diagnostics.collectors.pytorch.ranks.collectives import CollectiveCalls
+            from diagnostics.taps.torch import optimizer_step
 
+            self._at_close.callback(optimizer_step.after.subscribe(self._stepped))
             calls = CollectiveCalls()
-            calls.attach(torch.distributed, self._patches)
+            self._at_close.callback(calls.attach())
             if self._replicas is not None:
                 calls.on_call = self._replicas.collective
                 self._replicas.hears_collectives = True
@@ -132,15 +129,8 @@ class StallWatch:
         except Exception as fault:
             self._failed(fault)
 
-    def _with_optimizers(self, module: ModuleType) -> None:
-        if hasattr(module, "register_optimizer_step_post_hook"):
-            self._at_close.callback(
-                module.register_optimizer_step_post_hook(unless_recorded(self._stepped)).remove
-            )
-
     def _stepped(self, *_: Any) -> None:
-        if not is_own_run():
-            self._steps += 1
+        self._steps += 1
 
     def _look_on(self) -> None:
         process = os.getpid()

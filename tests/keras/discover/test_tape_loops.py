@@ -8,7 +8,9 @@ import tensorflow as tf
 from diagnostics.api.watch_report import watch_report
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
-from diagnostics.facts.calls import UnaskedTapes
+from diagnostics.facts.calls import TapesWithoutGradient
+from diagnostics.facts.loss_graph import LEAF, Operand
+from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
 
 FAULTS = []
 INPUTS = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")
@@ -181,8 +183,13 @@ class TestLeftAlone:
         assert before == after
 
 
-class TestDifference:
-    """Of a column and a row, within the loss of a step that is traced."""
+def difference_in(graph):
+    finding = BroadcastLoss().from_difference(graph)
+    return finding and tuple(finding.evidence.values())
+
+
+class TestGraph:
+    """Of the loss of a step that is traced, and the difference of a column and a row in it."""
 
     @staticmethod
     def train(loss_of):
@@ -201,14 +208,21 @@ class TestDifference:
         for inputs, target in data:
             step(inputs, target)
 
+    def test_holds_what_depends_on_weights(self, loops):
+        self.train(lambda prediction, target: tf.reduce_mean(prediction - tf.square(target[:, None])))
+        mean, difference, *nodes = loops.found[0].graph.nodes
+        assert (mean.operation, mean.shape, mean.operands[0]) == ("Mean", (), Operand(1, (20, 1)))
+        assert difference.operands == (Operand(2, (20, 1)), Operand(shape=(20, 1), is_argument=True))
+        assert {node.operation for node in nodes} == {"Add", "MatMul", "ReadVariableOp", LEAF}
+
     def test_of_a_prediction_that_is_a_column(self, loops):
         self.train(lambda prediction, target: tf.reduce_mean(tf.square(prediction - target)))
         (loop,) = loops.found
-        assert (loop.difference.prediction, loop.difference.target) == ((20, 1), (20,))
+        assert difference_in(loop.graph) == ([20, 1], [20])
 
     def test_of_a_target_that_is_a_column(self, loops):
         self.train(lambda p, t: tf.reduce_sum(tf.abs(t[:, None] - tf.squeeze(p, -1))) / 20.0)
-        assert loops.found[0].difference.target == (20, 1)
+        assert difference_in(loops.found[0].graph) == ([20], [20, 1])
 
     @pytest.mark.parametrize(
         "loss_of",
@@ -224,7 +238,7 @@ class TestDifference:
     )
     def test_is_none_where_shapes_are_meant(self, loops, loss_of):
         self.train(loss_of)
-        assert loops.found[0].difference is None
+        assert difference_in(loops.found[0].graph) is None
 
     def test_within_a_train_step_of_ones_own(self, loops):
         class Regressor(keras.Sequential):
@@ -240,8 +254,8 @@ class TestDifference:
         model.compile("sgd")
         with loops.suspended():
             model.fit(tf.data.Dataset.from_tensor_slices((INPUTS, INPUTS[:, 0])).batch(20), verbose=0)
-        assert loops.difference().prediction == (None, 1)
-        assert loops.difference() is None
+        assert difference_in(loops.graph()) == ([None, 1], [None])
+        assert loops.graph() is None
         assert loops.found == []
 
 
@@ -255,7 +269,7 @@ def test_tapes_that_no_gradient_is_taken_from_are_counted(loops):
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
     (loop,) = loops.found
-    assert loop.tapes.facts() == UnaskedTapes(steps=3, tapes=9, fewest=3)
+    assert loop.tapes.facts() == TapesWithoutGradient(steps=3, tapes=9, fewest=3)
 
 
 def test_a_tape_within_another_and_one_for_validation_are_not(loops):

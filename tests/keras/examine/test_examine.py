@@ -1,5 +1,6 @@
 """`examine` on Keras models: what it finds, and what it refuses."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import pytest
 import diagnostics
 from diagnostics import InvalidInput
 from diagnostics.collectors.keras.replayable import shuffles
-from diagnostics.facts.pipeline import LossInputFacts
+from diagnostics.facts.loss_call import LossCalls
+from diagnostics.facts.loss_contracts import KERAS
 from tests.keras.programs import (
     CLASSES,
     FEATURES,
@@ -27,6 +29,13 @@ from tests.keras.programs import (
     stages,
     tf,
 )
+
+
+@pytest.mark.parametrize("name", KERAS)
+def test_a_contract_names_what_keras_has(name):
+    contract, losses = KERAS[name], keras.losses
+    assert list(inspect.signature(getattr(losses, name)).parameters)[:2] == [contract.target, contract.prediction]
+    assert issubclass(getattr(losses, contract.module), losses.Loss)
 
 
 class TestWalk:
@@ -164,12 +173,12 @@ class TestFindings:
         rows = tf.data.Dataset.range(1000)
         assert shuffles((rows if buffer is None else rows.shuffle(buffer)).batch(10)) is shuffled
 
-    def test_a_divergence_from_outputs_that_are_no_distribution(self):
+    def test_the_arguments_of_a_divergence(self):
         targets = np.full((len(X), 3), 1 / 3, np.float32)
         report = diagnostics.examine(mlp(outputs=3, loss="kl_divergence"), (X, targets))
-        (given,) = (fact for fact in report.facts if isinstance(fact, LossInputFacts))
-        assert given.target_mass == pytest.approx(1)
-        assert given.mass is not None
+        ((call,),) = (fact.calls for fact in report.facts if isinstance(fact, LossCalls))
+        assert (call.function, call.whole) == ("kl_divergence", True)
+        assert (call.prediction.shape, call.target.ends[0]) == ((32, 3), pytest.approx(1 / 3))
 
     def test_keras_own_loss_does_not_broadcast(self):
         assert rules(diagnostics.examine(mlp(outputs=1, loss="mse"), (X, X[:, 0]))) == []

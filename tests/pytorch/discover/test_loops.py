@@ -9,13 +9,14 @@ import psutil
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
 
 import diagnostics
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.discover import loops
 from diagnostics.collectors.pytorch.discover.hand_updates import CHANGES
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
-from diagnostics.collectors.pytorch.discover.optimizers import FEW, SHORT
+from diagnostics.collectors.pytorch.discover.optimizers import MAX_MODELS, SHORT
 from diagnostics.run.observer import ScriptObserver
 
 INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))
@@ -243,7 +244,7 @@ class TestScript:
 
     def test_gets_its_pytorch_back(self):
         def touched():
-            return nn.Module.__call__, torch.autograd.backward, torch.optim.Optimizer.__init__
+            return nn.Module.__call__, DataLoader.__iter__, torch.optim.Optimizer.__init__
 
         before, finder = touched(), LoopFinder(Note, [].append)
         assert not set(touched()) & set(before)
@@ -302,8 +303,8 @@ class TestOver:
         finally:
             gc.enable()
         assert run._loops.watches == []
-        assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * FEW
-        assert len(run.examined) == FEW
+        assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * MAX_MODELS
+        assert len(run.examined) == MAX_MODELS
 
     def test_one_that_dies_while_somebody_traces_is_closed_at_the_end(self):
         class Holder(Note):
@@ -410,25 +411,25 @@ class TestManyModels:
 
     def test_watches_the_first_models_and_counts_the_others(self, observed):
         self.search(models=30, steps=2)
-        assert (len(observed.trainings), observed.short) == (FEW, 30 - FEW)
+        assert (len(observed.trainings), observed.short) == (MAX_MODELS, 30 - MAX_MODELS)
         assert all(training.examined is not None for training in observed.trainings)
 
     def test_watches_a_later_model_that_trains_for_long(self, observed):
-        self.search(models=FEW, steps=2)
+        self.search(models=MAX_MODELS, steps=2)
         model = network()
         train(lambda: model(INPUTS), sgd(model), SHORT + 24)
         observed.close()
         late = observed.trainings[-1]
-        assert (len(observed.trainings), observed.short, late.examined) == (FEW + 1, 0, None)
+        assert (len(observed.trainings), observed.short, late.examined) == (MAX_MODELS + 1, 0, None)
         assert observed.course(late).history.steps.total_steps == 24
 
     def test_watches_a_model_again_whose_optimizer_is_new_each_step(self, observed):
-        self.search(models=FEW, steps=2)
+        self.search(models=MAX_MODELS, steps=2)
         model = network()
         train(lambda: model(INPUTS), sgd(model), SHORT + 1)
         for _ in range(3):
             train(lambda: model(INPUTS), sgd(model), steps=1)
-        assert len(observed.trainings) == FEW + 4
+        assert len(observed.trainings) == MAX_MODELS + 4
 
     def test_keeps_no_reference_to_optimizers_that_are_gone(self, finder):
         self.search(models=20, steps=1)

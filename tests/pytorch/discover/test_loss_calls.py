@@ -12,7 +12,8 @@ from torch.nn.functional import cross_entropy as bound_early
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.patching import FROZEN
-from diagnostics.collectors.pytorch.discover.loss_calls import LossCalls
+from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, unflattened
+from diagnostics.facts.loss_contracts import TORCH
 
 SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5], [0.0, 0.3, 0.1], [2.0, 1.0, 0.0]]).requires_grad_()
 LABELS = torch.tensor([2, 0, 0, 1])
@@ -23,7 +24,7 @@ BINARY = torch.tensor([[1.0], [0.0], [1.0], [1.0]])
 @pytest.fixture
 def calls():
     faults = []
-    made = LossCalls(lambda call: None, FaultGuard(on_fault=faults.append))
+    made = LossRecorder(lambda call: None, FaultGuard(on_fault=faults.append))
     made.open(lambda: True)
     yield made
     made.close()
@@ -33,6 +34,15 @@ def calls():
 def heard(calls):
     (call,) = calls.heard
     return call
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_a_contract_names_what_pytorch_has(name):
+    contract = TORCH[name]
+    parameters = list(inspect.signature(getattr(F, name)).parameters)
+    assert contract.prediction == parameters[0]
+    assert contract.target is None or contract.target in parameters
+    assert issubclass(getattr(nn, contract.module), nn.Module)
 
 
 class TestHeard:
@@ -62,7 +72,7 @@ class TestHeard:
         assert calls.heard == []
 
     def test_not_where_it_is_nobodys_business(self):
-        calls = LossCalls(lambda call: None, FaultGuard())
+        calls = LossRecorder(lambda call: None, FaultGuard())
         calls.open(lambda: False)
         F.cross_entropy(SCORES, LABELS)
         assert calls.heard == []
@@ -70,7 +80,7 @@ class TestHeard:
 
     def test_before_it_fails(self):
         seen = []
-        calls = LossCalls(lambda call: seen.append(call.labels_outside()), FaultGuard())
+        calls = LossRecorder(lambda call: seen.append(call.labels_outside()), FaultGuard())
         calls.open(lambda: True)
         with pytest.raises(IndexError, match="Target 3 is out of bounds"):
             F.cross_entropy(SCORES, LABELS + 1)
@@ -157,6 +167,62 @@ class TestRecognised:
         assert not heard(calls).recognised().broadcast
 
 
+class TestFacts:
+    def test_arguments_options_and_what_made_the_prediction(self, calls):
+        raw = torch.zeros(4, 1, requires_grad=True)
+        F.poisson_nll_loss(F.softplus(raw), torch.ones(4, 1), False)
+        fact = calls.other.fact()
+        assert (fact.function, fact.made_by, fact.options) == (
+            "poisson_nll_loss",
+            "softplus",
+            {"log_input": False},
+        )
+        assert fact.target.values.tolist() == [[1.0]] * 4
+
+    def test_lengths_in_tuples_are_arguments(self, calls):
+        frames = torch.zeros(6, 2, 5).log_softmax(-1).bfloat16().requires_grad_()
+        F.ctc_loss(frames.float(), torch.tensor([[1, 2], [3, 4]]), (6, 6), (2, 2), 4)
+        fact = calls.other.fact()
+        assert [fact.complete(f"{name}_lengths").tolist() for name in ("input", "target")] == [[6, 6], [2, 2]]
+        assert (fact.prediction.shape, fact.options) == ((6, 2, 5), {"blank": 4})
+
+    def test_the_margin_of_a_loss_of_triplets(self, calls):
+        nn.TripletMarginLoss(margin=0.5)(SCORES, SCORES, SCORES)
+        assert calls.other.fact().options["margin"] == 0.5
+
+    def test_the_value_and_the_weights_of_a_common_loss(self, calls):
+        loss = F.cross_entropy(SCORES, LABELS, weight=torch.ones(3))
+        fact = heard(calls).fact(whole=True)
+        assert (fact.value, fact.whole, fact.weighted) == (loss.item(), True, True)
+        assert fact.complete("target").tolist() == LABELS.tolist()
+
+    def test_the_first_rows_and_the_ends_of_a_large_prediction(self, calls):
+        large = torch.zeros(2**19, 3)
+        large[-1, 0] = 7
+        F.mse_loss(large.requires_grad_(), torch.zeros(2**19, 3))
+        given = heard(calls).fact().prediction
+        assert (given.shape, given.values.size <= 2**20) == ((2**19, 3), True)
+        assert (*given.ends, heard(calls).fact().complete("input")) == (0, 7, None)
+
+
+class TestUnflattened:
+    SCORES, LABELS = torch.zeros(9, 8, 4), torch.zeros(8, 9, dtype=torch.long)
+
+    def test_the_shapes_before(self, calls):
+        scores = self.SCORES.clone().requires_grad_()
+        F.cross_entropy(scores.view(-1, 4), self.LABELS.reshape(-1))
+        assert heard(calls).fact().target.unflattened == (8, 9)
+        assert unflattened(heard(calls).prediction, scores) == (9, 8, 4)
+
+    def test_nothing_where_an_axis_was_moved(self):
+        moved = self.LABELS.T.reshape(-1)
+        assert unflattened(moved, self.LABELS) is None
+        assert unflattened(self.SCORES.transpose(0, 1).reshape(-1, 4), self.SCORES) is None
+
+    def test_nothing_of_the_same_shape(self):
+        assert unflattened(self.LABELS, self.LABELS) is None
+
+
 class TestFunctions:
     def test_stay_the_objects_that_they_are(self, calls):
         assert pickle.loads(pickle.dumps(F.cross_entropy)) is bound_early
@@ -164,7 +230,7 @@ class TestFunctions:
 
     def test_get_their_own_code_back(self):
         before = (F.cross_entropy.__code__, dict(vars(F.cross_entropy)))
-        calls = LossCalls(lambda call: None, FaultGuard())
+        calls = LossRecorder(lambda call: None, FaultGuard())
         calls.open(lambda: True)
         assert F.cross_entropy.__code__ is not before[0]
         calls.close()
@@ -205,7 +271,7 @@ class TestFunctions:
         def broken(call):
             raise ZeroDivisionError("on purpose")
 
-        calls = LossCalls(broken, FaultGuard(on_fault=faults.append))
+        calls = LossRecorder(broken, FaultGuard(on_fault=faults.append))
         calls.open(lambda: True)
         loss = F.cross_entropy(SCORES, LABELS)
         calls.close()

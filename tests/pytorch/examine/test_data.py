@@ -19,7 +19,7 @@ from torch.utils.data import (
 )
 
 import diagnostics
-from diagnostics.collectors.pytorch import data as torch_data
+from diagnostics.collectors.shared import dataset_rows
 
 GENERATOR = torch.Generator().manual_seed(0)
 INPUTS = torch.randn(40, 6, generator=GENERATOR)
@@ -166,7 +166,7 @@ class TestWhatIsRead:
         assert multiprocessing.active_children() == []
 
     def test_a_slow_dataset_for_as_long_as_it_may_take(self, monkeypatch):
-        monkeypatch.setattr(torch_data, "SECONDS_READING", 0.2)
+        monkeypatch.setattr(dataset_rows, "SECONDS_READING", 0.2)
         read = []
 
         def get(index):

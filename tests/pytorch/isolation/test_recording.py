@@ -10,8 +10,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.isolation.recording import is_recorded, unless_recorded
+from diagnostics.taps.tap import Tap
 
 
 class Functions(TorchFunctionMode):
@@ -79,9 +79,9 @@ class TestWhileSomebodyRecords:
             def double(inputs):
                 return inputs * 2
 
-        heard, patches, guard = [], Patches(), FaultGuard()
-        patches.before(Namespace, "double", lambda *_: heard.append("before"))
-        patches.after(Namespace, "double", lambda *_, result: heard.append("after"))
+        heard, tap, guard = [], Tap("double", Namespace), FaultGuard()
+        for event, name in ((tap.before, "before"), (tap.ended, "ended"), (tap.after, "after")):
+            event.subscribe(lambda *_, name=name: heard.append(name))
         hook = unless_recorded(lambda: heard.append("hook"))
 
         def function(inputs):
@@ -93,7 +93,7 @@ class TestWhileSomebodyRecords:
         record(function, torch.ones(3))
         assert heard == []
         function(torch.ones(3))
-        assert heard == ["run", "attempt", "hook", "before", "after"]
+        assert heard == ["run", "attempt", "hook", "before", "ended", "after"]
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,34 @@ class TestDeclaration:
 REQUIRED = {"__doc__": "Made for a test.", "__module__": "train", "stage": "batch", "severity": "note"}
 
 
+class FewRows(Rule):
+    """The batch has few rows."""
+
+    stage = "batch"
+    severity = "note"
+
+    @check
+    def from_batch(self, batch: Batch) -> Finding | None:
+        raise NotApplicable
+
+    @check
+    def from_loader(self, loader: Loader) -> Finding | None:
+        raise NotApplicable("needs a loader that shuffles")
+
+
 class TestEvaluator:
+    def test_a_check_without_a_reason_leaves_it_to_the_others(self):
+        evaluator = Evaluator([FewRows()])
+        evaluator.add(Batch(3))
+        assert evaluator.not_applicable(Batch) == {}
+        assert evaluator.not_applicable(Batch, Loader) == {"few-rows": "needs loader"}
+        evaluator.add(Loader(drops_last=True))
+        assert evaluator.not_applicable(Batch, Loader) == {"few-rows": "needs a loader that shuffles"}
+        other_order = Evaluator([FewRows()])
+        other_order.add(Loader(drops_last=True))
+        other_order.add(Batch(3))
+        assert other_order.not_applicable(Batch, Loader) == {"few-rows": "needs a loader that shuffles"}
+
     def test_an_optional_fact_is_waited_for(self):
         evaluator = Evaluator([OddBatch()])
         assert evaluator.add(Batch(3)) == []
@@ -157,6 +184,16 @@ class TestEvaluator:
         evaluator = Evaluator([OddBatch()])
         evaluator.add(Batch(-1), Loader(drops_last=False))
         assert evaluator.not_applicable(Batch) == {"odd-batch": "needs a batch with rows"}
+
+    def test_a_check_without_a_reason_leaves_that_of_another(self):
+        class OddBatchOrSilent(OddBatch):
+            @check
+            def from_loader(self, loader: Loader) -> Finding | None:
+                raise NotApplicable
+
+        evaluator = Evaluator([OddBatchOrSilent()])
+        evaluator.add(Batch(-1), Loader(drops_last=False))
+        assert list(evaluator.not_applicable(Batch, Loader).values()) == ["needs a batch with rows"]
 
     @pytest.mark.parametrize(
         ("library", "fix", "alternatives"),

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.finding import Finding
+from diagnostics.report.contents import StageResult
 from diagnostics.report.doubts import doubted
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import Report
 from tests.support.courses import history
 
 STAGES = (

@@ -6,7 +6,7 @@ from diagnostics import Finding, Report
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.training import LossHistory, StepHistory, TrainingHistory
 from diagnostics.facts.where import Where
-from diagnostics.report.report import StageResult
+from diagnostics.report.contents import StageResult
 
 END = "*Nothing had to be left out. What remains was not read by a person: look through it before you publish it.*"
 WARNING = Finding(

@@ -6,9 +6,10 @@ import pytest
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.where import Where
+from diagnostics.report.contents import StageResult
 from diagnostics.report.doubts import doubted
 from diagnostics.report.merge import TrainingReports, merged
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import Report
 from tests.support.courses import history
 
 WHERE = Where("train.py", 31, "main")
@@ -71,7 +72,7 @@ class TestMerged:
     def test_what_goes_wrong_in_one_of_two_players_goes_wrong_in_the_other(self):
         generator = report(finding("exploding-gradients", "error"), finding("non-finite-loss", "error"))
         discriminator = report(finding("gradients-not-zeroed", "error"), finding("non-finite-loss", "error"))
-        players = [TrainingReports(None, one, alone=False) for one in (generator, discriminator)]
+        players = [TrainingReports(None, one, trained_alone=False) for one in (generator, discriminator)]
         consequences = ["exploding-gradients", "non-finite-loss"]
         assert told(merged("", players)) == [("gradients-not-zeroed", "error", consequences)]
 

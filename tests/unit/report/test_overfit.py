@@ -7,8 +7,9 @@ import pytest
 
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.trials import SubsetRun, SubsetTrial
+from diagnostics.report.contents import StageResult
 from diagnostics.report.overfit import OverfitReport
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import Report
 
 SHARES = np.array([[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.1, 0.9]]], dtype=np.float32)
 

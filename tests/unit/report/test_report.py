@@ -3,13 +3,15 @@
 import io
 import json
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from diagnostics import Finding, FindingsPresent, InvalidInput, Report
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.where import Where
-from diagnostics.report.report import StageResult
+from diagnostics.report.contents import StageResult
+from tests.support.courses import history
 
 ERROR = Finding(
     rule="labels-out-of-range",
@@ -177,6 +179,7 @@ class TestJson:
             "ignored_in_vain": [],
             "settings": [],
             "rank": None,
+            "library_messages": [],
         }
 
     def test_of_a_walk_lists_the_stages(self):
@@ -248,8 +251,16 @@ class TestText:
                 "No findings, but the examination stopped early for the reason above.",
             ),
             (Report("examined", (WARNING, WARNING)), "2 warnings."),
+            (
+                Report("ran", script="train.py", judged=frozenset({"dead-units"})),
+                "Nothing found. 1 rule could be checked.",
+            ),
+            (
+                Report("ran", script="train.py", history=history(np.full(100, 0.7))),
+                "No findings, but the loss has not fallen: no rule that could be checked explains why.",
+            ),
         ],
-        ids=["nothing", "unknown", "without frames", "failed", "plural"],
+        ids=["nothing", "unknown", "without frames", "failed", "plural", "of a run", "not learned"],
     )
     def test_ends_in_one_plain_line(self, report, closing):
         assert str(report).splitlines()[-1] == closing

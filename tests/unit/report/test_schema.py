@@ -12,9 +12,10 @@ import diagnostics
 from diagnostics import Finding, Report
 from diagnostics.engine.finding import SEVERITIES, STAGES
 from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.where import Where
-from diagnostics.report.report import StageResult, Status
+from diagnostics.report.contents import StageResult, Status
 
 SCHEMA = json.loads((Path(diagnostics.__file__).parent / "report" / "report.schema.json").read_text())
 FOLLOWS = Finding("loss-plateau", "note", "optimizer", "seen", "change")
@@ -27,6 +28,7 @@ WHOLE = Report(
     "ran train.py", (FINDING,), (StageResult("batch", "passed", "seen"),), {"future-leak": "needs more"},
     crash=CRASH, faults=("failed",), script="train.py", exit_code=1, ignored={"dead-units": "on purpose"},
     ignored_in_vain=("future-leak",), settings=("a list",), rank=RankNotes(1, 2, "node"),
+    library_messages=(LibraryMessage("torch", "UserWarning", "seen", 2, Where("train.py", 3, "main")),),
 )  # fmt: skip
 
 

@@ -3,7 +3,8 @@ import pytest
 
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.contents import StageResult
+from diagnostics.report.report import Report
 from diagnostics.report.unjudged import not_judged
 from tests.support.courses import history
 

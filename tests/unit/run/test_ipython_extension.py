@@ -6,7 +6,7 @@ import re
 import pytest
 
 from diagnostics.errors import InvalidInput
-from diagnostics.run.notebook.ipython_extension import CellOptions, options_of_cell, transformed
+from diagnostics.run.notebook.cell_options import CellOptions, options_of_cell, transformed
 from tests.support.ipython import notebook
 
 

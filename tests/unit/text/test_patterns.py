@@ -35,7 +35,8 @@ def test_patterns_of_the_library_are_collected():
     places = {one.place.partition(":")[0] for one in WRITTEN}
     assert len(WRITTEN) > 400
     assert {
-        "diagnostics/collectors/tracebacks/nature.py", "diagnostics/collectors/tracebacks/own/conditions.py",
+        "diagnostics/collectors/tracebacks/nature.py",
+        "diagnostics/collectors/tracebacks/python_errors/conditions.py",
         "diagnostics/report/redaction.py", "diagnostics/collectors/crash/keras.py",
     } <= places  # fmt: skip
 

@@ -14,9 +14,10 @@ from diagnostics.facts.gpu import CardFacts, Holder
 from diagnostics.facts.nonfinite import FrameFacts, ValueRange
 from diagnostics.facts.training import TraceFacts
 from diagnostics.facts.where import Where
+from diagnostics.report.contents import StageResult
 from diagnostics.report.html.page import page
-from diagnostics.report.report import Report, StageResult
-from diagnostics.text.visible import MOST, shortened, visible
+from diagnostics.report.report import Report
+from diagnostics.text.visible import MAX_CHARACTERS, shortened, visible
 
 # Renames the window, clears the screen, turns what follows round, hides, and cannot be encoded.
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u2066\u200b\x9b31m\x00\ud800"
@@ -65,7 +66,7 @@ class TestReport:
     def test_page_shortens_what_is_long_and_says_how_long_it_is(self):
         long = "start" + "x" * 1_000_000 + "end"
         shown = page(hostile(long))
-        assert len(shown) < 30 * (MOST + 1000)
+        assert len(shown) < 30 * (MAX_CHARACTERS + 1000)
         assert "start" in shown
         assert "end" in shown
         assert "of 1,000,008 characters left out]" in shown

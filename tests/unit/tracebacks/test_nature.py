@@ -3,7 +3,7 @@
 import pytest
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.tracebacks.nature import nature_of
+from diagnostics.collectors.tracebacks.nature import error_category
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 YOURS = FrameFacts("train.py", 8, "main", "rate = config['lr']", yours=True)
@@ -11,7 +11,7 @@ THEIRS = FrameFacts("torch/nn/functional.py", 3479, "linear", None, yours=False)
 
 
 def nature(name, message="", *frames):
-    return nature_of(CrashFacts(name, message, frames, live=False))
+    return error_category(CrashFacts(name, message, frames, live=False))
 
 
 class TestNatureOf:

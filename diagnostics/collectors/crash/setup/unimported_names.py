@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from diagnostics.collectors.crash.frames import Crash
-from diagnostics.collectors.tracebacks.own.names import PYTHON_2
+from diagnostics.collectors.tracebacks.python_errors.names import PYTHON_2
 from diagnostics.collectors.tracebacks.topic import package_of
 from diagnostics.facts.crash.known import KnownFailure
 

@@ -13,7 +13,7 @@ from diagnostics.collectors.isolation.harmless_code import is_library
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.keras.harmless import TRUSTED, of_loss
 from diagnostics.facts.array import Array
-from diagnostics.facts.dependence import AnswerLosses
+from diagnostics.facts.dependence import LossAtTarget
 
 from .subject import KerasSubject, OutOfTime, Unclear
 
@@ -24,7 +24,7 @@ DISTINCT = 0.5  # of the rows have a target of their own: numbers, and no labels
 SAME = 1e-4  # of a loss: then it takes no notice of the answers' scale
 
 
-def answer_losses(subject: KerasSubject) -> AnswerLosses | None:
+def answer_losses(subject: KerasSubject) -> LossAtTarget | None:
     """Compute the loss of right answers, of one answer for all, and of the model's; None where that says nothing.
 
     Only for a loss with code of the script's, that can be run without being noticed, of one output with the shape
@@ -43,7 +43,7 @@ def answer_losses(subject: KerasSubject) -> AnswerLosses | None:
             return None
 
 
-def _compared(loss: Any, target: Array, answers: Array) -> AnswerLosses | None:
+def _compared(loss: Any, target: Array, answers: Array) -> LossAtTarget | None:
     shape = target.shape
     if shape != answers.shape or not np.isfinite(target).all():
         return None
@@ -60,7 +60,7 @@ def _compared(loss: Any, target: Array, answers: Array) -> AnswerLosses | None:
     found = of(right), of(mean), of(answers)
     if not np.isfinite(found).all():
         return None
-    return AnswerLosses(
+    return LossAtTarget(
         name=getattr(loss, "__name__", type(loss).__name__),
         right=found[0],
         constant=found[1],

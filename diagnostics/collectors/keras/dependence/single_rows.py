@@ -6,12 +6,12 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.facts.layers import BlindToRows
+from diagnostics.facts.layers import BatchNormSingleRow
 
 from .subject import Inputs, KerasSubject, OutOfTime, Unclear
 
 
-def blind_to_rows(subject: KerasSubject, rows_at_once: int | None) -> BlindToRows | None:
+def blind_to_rows(subject: KerasSubject, rows_at_once: int | None) -> BatchNormSingleRow | None:
     """Ask about two rows in training mode, one by one; None where the answers differ, or batches have more rows.
 
     Args:
@@ -39,7 +39,7 @@ def blind_to_rows(subject: KerasSubject, rows_at_once: int | None) -> BlindToRow
     except Exception:  # of the model, which may not take a single row
         return None
     blind = np.array_equal(answers[0], answers[1]) and not np.array_equal(known[0], known[1])
-    return BlindToRows(tuple(norms)) if blind else None
+    return BatchNormSingleRow(tuple(norms)) if blind else None
 
 
 def _another(inputs: Inputs) -> Inputs | None:

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
-from diagnostics.facts.dependence import TurnedArguments
+from diagnostics.facts.dependence import SwappedArguments
 
 from .perfect_answers import is_own
 from .subject import KerasSubject, OutOfTime, Unclear
@@ -20,7 +20,7 @@ TARGETS = ("true", "target", "targets", "label", "labels", "truth", "gt", "actua
 SAME = 1e-3  # of the loss: then it takes both alike, as a squared difference does
 
 
-def turned_arguments(subject: KerasSubject) -> TurnedArguments | None:
+def turned_arguments(subject: KerasSubject) -> SwappedArguments | None:
     """Compute such a loss as Keras calls it, and the other way round; None of any other loss."""
     loss, target = subject.model.loss, subject.target
     if target is None or subject.weighted:
@@ -45,7 +45,7 @@ def turned_arguments(subject: KerasSubject) -> TurnedArguments | None:
             return None
     if abs(as_called - turned) <= SAME * max(abs(as_called), abs(turned)):
         return None
-    return TurnedArguments(getattr(loss, "__name__", type(loss).__name__), *names, as_called, turned)
+    return SwappedArguments(getattr(loss, "__name__", type(loss).__name__), *names, as_called, turned)
 
 
 def _names(loss: Any) -> tuple[str, str] | None:

@@ -11,13 +11,14 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.batch import inputs_of
 from diagnostics.collectors.keras.data import KerasData
 from diagnostics.collectors.keras.replayable import can_be_read
 from diagnostics.collectors.shared.input_sample import Collected, samples, samples_of_batches, take_arrays
 from diagnostics.facts.data import HeldOutBefore, SameData, ShuffledPredictions, ShuffledSplit
 from diagnostics.facts.inputs import InputFacts, InputSample
+from diagnostics.taps import keras as taps
+from diagnostics.taps.tap import subscribe
 
 from .folds import Folds
 from .shuffled_data import ShuffledPasses, is_finite, is_permuted, split_of
@@ -36,23 +37,21 @@ class Evaluations:
     Only data that can be read without side effects is looked at: arrays, and `tf.data` made of pure steps.
     """
 
-    def __init__(self, trainer: type, patches: Patches, guard: FaultGuard) -> None:
-        """Start listening, until the patches are undone.
-
-        Args:
-            trainer: the class of Keras with `evaluate` and `predict`.
-            patches: they are added here.
-            guard: runs the work.
-        """
+    def __init__(self, guard: FaultGuard) -> None:
+        """Start listening, until `close`; `guard` runs the work."""
         self._guard, self._within = guard, 0
         self._listeners: IdentityMap[Any, tuple[Callable[[], Samples], Callable[[Delivered], object]]]
         self._listeners = IdentityMap()
         self._calls: IdentityMap[Any, int] = IdentityMap()
         self._single: IdentityMap[Any, tuple[int, dict[str, Collected]]] = IdentityMap()  # predictions for few
         self._folds, self._first = Folds(), IdentityMap[Any, Callable[[Delivered], object]]()
-        self._passes = ShuffledPasses(patches, guard, self._mixed_up)
-        for method, rounds in (("evaluate", 0), ("predict", 1)):
-            patches.before(trainer, method, partial(guard.attempt, self._called, rounds))
+        self._passes = ShuffledPasses(self._mixed_up)
+        self.close = subscribe(
+            guard.attempt,
+            (taps.evaluate.before, partial(self._called, 0)),
+            (taps.predict.before, partial(self._called, 1)),
+            (taps.dataset_iter.before, self._passes.iterates),
+        )
 
     def fit_begins(
         self,

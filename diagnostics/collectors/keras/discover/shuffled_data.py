@@ -12,10 +12,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.installed import is_installed_module
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
+from diagnostics.collectors.isolation.patching import FROZEN
 from diagnostics.collectors.source.mixed_passes import held_in, mixed_in
 from diagnostics.collectors.source.read import parsed
 from diagnostics.facts.array import Array
@@ -102,20 +100,15 @@ class ShuffledPasses:
     together.
 
     Args:
-        patches: the iteration of datasets is observed from now on, until they are undone.
-        guard: runs the work.
         found: called once with a model whose predictions are compared with targets in another order.
     """
 
-    def __init__(
-        self, patches: Patches, guard: FaultGuard, found: Callable[[Any, ShuffledPredictions], object]
-    ) -> None:
-        self._guard, self._found = guard, found
+    def __init__(self, found: Callable[[Any, ShuffledPredictions], object]) -> None:
+        self._found = found
         self._predicted: list[tuple[weakref.ref[Any], weakref.ref[Any]]] = []  # dataset and model
         self._iterated: list[tuple[set[Place], list[weakref.ref[Any]]]] = []  # where, and what it was made of
         self._mixed: dict[str, set[str]] = {}  # files, and the functions in which both meet
         self._held: dict[str, set[str]] = {}  # the same, of answers and labels in the order of their source
-        patches.before(tf.data.Dataset, "__iter__", self._iterates)
 
     def predicts(self, model: Any, dataset: Any) -> None:
         """Take a call of `predict` that is about to run."""
@@ -125,7 +118,7 @@ class ShuffledPasses:
 
     def predicts_permuted(self, model: Any, dataset: Any) -> None:
         """Take a call of `predict`, on a sequence, by a script that may hold its labels against the answers."""
-        for file, function in _places(sys._getframe(1)):
+        for file, function in _places(_caller()):
             if file not in self._held:
                 tree = parsed(file)
                 self._held[file] = set() if tree is None else held_in(tree)
@@ -133,11 +126,13 @@ class ShuffledPasses:
                 self._found(model, ShuffledPredictions(sequence=type(dataset).__name__))
                 return
 
-    def _iterates(self, dataset: Any) -> None:
-        caller = sys._getframe(2)  # above the function that is patched in
-        module = caller.f_globals.get("__name__", "")
-        if not is_installed_module(module) and not is_own_run() and tf.executing_eagerly():
-            self._guard.attempt(self._note, dataset, set(_places(caller)))
+    def iterates(self, dataset: Any) -> None:
+        """Take an iteration that is about to begin."""
+        caller = _caller()
+        if caller is None or is_installed_module(caller.f_globals.get("__name__", "")):
+            return
+        if tf.executing_eagerly():
+            self._note(dataset, set(_places(caller)))
 
     def _note(self, dataset: Any, places: set[Place]) -> None:
         if len(self._iterated) < MOST and _has_targets(dataset) and is_reshuffled(dataset):
@@ -158,6 +153,14 @@ class ShuffledPasses:
             tree = parsed(file)
             self._mixed[file] = set() if tree is None else mixed_in(tree)
         return any(function in self._mixed[file] for file, function in places)
+
+
+def _caller() -> FrameType | None:
+    """Return the frame that has called the function of the framework whose call is observed."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != FROZEN:
+        frame = frame.f_back
+    return None if frame is None else frame.f_back
 
 
 def _places(frame: FrameType | None) -> Iterator[Place]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +11,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch, keep_batch
 from diagnostics.collectors.keras.values import array_of
+from diagnostics.taps import keras as taps
 
 TRIES = 3  # tapes that are listened to, until one shows a model; the first may be of a penalty
 CALLS = 64  # of models and layers under one tape; more, and nothing is learned of it
@@ -88,8 +87,8 @@ class TapeRecorder:
 
     def __init__(self, safely: Callable[..., Any]) -> None:
         self._safely = safely
-        self._patches, self._tries, self._listens = Patches(), 0, False
-        self._within = threading.local()
+        self._tries, self._listens = 0, False
+        self._listening = contextlib.ExitStack()
         self._calls: list[tuple[Any, Any, Any]] = []
         self._losses: list[tuple[Any, Any, Any]] = []
         self._seen: TapePass | None = None
@@ -103,8 +102,8 @@ class TapeRecorder:
         self._losses.clear()
         if not self._listens:
             self._listens = True
-            self._patches.around(keras.layers.Layer, "__call__", self._around_call)
-            self._patches.around(keras.losses.Loss, "__call__", self._around_loss)
+            self._listening.callback(taps.layer_call.after.subscribe(self._layer_called))
+            self._listening.callback(taps.loss_call.before.subscribe(self._loss_called))
 
     def ended(self, sources: Any, gradients: Any) -> None:
         """Take what a tape was asked for, and its answer."""
@@ -153,7 +152,7 @@ class TapeRecorder:
     def close(self) -> None:
         """Restore what was patched."""
         self._listens = False
-        self._patches.undo()
+        self._listening.close()
         if self._tries >= TRIES:
             self._calls.clear()
             self._losses.clear()
@@ -189,36 +188,15 @@ class TapeRecorder:
     def _calls_of(self, layer: Any) -> Any:
         return next(returned for called, _, returned in reversed(self._calls) if called is layer)
 
-    def _around_call(self, plain: Any) -> Any:
-        recorder = self
+    def _layer_called(self, returned: Any, layer: Any, *arguments: Any, **_options: Any) -> None:
+        if len(self._calls) >= CALLS:  # of a loop over layers, or long after a tape that was never asked
+            self._tries = TRIES
+            self.close()
+        elif len(arguments) == 1:
+            self._calls.append((layer, arguments[0], returned))
 
-        def call(layer: Any, *arguments: Any, **options: Any) -> Any:
-            outermost = recorder._listens and not is_own_run() and not getattr(recorder._within, "call", False)
-            if not outermost:
-                return plain(layer, *arguments, **options)
-            recorder._within.call = True
-            try:
-                returned = plain(layer, *arguments, **options)
-            finally:
-                recorder._within.call = False
-            if len(recorder._calls) >= CALLS:  # of a loop over layers, or long after a tape that was never asked
-                recorder._tries = TRIES
-                recorder.close()
-            elif len(arguments) == 1:
-                recorder._calls.append((layer, arguments[0], returned))
-            return returned
-
-        return call
-
-    def _around_loss(self, plain: Any) -> Any:
-        recorder = self
-
-        def call(loss: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-            if recorder._listens and not is_own_run():
-                recorder._losses.append((loss, y_true, y_pred if sample_weight is None else None))
-            return plain(loss, y_true, y_pred, sample_weight)
-
-        return call
+    def _loss_called(self, loss: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        self._losses.append((loss, y_true, y_pred if sample_weight is None else None))
 
 
 def _norm(gradient: Any) -> float:

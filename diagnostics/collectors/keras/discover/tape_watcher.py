@@ -18,12 +18,12 @@ from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
-from diagnostics.facts.loss import TracedDifference
+from diagnostics.facts.calls import TapesWithoutGradient
+from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
 from diagnostics.facts.training import TrainingHistory
 
 from .tape_pass import TapePass
-from .unasked_tapes import UnaskedCount
 
 _NO_REPLAY = "a step of this loop cannot be replayed"
 _HIDDEN = "the step is a single tf.function, which does not show them"
@@ -42,7 +42,7 @@ class TapeLoopWatcher:
         uncovered: by part, why it could not be watched.
         forwards: passes that were seen: one a step.
         origin: the step of the first NaN or inf; its cause is not known.
-        difference: within the loss, if the step was traced, of a column and a row.
+        graph: of the loss, if the step was traced.
         seen: what was called under the tape of its first step; None if not known.
         tapes: counts those that recorded a pass for nothing.
     """
@@ -54,7 +54,7 @@ class TapeLoopWatcher:
         self.faults: dict[str, str] = {}
         self.uncovered = {"weights": _NO_REPLAY}
         self.origin: OriginFacts | None = None
-        self.difference: TracedDifference | None = None
+        self.graph: LossGraph | None = None
         self.seen: TapePass | None = None
         self.tapes = UnaskedCount()
         if not eager:
@@ -167,3 +167,22 @@ def _loss_in(result: Any) -> float | None:
     if isinstance(result, tf.Tensor) and result.shape.rank == 0 and result.dtype.is_floating:
         return float(result)
     return None
+
+
+class UnaskedCount:
+    """Takes the steps of one optimizer, one by one."""
+
+    def __init__(self) -> None:
+        self._steps = self._tapes = 0
+        self._fewest: int | None = None
+
+    def stepped(self, unasked: int) -> None:
+        """Take how many tapes were left unasked since the step before."""
+        unasked = max(0, unasked)
+        self._steps += 1
+        self._tapes += unasked
+        self._fewest = unasked if self._fewest is None else min(self._fewest, unasked)
+
+    def facts(self) -> TapesWithoutGradient | None:
+        """Return what was counted; None where no step left a tape."""
+        return TapesWithoutGradient(self._steps, self._tapes, self._fewest) if self._fewest else None

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.facts.calls import UnreadLosses
-
-REGULARIZERS = ("L1", "L2", "L1L2", "OrthogonalRegularizer")
+from diagnostics.taps import keras as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
 
 @dataclass
@@ -31,8 +29,6 @@ class Penalty:
 class LayerLosses:
     """Remembers which layers add a loss, and whose `losses` are read, other than in an evaluation.
 
-    Keras is not imported before the script does: `listen` is given its classes.
-
     Args:
         guard: runs the work.
     """
@@ -46,31 +42,22 @@ class LayerLosses:
         self._by_hand = False  # a regularizer is called by the script
         self._testing = self._reading = 0
 
-    def listen(self, layer: type, regularizers: Any, patches: Patches) -> None:
-        """Start listening, until the patches are undone.
+    def listen(self) -> Unsubscribe:
+        """Start listening, once Keras has layers; return what ends it."""
+        return subscribe(
+            self._guard.attempt,
+            (taps.add_loss.before, self._adds),
+            (taps.own_losses.before, self._reads),
+            (taps.regularization_losses.before, self._asks),
+            (taps.regularization_losses.ended, self._asked_for),
+            (taps.regularizer_call.before, self._calls_regularizer),
+        )
 
-        Args:
-            layer: the base class of Keras' layers.
-            regularizers: Keras' module of regularizers.
-            patches: they are added here.
-        """
-        patches.before(layer, "add_loss", self._if_users(self._adds))
-        patches.before(layer, "_get_own_losses", self._if_users(self._reads))
-        patches.around(layer, "_get_regularization_losses", self._around_penalties)
-        for name in REGULARIZERS:
-            patches.before(getattr(regularizers, name), "__call__", self._calls_regularizer)
-
-    def around_test_step(self, test_step: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `test_step` within which reading counts for nothing."""
-
-        def tested(*arguments: Any, **options: Any) -> Any:
-            self._testing += 1
-            try:
-                return test_step(*arguments, **options)
-            finally:
-                self._testing -= 1
-
-        return tested
+    def listen_to_tests(self) -> Unsubscribe:
+        """Within a `test_step`, let reading count for nothing; return what ends it."""
+        return subscribe(
+            self._guard.attempt, (taps.test_step.before, self._tests), (taps.test_step.ended, self._tested)
+        )
 
     def of_model(self, model: Any) -> UnreadLosses | None:
         """Return what nobody has read of a model whose train_step is the user's own; None if nothing."""
@@ -98,14 +85,7 @@ class LayerLosses:
             return None
         return UnreadLosses(step, tuple(dict.fromkeys(penalized)), tuple(dict.fromkeys(added)))
 
-    def _if_users(self, work: Callable[[Any], None]) -> Callable[..., None]:
-        def hook(owner: Any, *_arguments: Any, **_options: Any) -> None:
-            if not is_own_run():
-                self._guard.attempt(work, owner)
-
-        return hook
-
-    def _adds(self, layer: Any) -> None:
+    def _adds(self, layer: Any, *_arguments: Any, **_options: Any) -> None:
         self._added[layer] = None
 
     def _reads(self, layer: Any) -> None:
@@ -116,25 +96,21 @@ class LayerLosses:
         if not self._reading and hasattr(weight, "regularizer"):  # and not what a layer computes
             self._by_hand = True
 
-    def _around_penalties(self, plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        losses = self
+    def _tests(self, *_arguments: Any, **_options: Any) -> None:
+        self._testing += 1
 
-        def penalties(layer: Any) -> Any:
-            if not losses._testing and not is_own_run():
-                losses._guard.attempt(losses._asks, layer)
-            losses._reading += 1
-            try:
-                return plain(layer)
-            finally:
-                losses._reading -= 1
-
-        return penalties
+    def _tested(self, *_arguments: Any, **_options: Any) -> None:
+        self._testing -= 1
 
     def _asks(self, layer: Any) -> None:
-        if layer not in self._asked:
+        self._reading += 1
+        if not self._testing and layer not in self._asked:
             self._asked[layer] = None
             for variable in layer.trainable_weights:
                 self._penalty(variable).read = True
+
+    def _asked_for(self, _layer: Any) -> None:
+        self._reading -= 1
 
 
 def _owner(variable: Any) -> str:

@@ -21,7 +21,7 @@ from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.shared.learnability import FEWEST, simple_fit
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import FinalAnswers, OutputScore
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 ROWS, BYTES, SECONDS = 512, 8 * 2**20, 0.5  # of the data, until the run is over
 PART = 128  # rows at a time

@@ -15,7 +15,8 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.batch import as_array, batch_facts
 from diagnostics.collectors.keras.losses import as_written, classifies, kind_of_loss, output_facts
 from diagnostics.collectors.keras.model import activation_of, passes_on
-from diagnostics.facts.pipeline import LossFacts, OutputPart, Reads, SeveralOutputs
+from diagnostics.facts.loss_contracts import Reads
+from diagnostics.facts.pipeline import LossFacts, OutputPart, SeveralOutputs
 
 from .final_answers import by_name, names_of_outputs
 

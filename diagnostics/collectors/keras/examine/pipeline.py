@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_warnings_ignored
-from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes
+from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes, unpack
 from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of, reread_batch, rows_with_targets
 from diagnostics.collectors.keras.dependence.kept_batch import size_of
 from diagnostics.collectors.keras.harmless import Code, of_call, of_loss, of_making, of_optimizer
@@ -22,7 +22,7 @@ from diagnostics.collectors.keras.losses import (
     as_written,
     classifies,
     counts_right_classes,
-    loss_inputs,
+    loss_call,
     output_facts,
     recognise_loss,
     weighs_classes,
@@ -48,21 +48,21 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import (
     AWAITS_END,
     POOL_BATCHES,
-    Plan,
     Pool,
-    Run,
     can_wait,
     has_settled,
     overfit,
     pool_of,
 )
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.layers import LayerFacts
-from diagnostics.facts.pipeline import Fact, LossFacts, LossInputFacts, LossKind
+from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.facts.loss_contracts import LossKind
+from diagnostics.facts.pipeline import Fact, LossFacts
 
-from .batch_tensors import tensors_of
 from .class_metrics import class_metrics, metric_facts
 from .final_answers import KeptOutputs, keep_outputs
 from .first_layers import first_layers
@@ -229,8 +229,8 @@ class KerasPipeline(Pipeline):
             masked=self._masked(prediction),
             accuracy=counts_right_classes(self.model),
         )
-        if (given := self._loss_inputs(value - penalty, prediction)) is not None:
-            yield given
+        if (call := self._loss_call(value - penalty, prediction)) is not None:
+            yield LossCalls((call,))
         if single is None and self._weights is None:  # a weight of 0 may leave out a target that is not known
             several = several_outputs(self.model, answers, self._y, calls)
             yield from () if several is None else (several,)
@@ -326,7 +326,7 @@ class KerasPipeline(Pipeline):
 
     def _as_tensors(self, batch: Any) -> tuple[Any, Any, Any]:
         """Part a batch into inputs, target and sample weights, as tensors; what is not there is None."""
-        return tensors_of(batch, self.model, self.preprocesses)
+        return _tensors_of(batch, self.model, self.preprocesses)
 
     def _train_copy(self, plan: Plan) -> Run:
         assert self._copy is not None
@@ -365,13 +365,13 @@ class KerasPipeline(Pipeline):
             recognise_loss(value, single, np.asarray(target), self.model.loss, self._last), penalty
         )
 
-    def _loss_inputs(self, value: float, prediction: Any) -> LossInputFacts | None:
-        """Say what the only loss was given; None if there are several."""
+    def _loss_call(self, value: float, prediction: Any) -> LossCall | None:
+        """Describe the call of the only loss; None if there are several."""
         single, target = self._single(prediction), self._single_target()
         if single is None or target is None:
             return None
         weighted = self._weights is not None or self._class_weights is True
-        return loss_inputs(value, single, np.asarray(target), self.model.loss, weighted)
+        return loss_call(value, single, np.asarray(target), self.model.loss, weighted)
 
     def _masked(self, prediction: Any) -> bool | None:
         """Say whether a mask or sample weights leave something out of the loss."""
@@ -396,3 +396,23 @@ class KerasPipeline(Pipeline):
         """Return the prediction (n, ...) if there is one output, else None."""
         flat = keras.tree.flatten(prediction)
         return np.asarray(tf.cast(flat[0], tf.float32)) if len(flat) == 1 else None
+
+
+def _tensors_of(batch: Any, model: keras.Model, preprocesses: bool) -> tuple[Any, Any, Any]:
+    """Part a batch into inputs, target and sample weights; what is not there is None.
+
+    Args:
+        batch: as the data yields it.
+        model: which may be one of KerasHub, with a preprocessor.
+        preprocesses: whether the batch is yet to pass that preprocessor.
+    """
+    parts = unpack(batch)
+    preprocessor = getattr(model, "preprocessor", None) if preprocesses else None
+    if preprocessor is not None and hasattr(model, "preprocess_samples"):
+        with users_code():
+            parts = model.preprocess_samples(*parts)
+    with users_code():  # what TensorFlow cannot take, `fit` cannot take either
+        x, y, weights = (
+            None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part) for part in parts
+        )
+    return x, y, weights

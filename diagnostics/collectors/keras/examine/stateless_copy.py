@@ -18,7 +18,8 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.model import layer_activations
 from diagnostics.collectors.keras.values import current
-from diagnostics.collectors.shared.overfit_plan import ALIKE, Plan, Run, Stopwatch, larger
+from diagnostics.collectors.shared.overfit_plan import ALIKE, Stopwatch, larger
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.facts.layers import ActivationFacts
 
 Weights = list[Any]

@@ -16,12 +16,12 @@ from diagnostics.collectors.keras.losses import recognise_loss
 from diagnostics.collectors.keras.model import last_activation
 from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, optimizer_like
 from diagnostics.collectors.shared.loss_match import Recognised
-from diagnostics.collectors.shared.overfit_plan import Plan, Run
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.collectors.subset_trials.answers import Answers, Seen, binary_answers, class_answers
-from diagnostics.collectors.subset_trials.choice import FEW, MOST_BATCHES, Rows, digests
+from diagnostics.collectors.subset_trials.choice import MIN_EXAMPLES, MOST_BATCHES, Rows, digests
 from diagnostics.facts.array import Array
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.facts.loss_contracts import LossKind
 
 from .stateless_copy import KerasCopy
 
@@ -65,7 +65,7 @@ class KerasSubsets:
         self.num_trainable = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
         size = _size_of(batch)
         self._batch = _gathered(batch, further, classes)
-        self.rows = _rows(self._batch, classes, size if size >= FEW else _size_of(self._batch))
+        self.rows = _rows(self._batch, classes, size if size >= MIN_EXAMPLES else _size_of(self._batch))
 
     def run(self, chosen: Sequence[int], plan: Plan, seen: Seen) -> Run:
         """See `Subsets.run`.
@@ -135,7 +135,7 @@ def _gathered(batch: Batch, further: Iterator[Batch], classes: frozenset[int]) -
     for more in islice(further, MOST_BATCHES - 1):
         labels = row_classes({}, batch[1])
         there = frozenset[int]() if labels is None else frozenset(map(int, labels))
-        if _size_of(batch) >= FEW and classes <= there:
+        if _size_of(batch) >= MIN_EXAMPLES and classes <= there:
             break
         try:
             keras.tree.assert_same_structure(batch, more)

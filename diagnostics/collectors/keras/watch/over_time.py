@@ -16,7 +16,7 @@ from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.losses import kind_of_loss
 from diagnostics.collectors.shared.over_time.decode import CannotDecode, decoded, prediction_texts, target_texts
 from diagnostics.collectors.shared.over_time.histogram import LAYERS, histogram_of, stride_for
-from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MOST, is_look_step
+from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MAX_LOOKS, is_look_step
 from diagnostics.errors import InvalidInput, typed_message, what
 from diagnostics.facts.array import Array
 from diagnostics.facts.over_time import FixedBatchFacts, Histogram, LayerHistograms, Look
@@ -167,8 +167,8 @@ class KerasOverTime:
         Args:
             step: steps made so far; with `steps_per_execution` it rises by more than one.
         """
-        due = any(map(is_look_step, range(step, max(self._latest, step - MOST), -1)))
-        if due and len(self._looks) < MOST and len(self.histograms) < MOST:
+        due = any(map(is_look_step, range(step, max(self._latest, step - MAX_LOOKS), -1)))
+        if due and len(self._looks) < MAX_LOOKS and len(self.histograms) < MAX_LOOKS:
             self._look(step)
 
     def end(self, step: int) -> None:

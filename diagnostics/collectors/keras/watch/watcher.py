@@ -32,13 +32,13 @@ from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
 from .batch_tap import BatchTap
-from .drawn_rows import DrawnRows
 from .drawn_weights import DrawnWeights
 from .equal_units import EqualUnits
 from .history_fields import STEP_FIELDS, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
 from .over_time import KerasOverTime
 from .replay import batch_size
+from .sampled_rows import SampledRows
 
 EVALUATIONS = 4096  # evaluation losses remembered
 INPUTS = 16  # batches of which a part is kept, to compare evaluations with
@@ -67,7 +67,7 @@ class KerasWatcher:
         equal_units: of kernels, where they were there before the first step.
         over_time: looks before chosen steps; None for no looks.
         rows: remembers the targets of some rows.
-        drawn_rows: keeps some; None for none.
+        sampled_rows: keeps some; None for none.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -115,7 +115,7 @@ class KerasWatcher:
         self.equal_units = EqualUnits()
         self.over_time: KerasOverTime | None = None
         self.rows = RowMemory()
-        self.drawn_rows: DrawnRows | None = None
+        self.sampled_rows: SampledRows | None = None
         self._closed = False
         self._tap = BatchTap(
             model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
@@ -194,8 +194,8 @@ class KerasWatcher:
             self._safely("sample weights", self.example_weights.take, batch)
             if self._compares:
                 self._safely("rows", take_rows, self.rows, batch)
-                if self.drawn_rows is not None:
-                    self._safely("drawn rows", self.drawn_rows.take, batch)
+                if self.sampled_rows is not None:
+                    self._safely("drawn rows", self.sampled_rows.take, batch)
         if self._weights is None and has_parts_weights(self._model):
             self._build()
             self._safely("equal units", self._compare_units)

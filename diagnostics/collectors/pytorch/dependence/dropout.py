@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.isolation.installed import is_installed_module
-from diagnostics.facts.dependence import ActiveDropout, Told
+from diagnostics.facts.dependence import ActiveDropout, ModeArgument
 from diagnostics.facts.where import Where
 
 from .examples import Unclear
@@ -122,7 +122,7 @@ def _argument(args: tuple[Any, ...], options: dict[str, Any], which: tuple[int, 
     return args[place] if len(args) > place else options.get(name, default)
 
 
-def _caller(name: str, mode: tuple[int, str] | None) -> tuple[Where | None, Told]:
+def _caller(name: str, mode: tuple[int, str] | None) -> tuple[Where | None, ModeArgument]:
     """Return the innermost line of the user's code, and what its call says of the model's mode."""
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -137,7 +137,7 @@ def _caller(name: str, mode: tuple[int, str] | None) -> tuple[Where | None, Told
     return None, "unknown"
 
 
-def _told(code: CodeType, instruction: int, name: str, mode: tuple[int, str]) -> Told:
+def _told(code: CodeType, instruction: int, name: str, mode: tuple[int, str]) -> ModeArgument:
     call = _expression(code, instruction)
     if not isinstance(call, ast.Call) or name not in ast.unparse(call.func):
         return "unknown"  # a function of another name that calls it

@@ -11,12 +11,11 @@ from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import subscribe
 
 # A GPU holds up to 1,024 calls in its queue, the steps of a small model take about 30 each, and some loaders are
 # read a batch ahead: the batch that fails may be that many before the last.
@@ -103,23 +102,16 @@ def _look_at_loaders(look: Callable[[int, int, Any], Any]) -> Callable[[], None]
     loader_of: IdentityMap[Any, int] = IdentityMap()
     numbers, given = itertools.count(), dict[int, int]()
 
-    def begun(loader: DataLoader[Any], *, result: Any) -> None:
-        if not is_own_run():
-            if loader not in number_of:
-                number_of[loader] = next(numbers)
-            loader_of[result] = number_of[loader]
+    def begun(iteration: Any, loader: DataLoader[Any]) -> None:
+        if loader not in number_of:
+            number_of[loader] = next(numbers)
+        loader_of[iteration] = number_of[loader]
 
-    def advancing(advance: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def advanced(iteration: Any) -> Any:
-            batch, loader = advance(iteration), loader_of.get(iteration)
-            if loader is None or is_own_run():
-                return batch
-            given[loader] = given.get(loader, 0) + 1
-            return look(loader, given[loader] - 1, batch)
+    def looked_at(iteration: Any, batch: Any) -> Any:
+        loader = loader_of.get(iteration)
+        if loader is None:
+            return batch
+        given[loader] = given.get(loader, 0) + 1
+        return look(loader, given[loader] - 1, batch)
 
-        return advanced
-
-    patches = Patches()
-    patches.after(DataLoader, "__iter__", begun)
-    patches.around(_BaseDataLoaderIter, "__next__", advancing)
-    return patches.undo
+    return subscribe(None, (taps.loader_iter.after, begun), (taps.loader_next.given, looked_at))

@@ -33,18 +33,18 @@ class BatchSource:
         self._is_ahead = False  # whether the second batch was given
         self.items = CollatedItems()
 
-    def begins(self, loader: DataLoader[Any], *, result: Any) -> None:
+    def begins(self, iterator: Any, loader: DataLoader[Any]) -> None:
         """Record a new iteration."""
-        self._begun[result] = loader
-        self.items.watch(loader, result)
+        self._begun[iterator] = loader
+        self.items.watch(loader, iterator)
 
-    def gives(self, iterator: Any, *, result: Any) -> None:
+    def gives(self, batch: Any, iterator: Any) -> None:
         """Record a batch, if it is the first of its iteration."""
         loader = self._begun.pop(iterator, None)
         in_order = loader is not None and type(loader.sampler) is SequentialSampler
-        latest_batch.gives(result, getattr(iterator, "_dataset", None), opens=in_order)
+        latest_batch.gives(batch, getattr(iterator, "_dataset", None), opens=in_order)
         if loader is not None:
-            self._first, self._is_ahead = (loader, result), False
+            self._first, self._is_ahead = (loader, batch), False
         elif self._is_ahead:
             self.forget()
         else:

@@ -16,28 +16,18 @@ from torch.utils.data import DataLoader
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
+from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
 from .batch_source import BatchSource, RememberedLoader
 from .first_step_pipeline import FirstPass
 from .inner_calls import InnerCalls
-from .loss_arguments import flattened
-from .loss_calls import LossCall, LossCalls, node_number
-from .loss_graph.bootstrapped import bootstrapped_target
-from .loss_graph.bounded_scores import cosine_scores
-from .loss_graph.graph_shapes import (
-    chosen_against_row,
-    graph_nodes,
-    overlap_of_raw_outputs,
-    scrambled_views,
-    stretched_operands,
-    stretched_product,
-)
-from .loss_graph.own_functions import ignored_gradient
+from .loss_calls import LossRecorder, RecordedLoss, node_number, unflattened
 
 MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
 MOST_COMPARED = 2  # sets of rows that a model is evaluated on
 FACTORS = 4  # of a loss, one after the other, as the square of a temperature is written
+MOST_TERMS = 4  # of a loss, that are examined beside the main one
 MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
 MOST_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
 WAITING = 64  # backward passes without a step, after which a pass is dropped
@@ -94,7 +84,7 @@ class FirstStepRecorder:
         """
         self._deliver, self._suspended = deliver, suspended
         self.loaders = BatchSource()
-        self._losses = LossCalls(self._before_loss, guard)
+        self._losses = LossRecorder(self._before_loss, guard)
         self._done: IdentityMap[nn.Module, None] = IdentityMap()
         self._frozen: IdentityMap[nn.Module, None] = IdentityMap()
         self._called: IdentityMap[nn.Module, int] = IdentityMap()
@@ -174,16 +164,8 @@ class FirstStepRecorder:
                 seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
                 seen.leaves, seen.made = reached, call.made
                 seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
-                seen.stretched = stretched_operands(nodes) if call is trained[-1] else ()
-                seen.chosen = chosen_against_row(nodes) if call is trained[-1] else None
-                seen.product = stretched_product(nodes) if call is trained[-1] else None
-                seen.ignored = ignored_gradient(nodes) if call is trained[-1] else None
-                seen.bootstrapped = bootstrapped_target(nodes) if call is trained[-1] else None
-                seen.terms = _divergences(heard) if call is trained[-1] else ()
-                seen.overlap = overlap_of_raw_outputs(nodes) if call is trained[-1] else None
-                seen.views = scrambled_views(nodes) if call is trained[-1] else ()
-                seen.cosines = cosine_scores(nodes) if call is trained[-1] else None
-                seen.other = other if call is trained[-1] else None
+                seen.graph = loss_graph(nodes) if call is trained[-1] else None
+                seen.terms = _terms(heard, other) if call is trained[-1] else ()
                 if seen.loader is not None:
                     self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)
@@ -239,7 +221,7 @@ class FirstStepRecorder:
     def _is_mine(self) -> bool:
         return self._thread == threading.get_ident() and not self._suspended()
 
-    def _before_loss(self, heard: LossCall) -> None:
+    def _before_loss(self, heard: RecordedLoss) -> None:
         """Deliver before a loss fails: after that, nothing on an accelerator can be read."""
         calls = list(self._calls.values())
         if not calls or not calls[-1].wanted or not heard.labels_outside():
@@ -260,14 +242,14 @@ class FirstStepRecorder:
             self._done[module] = None
         return False
 
-    def _pass(self, call: _Call, heard: list[LossCall], loss: Tensor, value: Tensor | None) -> FirstPass:
+    def _pass(self, call: _Call, heard: list[RecordedLoss], loss: Tensor, value: Tensor | None) -> FirstPass:
         """Describe a call; with the loss, if it was the last one before it."""
         seen = FirstPass(call.inputs, call.versions, given=call.given)
         if value is not None:
             chosen = _chosen(heard, loss)
             seen.call, seen.prediction = chosen, None if heard else call.prediction
-            if chosen is not None and chosen.indexed:
-                seen.flattened = flattened(call.prediction, chosen.prediction, chosen.target, chosen.whole)
+            if chosen is not None and call.prediction is not None:
+                chosen.unflattened = unflattened(chosen.prediction, call.prediction)
             seen.direct = chosen is not None and _is_same(chosen.prediction, call.prediction)
             seen.is_output = not heard or (chosen is not None and call.gave(chosen.source()))
             seen.loss = float(value if chosen is None or chosen.value is None else chosen.value)
@@ -277,7 +259,7 @@ class FirstStepRecorder:
             seen.knows_labels = chosen is not None and not within and _was_given(call, chosen)
         return self._with_source(seen)
 
-    def _before_failure(self, call: _Call, heard: LossCall) -> FirstPass:
+    def _before_failure(self, call: _Call, heard: RecordedLoss) -> FirstPass:
         seen = FirstPass(call.inputs, call.versions, call=heard, is_output=call.gave(heard.source()))
         return self._with_source(seen)
 
@@ -301,7 +283,7 @@ class FirstStepRecorder:
             self._waiting.clear()
 
 
-def _chosen(heard: list[LossCall], loss: Tensor) -> LossCall | None:
+def _chosen(heard: list[RecordedLoss], loss: Tensor) -> RecordedLoss | None:
     """Return the loss that the backward pass begins with, or the only one; of several, one that broadcasts.
 
     A divergence beside a loss of labels, as in distillation, does not hide it.
@@ -320,9 +302,10 @@ def _is_same(one: Tensor, other: Tensor | None) -> bool:
     return bool(one.data_ptr() == other.data_ptr() and one.numel() == other.numel())
 
 
-def _divergences(heard: list[LossCall]) -> tuple[LossCall, ...]:
-    """Return the KL divergences beside other terms of a loss."""
-    return tuple(call for call in heard if call.name == "kl_div") if len(heard) > 1 else ()
+def _terms(heard: list[RecordedLoss], other: RecordedLoss | None) -> tuple[RecordedLoss, ...]:
+    """Return the KL divergences beside other terms of a loss, and a loss that is not a common one."""
+    divergences = [call for call in heard if call.name == "kl_div"] if len(heard) > 1 else []
+    return (*divergences[:MOST_TERMS], *(() if other is None else (other,)))
 
 
 def _feeding(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
@@ -337,7 +320,7 @@ def _following(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
     return tuple(module for other in later if (module := other.module()) is not None)
 
 
-def _is_scaled(call: LossCall, loss: Tensor) -> bool:
+def _is_scaled(call: RecordedLoss, loss: Tensor) -> bool:
     """Whether the differentiated loss is the result of a call and nothing else, or that times constants."""
     if call.result is not None and call.result() is loss:
         return True
@@ -352,7 +335,7 @@ def _is_scaled(call: LossCall, loss: Tensor) -> bool:
     return False
 
 
-def _was_given(call: _Call, loss: LossCall) -> bool:
+def _was_given(call: _Call, loss: RecordedLoss) -> bool:
     """Whether a module was called with the labels of a loss and with further inputs."""
     if not loss.indexed or len(call.inputs) < 2:
         return False
@@ -361,6 +344,6 @@ def _was_given(call: _Call, loss: LossCall) -> bool:
     return any((given.data_ptr(), given.numel()) == target for given in dense)
 
 
-def _is_part(call: LossCall, numbers: Set[int | None]) -> bool:
+def _is_part(call: RecordedLoss, numbers: Set[int | None]) -> bool:
     """Whether a loss may be part of the differentiated one: one that is only printed is not."""
     return call.node is None or call.node in numbers

@@ -18,6 +18,7 @@ from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.idle_settings import of_loader
 from diagnostics.collectors.pytorch.loader_rows import own_length, training_rows
+from diagnostics.collectors.pytorch.loss_graph import with_shapes
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
 from diagnostics.collectors.pytorch.model import describe_model, end_token, named_arguments, uncompiled
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
@@ -27,22 +28,12 @@ from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts, UnpairedRows
-from diagnostics.facts.loss import (
-    BootstrappedTarget,
-    CosineScores,
-    FlattenedPair,
-    IgnoredGradient,
-    RawOverlap,
-    ScrambledView,
-    StretchedProduct,
-    TracedDifference,
-)
-from diagnostics.facts.pipeline import BatchFacts, DivergenceTerm, Fact, LossFacts
+from diagnostics.facts.loss_call import LossCalls
+from diagnostics.facts.loss_graph import LossGraph
+from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .leaves import leaf_facts
-from .loss_arguments import OtherCall, self_pairs, shares
-from .loss_calls import LossCall
-from .loss_graph.graph_shapes import difference_of
+from .loss_calls import RecordedLoss
 from .row_order import unpaired_by_collator, unpaired_in_loop
 
 LARGEST_OUTPUT = 2**24  # scalars of a prediction that are examined, which takes memory during the step
@@ -69,17 +60,8 @@ class FirstPass:
         leaves: of the graph of the loss, by identity.
         feeding: modules that were called before, if the inputs depend on parameters.
         following: modules that were called later, with inputs that depend on parameters.
-        stretched: shapes of what a difference with a constant stretched to a square, within the loss.
-        chosen: a difference in the loss of chosen answers, a column, and a row of constants; None: none.
-        product: of chosen answers and constants in the loss that makes a square; None: none.
-        ignored: an operation whose backward leaves out the gradient that it is given; None: none.
-        bootstrapped: a target that the same weights compute, and that is differentiated; None if there is none.
-        terms: KL divergences beside other terms of the loss.
-        overlap: of outputs that may be negative, in the loss; None if there is none.
-        cosines: scores of a cross entropy in the loss that are cosines; None if there are none.
-        views: in the graph of the loss, that scramble axes.
-        other: a loss that is of none of the common kinds; None if there is none.
-        flattened: the shapes of scores and labels that were flattened for the loss; None if they were not.
+        graph: of the loss; None if it is not the last of several passes that led to it.
+        terms: KL divergences beside other terms of the loss, and a loss that is not a common one.
         made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
@@ -89,7 +71,7 @@ class FirstPass:
     versions: Mapping[str, int]
     prediction: Tensor | None = None
     is_output: bool = False
-    call: LossCall | None = None
+    call: RecordedLoss | None = None
     loss: float | None = None
     exact: bool = False
     of_model: bool | None = None
@@ -101,17 +83,8 @@ class FirstPass:
     leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
     feeding: tuple[nn.Module, ...] = ()
     following: tuple[nn.Module, ...] = ()
-    stretched: tuple[tuple[int, ...], ...] = ()
-    chosen: TracedDifference | None = None
-    product: StretchedProduct | None = None
-    ignored: IgnoredGradient | None = None
-    bootstrapped: BootstrappedTarget | None = None
-    terms: tuple[LossCall, ...] = ()
-    cosines: CosineScores | None = None
-    overlap: RawOverlap | None = None
-    views: tuple[ScrambledView, ...] = ()
-    other: OtherCall | None = None
-    flattened: FlattenedPair | None = None
+    graph: LossGraph | None = None
+    terms: tuple[RecordedLoss, ...] = ()
     made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
@@ -224,21 +197,13 @@ class FirstStepPipeline(Pipeline):
             facts = output_facts(part, target, found.num_classes, activation)
             scaled = seen.call is not None and seen.call.multiplied
             yield dataclasses.replace(facts, shape=tuple(prediction.shape), multiplied=scaled)
-        if seen.other is not None:
-            yield from seen.other.facts()
-        if seen.call is not None and seen.call.name == "cross_entropy":
-            yield from shares(seen.call.prediction, seen.call.target)
-            yield from self_pairs(seen.call.prediction, seen.call.target)
-        if seen.flattened is not None:
-            yield seen.flattened
-        yield from seen.views[:1]
-        if seen.bootstrapped is not None:
-            yield seen.bootstrapped
-        yield from (fact for fact in (seen.product, seen.ignored) if fact is not None)
-        if seen.overlap is not None:
-            yield seen.overlap
-        if seen.cosines is not None:
-            yield seen.cosines
+        calls = [] if seen.call is None else [seen.call.fact(whole=seen.exact)]
+        calls += [term.fact() for term in seen.terms if term is not seen.call]
+        if calls:
+            yield LossCalls(tuple(calls))
+        if seen.graph is not None:
+            target = None if seen.batch is None else split_batch(seen.batch)[1]
+            yield with_shapes(seen.graph, seen.prediction, target)
         if seen.loss is None:
             raise CannotJudge("no loss was computed")
         yield LossFacts(
@@ -251,17 +216,6 @@ class FirstStepPipeline(Pipeline):
             broadcast=found.broadcast,
             name=None if seen.call is None else seen.call.name,
         )
-        if seen.call is not None and seen.exact and seen.call.prediction.numel() <= LARGEST_OUTPUT:
-            yield seen.call.inputs()
-        for term in seen.terms:
-            if term.prediction.numel() <= LARGEST_OUTPUT:
-                yield DivergenceTerm(term.inputs())
-        if seen.chosen is not None and not found.broadcast:
-            yield seen.chosen
-        elif seen.stretched and seen.batch is not None and not found.broadcast:
-            given = difference_of(seen.stretched, seen.prediction, split_batch(seen.batch)[1])
-            if given is not None:
-                yield given
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -290,7 +244,7 @@ class FirstStepPipeline(Pipeline):
         if found.kind != "other":
             self._target, self._recognised = target, found
 
-    def _of_classes(self, call: LossCall) -> bool:
+    def _of_classes(self, call: RecordedLoss) -> bool:
         """Whether a target of zeros came with the batch while other rows have other classes.
 
         Such a first batch happens to hold a single class, as with few rows of any other. The index of the true

@@ -13,7 +13,7 @@ from torch.utils.data import Subset
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 
-MOST = 8  # tensors of a batch; in a larger one what belongs together is not known
+MAX_TENSORS = 8  # tensors of a batch; in a larger one what belongs together is not known
 
 
 class LatestBatch:
@@ -43,7 +43,7 @@ class LatestBatch:
             dataset = dataset.dataset
         self.base = id(dataset)
         found = tensors(batch)
-        self._given = tuple(map(weakref.ref, found)) if 1 < len(found) <= MOST else ()
+        self._given = tuple(map(weakref.ref, found)) if 1 < len(found) <= MAX_TENSORS else ()
 
     def labels_beside(self, arguments: Any) -> Tensor | None:
         """Return the only tensor of integers (rows,) or (rows, 1) in the batch beside the arguments of a model.

@@ -7,7 +7,6 @@ to the step. A Trainer's loop is excluded: see `LoopFinder.suspended`.
 from __future__ import annotations
 
 import contextlib
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,19 +16,17 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import is_own_run, own_run
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import is_recorded, unless_recorded
+from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.pytorch.loader_rows import evaluation_facts
-from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
+from diagnostics.collectors.pytorch.watch.record.calls.script_calls import calls
 from diagnostics.facts.calls import OfOtherInstance, RemadeOptimizer, RestoreFacts
 from diagnostics.facts.pipeline import Fact
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import Source, Tap, Unsubscribe, subscribe
 
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
@@ -37,7 +34,7 @@ from .hand_updates import HandUpdates
 from .joined_modules import joined
 from .loss_calls import hold_losses
 from .optimizers import RemadeOptimizers, ScriptOptimizers, ShortTrainings, held_by, is_idle
-from .other_instances import OtherInstances
+from .untrained_instances import UntrainedInstanceProbe
 
 MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
@@ -57,7 +54,7 @@ class Watching(Protocol):
 
 
 W = TypeVar("W", bound=Watching)
-Later = Fact | RestoreFacts | RemadeOptimizer | OfOtherInstance
+LateFact = Fact | RestoreFacts | RemadeOptimizer | OfOtherInstance
 """What is known only when a training goes on, or is over."""
 
 
@@ -82,9 +79,9 @@ class LoopFinder(Generic[W]):
         watch: Callable[[nn.Module, list[Optimizer]], W],
         fault: Callable[[Exception], None],
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
-        over: Callable[[W], None] = lambda watching: None,
-        compare: Callable[[W, tuple[Later, ...]], None] = lambda watching, facts: None,
-        in_turn: Callable[[W], None] = lambda watching: None,
+        on_finished: Callable[[W], None] = lambda watching: None,
+        compare: Callable[[W, tuple[LateFact, ...]], None] = lambda watching, facts: None,
+        on_alternating: Callable[[W], None] = lambda watching: None,
     ):
         """Start observing, until `close`.
 
@@ -92,17 +89,17 @@ class LoopFinder(Generic[W]):
             watch: called once per loop.
             fault: called with each fault of this library; nothing is raised into the script.
             examine: called at most once per loop, with the result of `watch` and the first step.
-            over: called with the closed result of `watch` when the script has deleted the loop's model or its
-                optimizers, or when there are too many loops. The finder drops its reference.
+            on_finished: called with the closed result of `watch` when the script has deleted the loop's model or
+                its optimizers, or when there are too many loops. The finder drops its reference.
             compare: called with the result of `watch`, and with facts about the training rows and the evaluation
                 rows of the loop, or about a load of its weights after its end.
-            in_turn: called with the result of `watch` for each loop that steps in turn with another, as those of
-                two players do.
+            on_alternating: called with the result of `watch` for each loop that steps in turn with another, as
+                those of two players do.
         """
-        self._watch, self._examine, self._over, self._compare = watch, examine, over, compare
-        self._in_turn = in_turn
+        self._watch, self._examine, self._on_finished, self._compare = watch, examine, on_finished, compare
+        self._on_alternating = on_alternating
         self._stepped: IdentityMap[W, int] = IdentityMap()
-        self._remade, self._others = RemadeOptimizers(), OtherInstances()
+        self._remade, self._others = RemadeOptimizers(), UntrainedInstanceProbe()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self.on_call: Callable[[nn.Module], object] | None = None
@@ -124,17 +121,30 @@ class LoopFinder(Generic[W]):
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
         self._finalizers: list[weakref.finalize[..., Any]] = []
-        self._passes_before = calls.passes
-        # Before the patches here, which lie over its own.
+        self._passes_before = taps.backward.passes
+        # First: at a step, the record of calls is up to date before a loop begins with that step.
         self._release_calls = calls.hold(fault, self._loaded)
-        self._patches, self._release_losses = Patches(), hold_losses()
-        self._handles: list[Any] = []  # of hooks on all optimizers
-        self._attach()
+        self._release_losses = hold_losses()
+        loaders = self._first.loaders
+        self._unsubscribe = subscribe(
+            self._safely,
+            (taps.optimizer_init.before, self._made),
+            (taps.optimizer_step.before, self._before_step),
+            (taps.optimizer_step.after, self._after_step),
+            (taps.optimizer_load_state_dict.before, self._restored),
+            (taps.module_load_state_dict.before, self._restored),
+            (taps.backward.before, self._backward),
+            (taps.backward.after, self._after_backward),
+            (taps.scaler_scale.after, self._scaled),
+            (taps.loader_iter.after, loaders.begins),
+            (taps.loader_next.after, loaders.gives),
+        )
+        self._unsubscribe_calls = taps.module_call.before.subscribe(self._observed_call)  # also while suspended
 
     @property
     def backward_passes(self) -> int:
         """How many backward passes the script has made, with or without a loop that was found."""
-        return calls.passes - self._passes_before
+        return taps.backward.passes - self._passes_before
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
@@ -146,22 +156,21 @@ class LoopFinder(Generic[W]):
             self._paused -= 1
             self._roots.clear()
 
-    def hear(self, hooks: Callable[..., Any]) -> None:
-        """Observe optimizers that are not PyTorch's, too.
-
-        Args:
-            hooks: called with what is to be called with each optimizer: when it is made, before and after a step.
-        """
-        steps = (partial(self._safely, heard) for heard in (self._before_step, self._after_step))
-        hooks(partial(self._guard.attempt, self._made), *steps)  # made while suspended, it may train later
+    def hear(self, init: Tap, step: Source) -> Unsubscribe:
+        """Observe optimizers that are not PyTorch's, too; return what ends it."""
+        return subscribe(
+            None,
+            (init.before, partial(self._guard.attempt, self._made)),  # while suspended, it may train later
+            (step.before, partial(self._safely, self._before_step)),
+            (step.after, partial(self._safely, self._after_step)),
+        )
 
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""
         for watched, fact in self._safely(self._others.facts, list(self._watched_by)) or ():
             self._compare(watched, (fact,))
-        self._patches.undo()
-        while self._handles:
-            self._handles.pop().remove()
+        self._unsubscribe()
+        self._unsubscribe_calls()
         self._first.end()
         for watched in self.watches:
             self._safely(watched.close)
@@ -169,66 +178,31 @@ class LoopFinder(Generic[W]):
             finalizer.detach()
         self._safely(self._release_calls)
         self._release_losses()
-        self._paused += 1  # for a patch that stays because it was patched over
 
-    def _attach(self) -> None:
-        self._handles = [
-            register_optimizer_step_pre_hook(unless_recorded(partial(self._safely, self._before_step))),
-            register_optimizer_step_post_hook(unless_recorded(partial(self._safely, self._after_step))),
-        ]
-        self._patches.before(Optimizer, "__init__", partial(self._safely, self._made))
-        self._patches.before(torch.autograd, "backward", partial(self._safely, self._backward))
-        self._patches.after(torch.autograd, "backward", partial(self._safely, self._after_backward))
-        for kind in (nn.Module, Optimizer):
-            self._patches.before(kind, "load_state_dict", partial(self._safely, self._remade.restored))
-        self._patches.before(nn.Module, "load_state_dict", partial(self._safely, self._others.restored))
-        self._patches.after(torch.amp.GradScaler, "scale", partial(self._safely, self._scaled))
-        self._patches.after(DataLoader, "__iter__", partial(self._safely, self._first.loaders.begins))
-        self._patches.after(_BaseDataLoaderIter, "__next__", partial(self._safely, self._first.loaders.gives))
-        # PyTorch's global module hooks run too late: a hook that they register misses the current call.
-        self._patches.around(nn.Module, "__call__", self._observed_call)
+    def _observed_call(self, call: taps.ModuleCall) -> None:
+        """Observe a call that is no part of another module's."""
+        module, inputs = call.module, (call.arguments, call.options)
+        if self._others.wants(module):
+            self._safely(self._others.evaluated, module, list(self._watched_by), inputs)
+        if not torch.is_grad_enabled():
+            if self._first.is_trained(module):
+                self._safely(self._evaluated, module, inputs)
+            return
+        if self.on_call is not None:  # also while suspended, within a Trainer
+            self._guard.attempt(self.on_call, module)
+        if module not in self._watched:
+            self._safely(self._called, module)
+        if not self._first.wants(module):
+            return
+        seen = self._safely(self._first.called, module, *inputs)
+        if seen is not None:
+            call.on_return.append(partial(self._safely, self._first.returned, seen))
+            if seen.wanted:
+                call.on_inner.append(partial(self._safely, seen.inner.add))
 
-    def _observed_call(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `Module.__call__` that observes calls which are no part of another module's call."""
-        within = threading.local()
-
-        def observed(module: nn.Module, *arguments: Any, **options: Any) -> Any:
-            if torch.compiler.is_compiling():  # the only question that a compiler, which follows this, can answer
-                return plain(module, *arguments, **options)
-            if getattr(within, "a_call", False):
-                if within.inner is not None:
-                    self._safely(within.inner.add, module, arguments)
-                return plain(module, *arguments, **options)
-            if is_recorded() or torch._C._current_graph_task_id() >= 0:  # a checkpoint computes a block again
-                return plain(module, *arguments, **options)
-            within.a_call, within.inner = True, None
-            try:
-                if self._others.wants(module):
-                    self._safely(self._others.evaluated, module, list(self._watched_by), (arguments, options))
-                if not torch.is_grad_enabled():
-                    if self._first.is_trained(module):
-                        self._safely(self._evaluated, module, (arguments, options))
-                    return plain(module, *arguments, **options)
-                if self.on_call is not None and not is_own_run():  # also while suspended, within a Trainer
-                    self._guard.attempt(self.on_call, module)
-                if module not in self._watched:
-                    self._safely(self._called, module)
-                if not self._first.wants(module):
-                    return plain(module, *arguments, **options)
-                call = self._safely(self._first.called, module, arguments, options)
-                within.inner = call.inner if call is not None and call.wanted else None
-                result = plain(module, *arguments, **options)
-                if call is not None:
-                    self._safely(self._first.returned, call, result)
-                return result
-            finally:
-                within.a_call, within.inner = False, None
-
-        return observed
-
-    def _safely(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    def _safely(self, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         """Return the result of the work; None if it raises, or while suspended."""
-        if self._paused or is_own_run():
+        if self._paused:
             return None
         return self._guard.attempt(work, *arguments, **options)
 
@@ -272,7 +246,11 @@ class LoopFinder(Generic[W]):
             self._by_hand.step(self._losses[-1])
             self._losses.clear()
 
-    def _scaled(self, _scaler: Any, outputs: Any, *, result: Any) -> None:
+    def _restored(self, *arguments: Any, **options: Any) -> None:
+        self._remade.restored()
+        self._others.restored(*arguments, **options)
+
+    def _scaled(self, result: Any, _scaler: Any, outputs: Any) -> None:
         if isinstance(outputs, Tensor) and isinstance(result, Tensor) and result is not outputs:
             self._unscaled = weakref.ref(result), weakref.ref(outputs), outputs.detach()
 
@@ -338,8 +316,8 @@ class LoopFinder(Generic[W]):
                 watched.step(loss)
             if self.watches[-1] is not watched:
                 if watched in self._stepped and self.watches[-1] in self._stepped:
-                    self._in_turn(watched)
-                    self._in_turn(self.watches[-1])
+                    self._on_alternating(watched)
+                    self._on_alternating(self.watches[-1])
                 self.watches.remove(watched)
                 self.watches.append(watched)
             self._stepped[watched] = self._stepped.get(watched, 0) + 1
@@ -406,7 +384,7 @@ class LoopFinder(Generic[W]):
 
     def _finish(self, watched: W) -> None:
         watched.close()
-        self._over(watched)
+        self._on_finished(watched)
 
     def _evaluated(self, module: nn.Module, inputs: Any) -> None:
         watched, loaders = self._watched_by.get(module), self._first.evaluated(module, inputs)

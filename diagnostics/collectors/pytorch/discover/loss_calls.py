@@ -7,7 +7,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,7 +17,6 @@ from torch import Tensor
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.pytorch.activations import is_multiplied, last_function
-from diagnostics.collectors.pytorch.overheard import Listener, overheard
 from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import (
     Recognised,
@@ -26,29 +25,23 @@ from diagnostics.collectors.shared.loss_match import (
     entropy_floor,
     squared_floor,
 )
-from diagnostics.facts.pipeline import LossInputFacts, LossKind, Reads
+from diagnostics.facts.loss_call import Argument, LossCall, rows_kept
+from diagnostics.facts.loss_contracts import TORCH, LossContract, contract_of, functions_for
+from diagnostics.taps.exchanged_code import Listener, overheard
 
-from .loss_arguments import HEARD, OtherCall
+COMMON = functions_for("classes", "shares", "numbers", "distribution")
+"""Losses of one prediction and one target, which may be recognised."""
 
-INDEXED = ("cross_entropy", "nll_loss")
-KINDS: dict[str, tuple[LossKind, Reads | None]] = {
-    "cross_entropy": ("cross_entropy", "logits"),
-    "nll_loss": ("cross_entropy", "log_probabilities"),
-    "binary_cross_entropy": ("binary_cross_entropy", "probabilities"),
-    "binary_cross_entropy_with_logits": ("binary_cross_entropy", "logits"),
-    "mse_loss": ("mean_squared_error", None),
-    "l1_loss": ("mean_absolute_error", None),
-    "smooth_l1_loss": ("other", None),
-    "huber_loss": ("other", None),
-    "kl_div": ("other", None),
-}
-"""By the function's name: the kind of loss, and how it interprets the prediction."""
+OF_CLASSES = tuple(name for name in functions_for("classes", "shares") if TORCH[name].reads != "probabilities")
+OF_NUMBERS = functions_for("numbers")
 
 MOST_WEIGHTS = 1000  # of classes, kept
 MOST_CALLS = 64  # of losses, recorded at a time
-_FUNCTIONS = {name: getattr(F, name) for name in KINDS}  # a script may replace them
-_OTHERS = [getattr(F, name) for name in HEARD]
-_PARAMETERS = {name: tuple(inspect.signature(function).parameters) for name, function in _FUNCTIONS.items()}
+_FUNCTIONS = {name: getattr(F, name) for name in COMMON}  # a script may replace them
+_OTHERS = {name: getattr(F, name) for name in TORCH if name not in COMMON}
+_PARAMETERS = {
+    name: tuple(inspect.signature(function).parameters) for name, function in (_FUNCTIONS | _OTHERS).items()
+}
 FLOORS = {
     "mean_squared_error": squared_floor,
     "mean_absolute_error": absolute_floor,
@@ -61,35 +54,72 @@ Returned = Callable[[Tensor], None]
 
 
 @dataclass
-class LossCall:
+class RecordedLoss:
     """One call of a loss.
 
     Attributes:
         name: of the function.
-        prediction: its first argument, detached.
-        target: its second.
-        options: its other arguments, by name.
-        source: the prediction itself.
+        given: its arguments by name; tensors detached.
         made_by: the function that computed it: ``sigmoid``, ``linear``, …; None if not known.
         result: what it returned; None until then.
         node: the number of the result's node in the graph, which outlives the result in `loss_fn(...) * weight`;
             None if it has none.
         value: the result, detached, if it is one number.
-        whole: the tensor that the target is a view of; None if it is none.
+        viewed: the tensor that the target is a view of; None if it is none.
+        unflattened: the shape that the prediction had before it was flattened; None if it was not.
         multiplied: whether the prediction is something times a single factor; see `is_multiplied`.
     """
 
     name: str
-    prediction: Tensor
-    target: Tensor
-    options: Mapping[str, Any]
-    source: weakref.ref[Tensor]
+    given: Mapping[str, Any]
     made_by: str | None = None
     result: weakref.ref[Tensor] | None = None
     node: int | None = None
     value: Tensor | None = None
-    whole: Tensor | None = None
+    viewed: Tensor | None = None
+    unflattened: tuple[int, ...] | None = None
     multiplied: bool = False
+    _source: weakref.ref[Tensor] | None = None
+
+    @classmethod
+    def of(cls, name: str, given: Mapping[str, Any]) -> RecordedLoss:
+        """Record a call with these arguments."""
+        contract = contract_of(name)
+        prediction: Any = given.get(contract.prediction)
+        target: Any = given.get(contract.target or "")
+        recorded = cls(name, {key: one.detach() if isinstance(one, Tensor) else one for key, one in given.items()})
+        if type(prediction) is Tensor:
+            recorded._source, recorded.made_by = weakref.ref(prediction), last_function(prediction)
+            recorded.multiplied = is_multiplied(prediction)
+        recorded.viewed = target._base if type(target) is Tensor else None
+        return recorded
+
+    def source(self) -> Tensor | None:
+        """Return the prediction itself, while it exists."""
+        return None if self._source is None else self._source()
+
+    @property
+    def contract(self) -> LossContract:
+        """What the function expects."""
+        return contract_of(self.name)
+
+    @property
+    def prediction(self) -> Tensor:
+        """The predictions, detached, of a common loss."""
+        prediction: Tensor = self.given[self.contract.prediction]
+        return prediction
+
+    @property
+    def target(self) -> Tensor:
+        """The targets, of a common loss."""
+        target: Tensor = self.given[self.contract.target or ""]
+        return target
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The other arguments."""
+        both = self.contract.prediction, self.contract.target
+        return {name: one for name, one in self.given.items() if name not in both}
 
     def returned(self, result: Tensor) -> None:
         """Record the result."""
@@ -99,22 +129,25 @@ class LossCall:
     @property
     def reduction(self) -> str:
         """How the terms become one number; ``none`` if they do not."""
-        return str(self.options.get("reduction", "mean"))
+        return str(self.given.get("reduction", "mean"))
 
     @property
     def ignore_index(self) -> int | None:
         """The label that is ignored; None if the target holds no labels."""
-        return int(self.options.get("ignore_index", -100)) if self.indexed else None
+        return int(self.given.get("ignore_index", -100)) if self.indexed else None
 
     @property
     def indexed(self) -> bool:
         """Whether the target holds class indices."""
-        return self.name in INDEXED and not self.target.is_floating_point()
+        return self.contract.targets == "classes" and not self.target.is_floating_point()
 
     @property
     def num_classes(self) -> int | None:
         """The size of the class axis, where the target holds class indices."""
-        return int(self.prediction.shape[min(1, self.prediction.ndim - 1)]) if self.indexed else None
+        axis = self.contract.class_axis
+        if axis is None or not self.indexed:
+            return None
+        return int(self.prediction.shape[min(axis, self.prediction.ndim - 1)])
 
     @property
     def broadcast(self) -> bool:
@@ -123,7 +156,7 @@ class LossCall:
         Not with ``reduction="none"`` and equally many axes: a loss over all pairs, as of quantiles, is intended.
         """
         one, other = self.prediction, self.target
-        if self.name in INDEXED or one.shape == other.shape:
+        if self.contract.targets == "classes" or one.shape == other.shape:
             return False
         if self.reduction == "none" and one.ndim == other.ndim:
             return False
@@ -147,16 +180,16 @@ class LossCall:
             of_classes: whether the target is known to hold classes. Otherwise labels that are all 0, or equal the
                 row numbers, may be indices of true pairs.
         """
-        kind, reads = KINDS[self.name]
+        kind = self.contract.kind
+        reads = None if kind == "other" else self.contract.reads
         classes = self.num_classes
         as_read = Recognised(num_classes=classes, reads=reads, broadcast=self.broadcast)
         targets = to_array(self.target)
         if self.reduction not in ("mean", "sum") or targets is None or not targets.size:
             return as_read
-        if self.name in INDEXED:
+        if self.contract.targets == "classes":
             return as_read if not of_classes and self.may_be_of_pairs() else self._of_indices(as_read, targets)
-        weighed = any(self.options.get(name) is not None for name in ("weight", "pos_weight"))
-        if kind not in FLOORS or weighed or not targets.ndim:
+        if kind not in FLOORS or self.weighted or not targets.ndim:
             return as_read
         terms = self.prediction.numel() if self.reduction == "sum" else 1
         return Recognised(kind, FLOORS[kind](targets) * terms, reads=reads, broadcast=self.broadcast)
@@ -167,27 +200,45 @@ class LossCall:
         if classes is None or not labels.size or labels.min() < 0 or labels.max() >= classes:
             return as_read
         terms = labels.size if self.reduction == "sum" else 1
-        floor = entropy_floor(labels, classes, self.options.get("label_smoothing", 0.0)) * terms
-        weight: Any = self.options.get("weight")
+        floor = entropy_floor(labels, classes, self.given.get("label_smoothing", 0.0)) * terms
+        weight: Any = self.given.get("weight")
         weights = None
         if isinstance(weight, Tensor) and weight.shape == (classes,) and weight.numel() <= MOST_WEIGHTS:
             weights = tuple(map(float, weight.detach().cpu()))
         return Recognised("cross_entropy", floor, classes, weight is not None, as_read.reads, weights=weights)
 
-    def inputs(self) -> LossInputFacts:
-        """Return what the loss was given. Waits for the device."""
-        given, targets = self.prediction.float(), None if self.indexed else self.target.float()
-        lowest, highest = map(float, torch.aminmax(given)) if given.numel() else (math.nan, math.nan)
-        ends = None if targets is None or not targets.numel() else torch.aminmax(targets)
-        return LossInputFacts(
-            function=self.name,
-            value=math.nan if self.value is None else float(self.value),
-            mass=_mass(given),
-            lowest_input=lowest,
-            highest_input=highest,
-            lowest_target=None if ends is None else float(ends.min),
-            highest_target=None if ends is None else float(ends.max),
-            weighted=any(self.options.get(name) is not None for name in ("weight", "pos_weight")),
+    @property
+    def weighted(self) -> bool:
+        """Whether classes or terms are weighed."""
+        return any(self.given.get(name) is not None for name in ("weight", "pos_weight"))
+
+    def fact(self, whole: bool = False) -> LossCall:
+        """Copy what rules read of the call. Waits for the device.
+
+        Args:
+            whole: whether nothing else is differentiated.
+        """
+        arguments = {
+            name: argument for name, one in self.given.items() if (argument := _argument(one)) is not None
+        }
+        target = self.given.get(self.contract.target or "")
+        shapes = {self.contract.prediction: self.unflattened}
+        if type(target) is Tensor and self.viewed is not None:
+            shapes[self.contract.target or ""] = unflattened(target, self.viewed)
+        for name in arguments.keys() & shapes.keys():
+            arguments[name] = replace(arguments[name], unflattened=shapes[name])
+        return LossCall(
+            self.name,
+            arguments,
+            {
+                name: one
+                for name, one in self.given.items()
+                if one is None or isinstance(one, bool | float | int | str)
+            },
+            math.nan if self.value is None else float(self.value),
+            self.made_by,
+            whole,
+            self.weighted,
         )
 
     def may_be_of_pairs(self) -> bool:
@@ -200,10 +251,10 @@ class LossCall:
 
 def hold_losses() -> Callable[[], None]:
     """Prepare the functions for being heard at any time; return what ends it. See `Overheard.hold`."""
-    return overheard.hold([*_FUNCTIONS.values(), *_OTHERS])
+    return overheard.hold([*_FUNCTIONS.values(), *_OTHERS.values()])
 
 
-class LossCalls:
+class LossRecorder:
     """Records calls of losses between `open` and `close`, in the thread that opened it.
 
     Attributes:
@@ -211,7 +262,7 @@ class LossCalls:
         other: the first call since then of a loss that is of none of the common kinds; None if there is none.
     """
 
-    def __init__(self, before: Callable[[LossCall], None], guard: FaultGuard) -> None:
+    def __init__(self, before: Callable[[RecordedLoss], None], guard: FaultGuard) -> None:
         """Prepare; nothing is touched until `open`.
 
         Args:
@@ -220,15 +271,15 @@ class LossCalls:
         """
         self._before, self._guard = before, guard
         self._open: list[Callable[[], None]] = []
-        self.heard: list[LossCall] = []
-        self.other: OtherCall | None = None
+        self.heard: list[RecordedLoss] = []
+        self.other: RecordedLoss | None = None
 
     def open(self, is_mine: Callable[[], bool]) -> None:
         """Record the calls for which `is_mine` returns true."""
         evaluation_calls.close()
         if not self._open:
             common, other = (Listener(hear, is_mine, self._guard) for hear in (self._hear, self._hear_other))
-            self._open = [overheard.join(_FUNCTIONS.values(), common), overheard.join(_OTHERS, other)]
+            self._open = [overheard.join(_FUNCTIONS.values(), common), overheard.join(_OTHERS.values(), other)]
 
     def close(self) -> None:
         """Listen no more, and drop the records."""
@@ -238,27 +289,28 @@ class LossCalls:
 
     def _hear_other(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if self.other is None and torch.is_grad_enabled():
-            self.other = OtherCall.of(name, arguments, options)
+            self.other = RecordedLoss.of(name, _by_name(name, arguments, options))
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
         if not torch.is_grad_enabled() or len(self.heard) >= MOST_CALLS:
             return None
-        call = _call(name, arguments, options)
-        if call is None:
+        given = _by_name(name, arguments, options)
+        prediction: Any = given.get("input")
+        # A compiler traces with tensors of other types; others behave in their own way.
+        if type(prediction) is not Tensor or type(given.get("target")) is not Tensor:
             return None
+        if not prediction.requires_grad or prediction.is_meta:
+            return None
+        call = RecordedLoss.of(name, given)
         self._before(call)
         self.heard.append(call)
         return call.returned
 
 
-OF_CLASSES = ("cross_entropy", "nll_loss", "binary_cross_entropy_with_logits")
-OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-
-
 class EvaluationCalls:
     """Hears the predictions and targets of losses that are computed without gradients.
 
-    It listens from the first pass of an evaluation until the training goes on, while no `LossCalls` do.
+    It listens from the first pass of an evaluation until the training goes on, while no `LossRecorder` does.
     """
 
     def __init__(self) -> None:
@@ -297,7 +349,7 @@ class EvaluationCalls:
         return not torch.is_grad_enabled() and self._thread == threading.get_ident() and not is_own_run()
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        given = dict(zip(_PARAMETERS[name], arguments, strict=False)) | options
+        given = _by_name(name, arguments, options)
         prediction: Any = given.get("input")
         target: Any = given.get("target")
         if type(prediction) is Tensor and type(target) is Tensor and prediction.ndim:
@@ -309,38 +361,39 @@ class EvaluationCalls:
 evaluation_calls = EvaluationCalls()
 
 
-def _call(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> LossCall | None:
+def _by_name(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
     given = dict(zip(_PARAMETERS[name], arguments, strict=False)) | options
-    prediction, target = given.pop("input", None), given.pop("target", None)
-    # A compiler traces with tensors of other types; others behave in their own way.
-    if (
-        type(prediction) is not Tensor
-        or type(target) is not Tensor
-        or not prediction.requires_grad
-        or prediction.is_meta
-    ):
-        return None
     if given.get("size_average") is not None or given.get("reduce") is not None:
         given["reduction"] = "other"
-    made_by = last_function(prediction)
-    source = weakref.ref(prediction)
-    scaled = is_multiplied(prediction)
-    return LossCall(
-        name, prediction.detach(), target.detach(), given, source, made_by, whole=target._base, multiplied=scaled
-    )
+    return given
+
+
+def _argument(given: Any) -> Argument | None:
+    """Copy a tensor, or a sequence of numbers; None of anything else."""
+    if isinstance(given, tuple | list):
+        values = to_array(given)
+        return None if values is None else Argument.of(values)
+    if type(given) is not Tensor or given.layout != torch.strided:
+        return None
+    rows = rows_kept(given.shape)
+    values = to_array(given if rows is None else given[:rows])
+    if values is None or rows is None:
+        return None if values is None else Argument.of(values)
+    lowest, highest = map(float, torch.aminmax(given))
+    return Argument(values, (lowest, highest), len(given))
+
+
+def unflattened(tensor: Tensor, whole: Tensor) -> tuple[int, ...] | None:
+    """Return the shape of `whole`, if `tensor` is the same memory in another shape."""
+    if {tensor.layout, whole.layout} != {torch.strided} or tensor.numel() != whole.numel():
+        return None
+    if tensor.shape == whole.shape:
+        return None
+    same = tensor.data_ptr() == whole.data_ptr() and tensor.is_contiguous() and whole.is_contiguous()
+    return tuple(whole.shape) if same else None
 
 
 def node_number(node: Any) -> int | None:
     """Return the number of a node of the graph, unique in its thread; None if it has none."""
     numbered = getattr(node, "_sequence_nr", None)
     return None if numbered is None else int(numbered())
-
-
-def _mass(prediction: Tensor) -> float | None:
-    """Return the sum of exp(prediction) over classes; of the axes that may count them the one nearest to 1."""
-    if prediction.ndim < 2 or not prediction.numel():
-        return None
-    shares = prediction.exp()
-    axes = [-1, 1, tuple(range(1, prediction.ndim)), tuple(range(prediction.ndim))]
-    sums = [float(shares.sum(axis).median()) for axis in axes if shares.sum(axis).numel()]
-    return min(sums, key=lambda one: abs(one - 1))

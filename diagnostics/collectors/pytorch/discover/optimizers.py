@@ -14,7 +14,7 @@ from torch.optim import LBFGS, Optimizer
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.facts.calls import RemadeOptimizer
 
-FEW = 8  # models whose training is watched from its first step on
+MAX_MODELS = 8  # models whose training is watched from its first step on
 SHORT = 16  # steps of a later model, before it is watched
 MOST_SEARCHES = 8  # for the modules of an optimizer
 REMADE = 20  # steps in a row, each by another optimizer: no test, and no phase of a training
@@ -101,7 +101,7 @@ class ShortTrainings:
 
     def puts_off(self, module: nn.Module) -> bool:
         """Return whether a new model is watched only once its training is no short one."""
-        if self.watched < FEW:
+        if self.watched < MAX_MODELS:
             return False
         self._modules[module] = None
         return True
@@ -109,7 +109,7 @@ class ShortTrainings:
     def waits(self, optimizer: Optimizer) -> bool:
         """Count a step of an optimizer that is not watched; return whether to wait for more of them."""
         steps = self._steps.get(optimizer, 0)
-        if self.watched < FEW or steps == SHORT:
+        if self.watched < MAX_MODELS or steps == SHORT:
             return False
         if not steps:
             held = held_by(optimizer)

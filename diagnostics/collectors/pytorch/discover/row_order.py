@@ -16,7 +16,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import UnpairedRows
 
-LEAST, MOST = 8, 1024  # rows of a batch
+MIN_ROWS, MAX_ROWS = 8, 1024  # rows of a batch
 NUMBERS = 4096  # of a row that are compared, evenly over it: the first ones may be a border or a margin
 KNOWN = 0.8  # of the rows, that one row alone can have been
 APART = 2  # targets, at least, that are another row's: one may be noise that the collator adds
@@ -39,7 +39,7 @@ class CollatedItems:
 
         def collate(items: Any) -> Any:
             fetcher.collate_fn = plain
-            self.latest = list(items) if isinstance(items, list) and LEAST <= len(items) <= MOST else None
+            self.latest = list(items) if isinstance(items, list) and MIN_ROWS <= len(items) <= MAX_ROWS else None
             return plain(items)
 
         fetcher.collate_fn = collate
@@ -71,7 +71,7 @@ def _unpaired(
 ) -> UnpairedRows | None:
     rows = len(target) if target.ndim else 0
     inputs = [tensor for tensor in inputs if tensor.ndim and len(tensor) == rows]
-    if not LEAST <= rows <= MOST or target.numel() != rows or any(map(_is_order, inputs)):
+    if not MIN_ROWS <= rows <= MAX_ROWS or target.numel() != rows or any(map(_is_order, inputs)):
         return None
     wanted = _host(target.reshape(-1))
     orders = [order for tensor in inputs if (order := _order_of(columns, tensor)) is not None]

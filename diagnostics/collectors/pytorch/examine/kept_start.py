@@ -27,15 +27,17 @@ from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import overfit
 from diagnostics.facts.layers import LayerFacts
+from diagnostics.facts.loss_contracts import TORCH
 from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .overfit import CopyTrainer
 from .starting_weights import num_bytes, restore, starting_weights
 
 MOST_BYTES = 16 * 2**20  # of the weights of one model
-SAME, SIMILAR = 1e-3, 0.5  # relative: the loss of the first step, computed again; of a model that draws numbers
-LOSSES = {name: getattr(F, name) for name in ("cross_entropy", "nll_loss", "mse_loss", "l1_loss")} | {
-    name: getattr(F, name) for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+REL_TOLERANCE = 1e-3  # of the loss of the first step, computed again
+RANDOM_REL_TOLERANCE = 0.5  # the same, of a model that draws numbers
+LOSSES = {
+    name: getattr(F, name) for name, contract in TORCH.items() if contract.kind != "other"
 }  # a script may replace them
 
 
@@ -76,7 +78,7 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
     if call is None or not step.seen.exact or call.name not in LOSSES or not found.floor or step.seen.loss is None:
         return None
     module = uncompiled(model)
-    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(dict(call.options))) > MOST_BYTES:
+    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(call.options)) > MOST_BYTES:
         return None
     optimizers = step.optimizers
     only = optimizers[0] if len(optimizers) == 1 and is_library(type(optimizers[0])) else None
@@ -86,7 +88,7 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
         values=starting_weights(module),
         kept=kept,
         function=call.name,
-        options=on_host(dict(call.options)),
+        options=on_host(call.options),
         shape=tuple(call.prediction.shape),
         value=step.seen.loss,
         recognised=found,
@@ -113,7 +115,8 @@ def train_again(model: nn.Module, start: KeptStart) -> Iterator[Fact]:
         with activations_seen(first) as seen:
             value = float(again.loss(first))
         other = float(again.loss(again.fresh().train()))  # of other random numbers: dropout, or noise
-        if not abs(value - start.value) <= (SAME if other == value else SIMILAR) * max(abs(start.value), 1e-6):
+        tolerance = REL_TOLERANCE if other == value else RANDOM_REL_TOLERANCE
+        if not abs(value - start.value) <= tolerance * max(abs(start.value), 1e-6):
             raise NotAsBefore(f"the loss of its first step was {start.value:.4g}, and is {value:.4g} on a copy")
         yield describe_model(first, training=True, computes_loss=False)
         yield again.batch()

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.symmetry import rows_alike
-from diagnostics.collectors.shared.overfit_plan import Plan, Run, Stopwatch, larger
+from diagnostics.collectors.shared.overfit_plan import Stopwatch, larger
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 
 
 class CopyTrainer:

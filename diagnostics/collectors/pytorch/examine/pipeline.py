@@ -25,23 +25,16 @@ from diagnostics.collectors.pytorch.batch import (
     prediction_if_any,
     prediction_in,
     split_batch,
-    target_name,
 )
 from diagnostics.collectors.pytorch.data import (
     collate_batch,
     dataset_facts,
     first_labels,
-    fresh_iterator,
     is_shuffled,
-    private,
-    sample_rows,
+    sample_loaded_rows,
     to_device,
 )
-from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import (
-    difference_of,
-    graph_nodes,
-    stretched_operands,
-)
+from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph, with_shapes
 from diagnostics.collectors.pytorch.losses import (
     class_axis,
     ignored_label,
@@ -59,18 +52,18 @@ from diagnostics.collectors.pytorch.model import (
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
 from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
-from diagnostics.collectors.shared.arrays import flat, is_tensor, name_of, to_array
+from diagnostics.collectors.shared.arrays import flat, is_tensor, name_of, target_name, to_array
+from diagnostics.collectors.shared.dataset_rows import fresh_iterator, private
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import RereadFacts
 from diagnostics.facts.layers import LayerFacts
-from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts, ModelFacts, OutputFacts
+from diagnostics.facts.pipeline import BatchFacts, Fact, GradientFacts, LossFacts, ModelFacts, OutputFacts
 
 from .batch_dependence import batch_dependence
 from .batch_overfit import BatchOverfit
-from .gradients import gradient_facts
 from .model_call import call_loss, call_model
 from .model_copy import ModelCopy
 from .non_finite_rows import non_finite_rows
@@ -198,7 +191,7 @@ class PyTorchPipeline(Pipeline):
         if (workers := worker_facts(self.loader)) is not None:
             yield workers
         yield self.reread()
-        sample = sample_rows(self.rows(self.loader.dataset), loader=self.loader)
+        sample = sample_loaded_rows(self.loader, self.rows(self.loader.dataset))
         shuffled = is_shuffled(self.loader)
         yield dataset_facts(
             sample,
@@ -267,17 +260,14 @@ class PyTorchPipeline(Pipeline):
             name=name_of(self.loss_fn),
             non_finite_rows=None if math.isfinite(value) else self._non_finite_rows(model),
         )
-        if not self._recognised.broadcast:
-            operands = stretched_operands(graph_nodes(self._loss))
-            if (given := difference_of(operands, self._prediction, self._target)) is not None:
-                yield given
+        yield with_shapes(loss_graph(graph_nodes(self._loss)), self._prediction, self._target)
 
     def backward(self) -> Iterator[Fact]:
         """See `Pipeline.backward`."""
         model = self._copy.latest
         if model is None or self._loss is None:
             raise CannotJudge("the model was not run")
-        facts = gradient_facts(model, self._loss)
+        facts = _gradient_facts(model, self._loss)
         yield facts
         if not facts.num_trainable or not self._loss.requires_grad or self._moves_on is not None:
             return
@@ -380,3 +370,16 @@ class PyTorchPipeline(Pipeline):
     def _non_finite_rows(self, model: nn.Module) -> tuple[int, ...] | None:
         size = self._prediction.shape[0] if self._prediction is not None and self._prediction.ndim else 0
         return non_finite_rows(model, self._batch, size, self.compute)
+
+
+def _gradient_facts(model: nn.Module, loss: Tensor) -> GradientFacts:
+    """Run the backward pass of a loss, and describe the gradients of a model that has none yet."""
+    trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    total = sum(p.numel() for p in trainable.values())
+    if not trainable or not loss.requires_grad:
+        return GradientFacts(False, {}, {name: p.numel() for name, p in trainable.items()}, total)
+    with users_code():
+        loss.backward()
+    norms = {name: float(p.grad.norm()) for name, p in trainable.items() if p.grad is not None}
+    unreached = {name: p.numel() for name, p in trainable.items() if p.grad is None}
+    return GradientFacts(bool(norms), norms, unreached, total)

@@ -7,8 +7,9 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
-from diagnostics.collectors.pytorch.data import batch_indices, is_iterable_only, rows_at
+from diagnostics.collectors.pytorch.data import batch_indices, rows_at
 from diagnostics.collectors.pytorch.state import random_states_kept
+from diagnostics.collectors.shared.dataset_rows import is_iterable_only
 from diagnostics.collectors.shared.reread import MOST_ROWS, Source, reread, seed_globals
 from diagnostics.facts.data import RereadFacts
 

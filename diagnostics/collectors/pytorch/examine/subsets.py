@@ -26,11 +26,11 @@ from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.arrays import flat, to_array
 from diagnostics.collectors.shared.loss_match import AGREEMENT, Recognised
-from diagnostics.collectors.shared.overfit_plan import Plan, Run
+from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised, users_code
 from diagnostics.collectors.subset_trials.answers import Answers, Seen, binary_answers, class_answers
-from diagnostics.collectors.subset_trials.choice import FEW, MOST_BATCHES, Rows, digests
-from diagnostics.facts.pipeline import LossKind
+from diagnostics.collectors.subset_trials.choice import MIN_EXAMPLES, MOST_BATCHES, Rows, digests
+from diagnostics.facts.loss_contracts import LossKind
 
 from .overfit import CopyTrainer
 
@@ -82,7 +82,7 @@ class TorchSubsets:
         self._floors: dict[tuple[int, ...], float] = {}  # of the loss, by the rows chosen
         self._batch, self._size = _gathered(batch, classes, take_batch)
         size = _size_of(batch)
-        self.rows = _rows(self._batch, self._size, classes, size if size >= FEW else self._size)
+        self.rows = _rows(self._batch, self._size, classes, size if size >= MIN_EXAMPLES else self._size)
 
     def run(self, chosen: Sequence[int], plan: Plan, seen: Seen) -> Run:
         """See `Subsets.run`.
@@ -185,7 +185,7 @@ def _gathered(batch: Any, classes: frozenset[int], take_batch: Callable[[int], A
     """Join a batch with the next ones until there is every class, and a few examples; return their number."""
     size = _size_of(batch)
     for number in range(1, MOST_BATCHES):
-        if size >= FEW and classes <= _classes_in(batch):
+        if size >= MIN_EXAMPLES and classes <= _classes_in(batch):
             break
         try:
             more = take_batch(number)

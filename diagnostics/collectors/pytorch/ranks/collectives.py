@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from types import ModuleType
+from functools import partial
 from typing import Any
 
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import is_recorded
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import Tap, Unsubscribe, subscribe
 
-COLLECTIVES = (
-    "all_gather",
-    "all_gather_into_tensor",
-    "all_gather_object",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "barrier",
-    "batch_isend_irecv",
-    "broadcast",
-    "broadcast_object_list",
-    "gather",
-    "gather_object",
-    "monitored_barrier",
-    "recv",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_tensor",
-    "scatter",
-    "scatter_object_list",
-    "send",
-)
 MOST_SHAPES = 4
 
 
@@ -53,47 +30,32 @@ class CollectiveCalls:
         # By thread: the name, and the arguments, which are held during the call alone.
         self._running: dict[int, tuple[str, tuple[Any, ...], dict[str, Any]]] = {}
 
-    def attach(self, distributed: ModuleType, patches: Patches) -> None:
-        """Count from now on, until the patches are undone."""
-        if not hasattr(distributed, "is_available") or not distributed.is_available():
-            return  # a build without it, or the script's own module
-        for name in COLLECTIVES:
-            if hasattr(distributed, name):
-                patches.around(distributed, name, self._counting(name))
-        for name in ("init_process_group", "new_group"):
-            patches.before(distributed, name, self._making_group(inspect.signature(getattr(distributed, name))))
+    def attach(self) -> Unsubscribe:
+        """Count from now on; return what ends it."""
+        events = [
+            pair
+            for name, tap in taps.collectives.items()
+            for pair in ((tap.before, partial(self._begins, name)), (tap.ended, self._ended))
+        ]
+        making = [(tap.before, partial(self._makes_group, tap)) for tap in taps.group_makers]
+        return subscribe(None, *events, *making)
 
-    def _making_group(self, signature: inspect.Signature) -> Callable[..., object]:
-        def noted(*arguments: Any, **options: Any) -> None:
-            try:
-                timeout = signature.bind(*arguments, **options).arguments.get("timeout")
-            except TypeError:  # PyTorch will say so
-                return
-            if isinstance(timeout, timedelta):
-                self.patience = min(timeout.total_seconds(), self.patience or float("inf"))
+    def _makes_group(self, tap: Tap, /, *arguments: Any, **options: Any) -> None:
+        try:
+            timeout = tap.signature().bind(*arguments, **options).arguments.get("timeout")
+        except TypeError:  # PyTorch will say so
+            return
+        if isinstance(timeout, timedelta):
+            self.patience = min(timeout.total_seconds(), self.patience or float("inf"))
 
-        return noted
+    def _begins(self, name: str, /, *arguments: Any, **options: Any) -> None:
+        self.made += 1
+        if self.on_call is not None:
+            self.on_call(name, arguments, options)
+        self._running[threading.get_ident()] = (name, arguments, options)
 
-    def _counting(self, name: str) -> Callable[[Any], Any]:
-        running = self._running
-
-        def make(original: Any) -> Any:
-            def replacement(*arguments: Any, **options: Any) -> Any:
-                if is_recorded():  # torch.compile follows this function, too: it must find only the original
-                    return original(*arguments, **options)
-                thread = threading.get_ident()
-                self.made += 1
-                if self.on_call is not None:
-                    self.on_call(name, arguments, options)
-                running[thread] = (name, arguments, options)
-                try:
-                    return original(*arguments, **options)
-                finally:
-                    running.pop(thread, None)
-
-            return replacement
-
-        return make
+    def _ended(self, *_arguments: Any, **_options: Any) -> None:
+        self._running.pop(threading.get_ident(), None)
 
     def current(self, thread: int) -> tuple[str, tuple[str, ...], tuple[int, ...]] | None:
         """Return name, tensors and ranks of the collective that a thread is in; None if it is in none.

@@ -10,16 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.facts.ranks.replicas import Sample
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import Unsubscribe
 
 from .replicas import PARAMETERS, is_plain, is_sampled, values_of
 
-MOST = 4_096  # all-reduces of one step that are looked at
+MAX_ALL_REDUCES = 4_096  # all-reduces of one step that are looked at
 TRIES = 8  # all-reduces of one tensor for the whole model whose values are compared with the gradients
 COMPARED = 64  # values of the first gradient
 ALIKE = 0.999  # cosine between gradients and their copy, which may be scaled; weights are not that near by chance
@@ -49,16 +49,10 @@ class HandAveraged:
         self._largest_sent = self._largest_held = 0.0  # elements of a tensor
         self._tries = 0
         self._stepped_on: tuple[weakref.ref[Tensor], int] | None = None  # a gradient at the last step, its version
-        self._hook: Any = None
 
-    def attach(self) -> None:
-        """Keep from now on, until `close` is called."""
-        self._hook = register_optimizer_step_post_hook(unless_recorded(self._stepped))
-
-    def close(self) -> None:
-        """Keep no more."""
-        if self._hook is not None:
-            self._hook.remove()
+    def attach(self) -> Unsubscribe:
+        """Keep from now on; return what ends it."""
+        return taps.optimizer_step.after.subscribe(self._stepped)
 
     @property
     def model(self) -> str:
@@ -92,7 +86,7 @@ class HandAveraged:
         tensor = arguments[0] if arguments else options.get("tensor")
         group = arguments[2] if len(arguments) > 2 else options.get("group")
         of_all = group is None or group is torch.distributed.group.WORLD
-        if of_all and is_plain(tensor) and len(self._reduced) < MOST:
+        if of_all and is_plain(tensor) and len(self._reduced) < MAX_ALL_REDUCES:
             self._reduced.add(_place(tensor))
             self._reduce_whole(tensor)
 
@@ -125,7 +119,7 @@ class HandAveraged:
         return int(gradient._version) == version and known() is gradient
 
     def _stepped(self, optimizer: Optimizer, *_: Any) -> None:
-        if self.fault is not None or is_own_run():
+        if self.fault is not None:
             return
         if self._optimizer is None:
             self._optimizer = weakref.ref(optimizer)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import weakref
 import zlib
 from array import array
+from collections.abc import Callable
 from typing import Any
 
-from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data import DataLoader, DistributedSampler, Subset
-from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.facts.ranks.notes import Iteration
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
-MOST = 64  # iterations that are kept, the first ones; the batches of all are counted
+MAX_ITERATIONS = 64  # iterations that are kept, the first ones; the batches of all are counted
 INDICES = 4_096  # of a subset that its checksum covers, spread evenly
 
 
@@ -64,27 +62,25 @@ class LoaderNotes:
         self._datasets: IdentityMap[Any, int] = IdentityMap()
         self._optimizers: IdentityMap[Any, int] = IdentityMap()
         self._numbers = {"dataset": 0, "optimizer": 0}
-        self._hook: Any = None
 
-    def attach(self, patches: Patches) -> None:
-        """Note from now on, until the patches are undone and `close` is called."""
-        patches.after(DataLoader, "__iter__", self._begun)
-        patches.around(_BaseDataLoaderIter, "__next__", self._counting)
-        self._hook = register_optimizer_step_post_hook(unless_recorded(self._stepped))
-
-    def close(self) -> None:
-        """Count no more steps."""
-        if self._hook is not None:
-            self._hook.remove()
+    def attach(self) -> Unsubscribe:
+        """Note from now on; return what ends it."""
+        return subscribe(
+            self._safely,
+            (taps.loader_iter.after, self._begin),
+            (taps.loader_next.after, self._give),
+            (taps.loader_next.exhausted, self._end),
+            (taps.optimizer_step.after, self._stepped),
+        )
 
     def _failed(self, fault: Exception) -> None:
         self.fault = fault
 
-    def _begun(self, loader: DataLoader[Any], *, result: Any) -> None:
-        if self.fault is None and not is_own_run():
-            self._guard.attempt(self._begin, loader, result)
+    def _safely(self, work: Callable[..., None], *arguments: Any) -> None:
+        if self.fault is None:
+            self._guard.attempt(work, *arguments)
 
-    def _begin(self, loader: DataLoader[Any], iterator: Any) -> None:
+    def _begin(self, iterator: Any, loader: DataLoader[Any]) -> None:
         dataset = loader.dataset
         try:
             weakref.ref(dataset)
@@ -93,25 +89,14 @@ class LoaderNotes:
         number = self._number(self._datasets, dataset, "dataset")
         self._running[iterator] = _Running(loader, number, self._world)
 
-    def _counting(self, plain: Any) -> Any:
-        running = self._running
+    def _end(self, iterator: Any) -> None:
+        if (one := self._running.get(iterator)) is not None:
+            one.ended = True
+            self._leave(one)
 
-        def counted(iterator: Any) -> Any:
-            known = running.get(iterator)
-            try:
-                batch = plain(iterator)
-            except StopIteration:
-                if known is not None and not is_own_run():
-                    known.ended = True
-                    self._guard.attempt(self._leave, known)
-                raise
-            if known is not None and not is_own_run():
-                self._guard.attempt(self._give, known)
-            return batch
-
-        return counted
-
-    def _give(self, one: _Running) -> None:
+    def _give(self, _batch: Any, iterator: Any) -> None:
+        if (one := self._running.get(iterator)) is None:
+            return
         if not one.batches:
             one.first_step = self.steps
         self._leave(one)
@@ -124,15 +109,14 @@ class LoaderNotes:
         if one.batches and not one.trained and self.steps > one.first_step:
             one.trained, one.optimizer = True, self._stepped_last
             self.batches += one.batches
-            if len(self._trained) < MOST:
+            if len(self._trained) < MAX_ITERATIONS:
                 self._trained.append(one)
         if one.ended and self._latest is one:
             self._latest = None
 
     def _stepped(self, optimizer: Any, *_: Any) -> None:
-        if self.fault is None and not is_own_run():
-            self.steps += 1
-            self._stepped_last = self._number(self._optimizers, optimizer, "optimizer")
+        self.steps += 1
+        self._stepped_last = self._number(self._optimizers, optimizer, "optimizer")
 
     def _number(self, known: IdentityMap[Any, int], thing: Any, kind: str) -> int:
         number = known.get(thing)

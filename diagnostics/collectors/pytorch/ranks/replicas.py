@@ -8,25 +8,25 @@ its next forward pass.
 
 from __future__ import annotations
 
+import random
+import sys
 import weakref
 import zlib
+from array import array
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.isolation.recording import is_recorded, unless_recorded
 from diagnostics.collectors.pytorch.watch.record.calls.script_line import script_line
 from diagnostics.facts.ranks.replicas import Sample, WrapperFacts
-
-from .generator_states import generator_states
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
 PARAMETERS, VALUES = 32, 16
 ROWS = 4_096  # values of a tensor that the checksum covers
@@ -68,43 +68,26 @@ class ReplicaNotes:
         self._all: list[_Wrapped] = []
         self._inside: IdentityMap[nn.Module, _Wrapped] = IdentityMap()
         self._of_wrapper: IdentityMap[Any, _Wrapped] = IdentityMap()
-        self._steps: Any = None
 
-    def attach(self, kind: type, patches: Patches) -> None:
-        """Take notes from now on, until the patches are undone and `close` is called.
-
-        Args:
-            kind: DistributedDataParallel, or a subclass.
-            patches: take those of the class.
-        """
-        patches.around(kind, "forward", self._observed)
-        self._steps = register_optimizer_step_post_hook(unless_recorded(self._stepped))
-
-    def close(self) -> None:
-        """Count no more optimizer steps."""
-        if self._steps is not None:
-            self._steps.remove()
-
-    def _observed(self, plain: Any) -> Any:
-        forward, returned = self._forward, self._returned
-
-        def observed(wrapper: Any, *arguments: Any, **options: Any) -> Any:
-            if is_recorded():
-                return plain(wrapper, *arguments, **options)
-            wrapped = forward(wrapper, arguments, options)
-            result = plain(wrapper, *arguments, **options)
-            if wrapped is not None and wrapped.sampled:
-                returned(wrapped)
-            return result
-
-        return observed
+    def attach(self) -> Unsubscribe:
+        """Take notes of the models that are added, from now on; return what ends it."""
+        return subscribe(
+            self._safely,
+            (taps.replica_forward.before, self._forward),
+            (taps.replica_forward.after, self._returned),
+            (taps.optimizer_step.after, self._stepped),
+        )
 
     def _failed(self, fault: Exception) -> None:
         self.fault = fault
 
+    def _safely(self, work: Callable[..., None], /, *arguments: Any, **options: Any) -> None:
+        if self.fault is None:
+            self._guard.attempt(work, *arguments, **options)
+
     def add(self, wrapper: Any) -> None:
         """Take notes of a model, unless only some of the ranks share it."""
-        if self.fault is not None or is_own_run():
+        if self.fault is not None:
             return
         if wrapper.process_group.size() != torch.distributed.get_world_size():
             return  # ranks of another group may have another model
@@ -112,31 +95,24 @@ class ReplicaNotes:
         self._all.append(wrapped)
         self._inside[wrapper.module] = self._of_wrapper[wrapper] = wrapped
 
-    def _forward(self, wrapper: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> _Wrapped | None:
-        """Take note of a forward pass with gradients, and return its model."""
-        if self.fault is not None or not torch.is_grad_enabled():
-            return None
+    def _forward(self, wrapper: Any, /, *arguments: Any, **options: Any) -> None:
+        """Take note of a forward pass with gradients."""
         wrapped = self._of_wrapper.get(wrapper)
-        if wrapped is None or is_own_run():
-            return None
+        if wrapped is None or not torch.is_grad_enabled():
+            return
         wrapped.passes += 1
         wrapped.computed = True
         if wrapper._join_config.enable:  # for uneven inputs: a rank may soon be an epoch ahead
             wrapped.comparable = False
         if wrapped.drawn is not None:
-            self._guard.attempt(self._compare_drawn, wrapped)
+            self._compare_drawn(wrapped)
         if is_sampled(wrapped.steps) and wrapped.steps not in wrapped.samples and wrapped.comparable:
-            self._guard.attempt(self._keep, wrapped, wrapper, (*arguments, *options.values()))
-        return wrapped
+            self._keep(wrapped, wrapper, (*arguments, *options.values()))
 
-    def _returned(self, wrapped: _Wrapped) -> None:
-        wrapped.sampled = False
-        if self.fault is None:
-            self._guard.attempt(self._keep_drawn, wrapped)
-
-    @staticmethod
-    def _keep_drawn(wrapped: _Wrapped) -> None:
-        wrapped.drawn = wrapped.steps, generator_states()
+    def _returned(self, _result: Any, wrapper: Any, /, *_arguments: Any, **_options: Any) -> None:
+        wrapped = self._of_wrapper.get(wrapper)
+        if wrapped is not None and wrapped.sampled:
+            wrapped.sampled, wrapped.drawn = False, (wrapped.steps, generator_states())
 
     @staticmethod
     def _compare_drawn(wrapped: _Wrapped) -> None:
@@ -148,10 +124,6 @@ class ReplicaNotes:
         wrapped.samples[step] = replace(wrapped.samples[step], drawn=drawn)
 
     def _stepped(self, optimizer: Optimizer, *_: Any) -> None:
-        if self.fault is None and not is_own_run():
-            self._guard.attempt(self._count, optimizer)
-
-    def _count(self, optimizer: Optimizer) -> None:
         for wrapped in self._all:
             wrapper = wrapped.wrapper()
             if wrapper is None:
@@ -276,3 +248,20 @@ def _checksum(inputs: list[Tensor]) -> int | None:
         values = _some(part, ROWS).to("cpu", copy=True).contiguous()
         found = zlib.crc32(values.view(torch.uint8).numpy().tobytes(), part.numel() if found is None else found)
     return found
+
+
+def generator_states() -> dict[str, int]:
+    """Return a checksum of each generator's state, by name. Nothing is drawn, and no device is waited for."""
+    states = {
+        "torch": zlib.crc32(torch.get_rng_state().numpy().tobytes()),
+        "random": zlib.crc32(array("Q", random.getstate()[1]).tobytes()),
+    }
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        state = numpy_random.get_state(legacy=False)
+        inner = state["state"]
+        if state["bit_generator"] == "MT19937":  # a script may have set another one
+            states["numpy"] = zlib.crc32(inner["key"].tobytes(), int(inner["pos"]))
+    if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+        states["cuda"] = zlib.crc32(torch.cuda.get_rng_state().numpy().tobytes())
+    return states

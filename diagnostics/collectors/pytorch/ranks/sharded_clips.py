@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn.utils import clip_grad
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.facts.ranks.notes import ClippedNorm
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
 from .loaders import LoaderNotes
 
@@ -35,31 +35,28 @@ class ShardedClips:
         self._loaders, self._guard = loaders, FaultGuard(on_fault=self._failed)
         self._sharded: IdentityMap[nn.Module, None] = IdentityMap()
 
-    def attach(self, kind: type, patches: Patches) -> None:
-        """Note from now on, until the patches are undone.
+    def attach(self) -> Unsubscribe:
+        """Note from now on; return what ends it."""
+        return subscribe(
+            self._safely,
+            (taps.sharded_init.after, self._made),
+            (taps.clip_grads_with_norm.before, self._clips),
+        )
 
-        Args:
-            kind: FullyShardedDataParallel.
-            patches: take those of the class and of `clip_grad_norm_`.
-        """
-        patches.after(kind, "__init__", self._made)
-        # Within `clip_grad_norm_`, where the parameters are a list, and no generator.
-        if hasattr(clip_grad, "_clip_grads_with_norm_"):
-            patches.before(clip_grad, "_clip_grads_with_norm_", self._clips)
+    def _safely(self, work: Callable[..., None], /, *arguments: Any, **options: Any) -> None:
+        if self.fault is None:
+            self._guard.attempt(work, *arguments, **options)
 
     def _failed(self, fault: Exception) -> None:
         self.fault = fault
 
-    def _made(self, module: Any, *_: Any, result: Any = None, **__: Any) -> None:
-        if self.fault is None and not is_own_run():
-            self._sharded[module] = None
+    def _made(self, _result: None, module: Any, *_: Any, **__: Any) -> None:
+        self._sharded[module] = None
 
     def _clips(self, parameters: Any, max_norm: Any = 0.0, total_norm: Any = None, *_: Any, **__: Any) -> None:
         steps = self._loaders.steps
-        if self.fault is None and steps & (steps - 1) == 0 and steps not in self.clipped and not is_own_run():
-            self._guard.attempt(self._note, steps, parameters, max_norm, total_norm)
-
-    def _note(self, steps: int, parameters: Any, max_norm: Any, total_norm: Any) -> None:
+        if steps & (steps - 1) or steps in self.clipped:
+            return
         given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
         first = next((one for one in given if one.grad is not None), None)
         if type(total_norm) is not Tensor or first is None or not self._is_sharded(first):

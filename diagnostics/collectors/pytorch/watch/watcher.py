@@ -37,9 +37,9 @@ from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
-from .handed_losses import HandedLosses
 from .measurements import Measurements
 from .optimizer_steps import OptimizerSteps
+from .passed_losses import PassedLosses
 from .pending_steps import PendingSteps
 from .skipped_steps import SkippedSteps
 
@@ -109,7 +109,7 @@ class TorchWatcher:
             guard,
             self._unhooked,
         )
-        self._losses = HandedLosses(self._pending, every, bool(self._optimizers), self.uncovered)
+        self._losses = PassedLosses(self._pending, every, bool(self._optimizers), self.uncovered)
         self._steps = OptimizerSteps(
             self._optimizers,
             self._layers,

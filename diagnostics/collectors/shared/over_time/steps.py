@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EXAMPLES = 8  # of the batch that are decoded; the loss is that of all
-MOST = 64  # looks in a run: each is kept, and copies the model
+MAX_LOOKS = 64  # looks in a run: each is kept, and copies the model
 
 
 def is_look_step(step: int) -> bool:

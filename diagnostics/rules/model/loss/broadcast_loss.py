@@ -10,8 +10,9 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
-from diagnostics.facts.loss import StretchedProduct, TracedDifference
+from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
+from diagnostics.rules.shared import broadcast_operands
 from diagnostics.rules.shared.loss_shapes import Shape, after_crash, clashing_batches, fix_shapes
 from diagnostics.text.join import not_known
 
@@ -114,12 +115,14 @@ class BroadcastLoss(MessageRule):
         )
 
     @check
-    def from_trace(self, seen: TracedDifference) -> Finding:
+    def from_difference(self, graph: LossGraph, loss: LossFacts | None = None) -> Finding | None:
         """Report the difference of a column and a row, which no loss over a whole batch intends."""
-        size = str(seen.target[0] or "n")
+        if (loss is not None and loss.broadcast) or (found := broadcast_operands.difference(graph)) is None:
+            return None
+        size = str(found[1][0] or "n")
         column, row = f"({size}, 1)", f"({size},)"
-        step = "In the step that TensorFlow traced," if seen.traced else "In the first step"
-        is_column = len(seen.prediction) == 2
+        step = "In the step that TensorFlow traced," if graph.traced else "In the first step"
+        is_column = len(found[0]) == 2
         prediction, target = (column, row) if is_column else (row, column)
         own = "prediction.squeeze(-1)" if is_column else "target.squeeze(-1)"
         traced = "tf.squeeze(y_pred, -1)" if is_column else "tf.squeeze(y_true, -1)"
@@ -128,25 +131,28 @@ class BroadcastLoss(MessageRule):
             f"of shape {prediction} from each other, where {size} is the size of the batch. That is a matrix of "
             f"{size} by {size}: every prediction is compared with every target. The constant prediction that "
             "minimises this loss is the mean, and that is what the model will learn.",
-            fix=traced if seen.traced else own,
-            evidence={"prediction_shape": list(seen.prediction), "target_shape": list(seen.target)},
+            fix=traced if graph.traced else own,
+            evidence={"prediction_shape": list(found[0]), "target_shape": list(found[1])},
         )
 
     @check
-    def from_product(self, product: StretchedProduct) -> Finding:
+    def from_product(self, graph: LossGraph) -> Finding | None:
         """Report the product of a column and a row if only its mean or sum is used."""
-        size = product.values[0]
-        squeezed = "log_prob" if len(product.values) == 2 else "advantage"
+        if (found := broadcast_operands.product(graph)) is None:
+            return None
+        values, numbers = found
+        size = values[0]
+        squeezed = "log_prob" if len(values) == 2 else "advantage"
         return self.found(
-            f"The loss multiplies {size} values of shape {product.values}, which are differentiated, by {size} "
-            f"numbers of shape {product.numbers}, which are not. That is a matrix of {size} by {size}, of which "
-            "the mean or sum is taken: each value is multiplied by the mean over all examples. What "
-            "distinguishes the examples, such as an advantage or a weight, is averaged away.",
+            f"The loss multiplies {size} values of shape {values}, which are differentiated, by {size} numbers "
+            f"of shape {numbers}, which are not. That is a matrix of {size} by {size}, of which the mean or sum "
+            "is taken: each value is multiplied by the mean over all examples. What distinguishes the examples, "
+            "such as an advantage or a weight, is averaged away.",
             fix=(
                 f"{squeezed}.squeeze(-1) before the product: both of shape ({size},)",
                 "assert log_prob.shape == advantage.shape",
             ),
-            evidence={"values_shape": list(product.values), "numbers_shape": list(product.numbers)},
+            evidence={"values_shape": list(values), "numbers_shape": list(numbers)},
         )
 
     @check

@@ -6,7 +6,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.course import NegatedLoss, OpposedGradients
-from diagnostics.facts.dependence import AnswerLosses
+from diagnostics.facts.dependence import LossAtTarget
 
 UNTRAINED = 0.5  # of a constant prediction's loss; a model that starts below it was trained before
 OPPOSED = 0.9  # of the sampled steps
@@ -70,7 +70,7 @@ class InvertedLoss(Rule):
     causes = ("loss-divergence", "exploding-gradients", *NO_LEARNING)
 
     @check
-    def from_losses(self, losses: AnswerLosses) -> Finding | None:
+    def from_losses(self, losses: LossAtTarget) -> Finding | None:
         """Compare the loss of right predictions with that of a constant one."""
         above = losses.right - losses.constant
         if above <= WORSE * max(abs(losses.right), abs(losses.constant)) or losses.right <= losses.reached:

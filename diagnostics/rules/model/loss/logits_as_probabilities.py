@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.loss import AlignedScores, RawOverlap
+from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.facts.loss_contracts import KERAS, function_of
+from diagnostics.facts.loss_graph import LONGEST, LossGraph
 from diagnostics.facts.pipeline import LossFacts, OutputFacts, SeveralOutputs
-from diagnostics.rules.shared.output_parts import first_found
+from diagnostics.rules.shared.first_found import first_found, first_output_found
 from diagnostics.text.join import not_known
 
 # Softmax and sigmoid stay between 0 and 1, and log-probabilities below 0, up to rounding: 1e-7 in float32, 1e-3
 # in half precision. Logits exceed that range by far more.
 ROUNDING = 1e-3
 
+FRAMES = 64  # of a batch of sequences, whose scores are read
+ADDS_UP = 0.1  # of a sum of probabilities: in bfloat16 their logarithms are known to 1%
+
 # Functions of a last layer that never yield probabilities, whatever the range in one batch.
 UNBOUNDED = frozenset({"relu", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "tanh"})
 
 SOFTMAX = "loss_fn = torch.nn.CrossEntropyLoss(), without the sigmoid in the model"
 
-KERAS_LOSSES = {
-    name.replace("_", ""): "".join(part.capitalize() for part in name.split("_"))
-    for name in (
-        "sparse_categorical_crossentropy",
-        "categorical_crossentropy",
-        "categorical_focal_crossentropy",
-        "binary_crossentropy",
-        "binary_focal_crossentropy",
-    )
-}
-"""The class of each Keras loss that has `from_logits`, by its name in lower case without underscores."""
+WITHIN = ("Add", "Sub", "Mul", "Mean")  # operations of a numerator or denominator around its sums
+LAID_OUT = ("View", "Clone", "Squeeze")
+RAW = {"Convolution": 1, "Addmm": 2}
+"""What computes outputs that may be negative, and which of its operands is the weight."""
+
+RESIZED = ("UpsampleBilinear2D", "UpsampleNearest2D")
 
 
 class LogitsAsProbabilities(MessageRule):
@@ -123,10 +125,17 @@ class LogitsAsProbabilities(MessageRule):
         )
 
     @check
-    def from_overlap(self, overlap: RawOverlap) -> Finding:
+    def from_overlap(self, graph: LossGraph) -> Finding | None:
         """Report an overlap such as Dice computed from outputs without a sigmoid or softmax."""
+        overlaps = _overlaps(graph)
+        if not overlaps:
+            raise NotApplicable
+        raw = next((source for source in overlaps if _may_be_negative(graph, source)), None)
+        if raw is None:
+            return None
+        shape = graph.nodes[raw].shape or ()
         return self.found(
-            f"The loss divides a sum of the outputs of shape {overlap.shape} times the target by a sum of these "
+            f"The loss divides a sum of the outputs of shape {shape} times the target by a sum of these "
             "outputs, as Dice and Jaccard do, but they come from a linear layer or convolution, so they may be "
             "negative or larger than 1. Then the ratio is not an overlap: it improves as the outputs grow, "
             "wherever they are, and jumps where the sum crosses 0.",
@@ -134,16 +143,31 @@ class LogitsAsProbabilities(MessageRule):
                 "probabilities = torch.sigmoid(outputs)  # one class",
                 "outputs.softmax(dim=1)  # several classes",
             ),
-            evidence={"shape": list(overlap.shape)},
+            evidence={"shape": list(shape)},
         )
 
     @check
-    def from_aligned(self, scores: AlignedScores) -> Finding | None:
+    def from_calls(self, calls: LossCalls) -> Finding | None:
         """Report a CTC loss on scores whose exponentials do not add up to 1."""
-        if scores.made == "log_probabilities":
-            return None
-        span = f"ctc_loss got numbers from {scores.lowest:.3g} to {scores.highest:.3g}"
-        if scores.made == "probabilities":
+        return first_found(calls.calls, self._aligned)
+
+    def _aligned(self, call: LossCall) -> Finding | None:
+        import numpy as np  # explaining a crash needs none of it
+
+        given = call.prediction
+        if call.contract.targets != "labels" or given is None or given.values.ndim < 2:
+            raise NotApplicable
+        values = given.values.reshape(-1, given.values.shape[-1])[:FRAMES]
+        known = values[values > -np.inf]
+        if not known.size or not values.max() < np.inf:
+            raise NotApplicable("needs finite predictions")
+        with np.errstate(all="ignore"):
+            if (np.abs(np.exp(values).sum(axis=-1) - 1) <= ADDS_UP).all():
+                return None
+        lowest, highest = float(known.min()), float(known.max())
+        span = f"{call.function} got numbers from {lowest:.3g} to {highest:.3g}"
+        probabilities = bool((values >= 0).all() and (np.abs(values.sum(axis=-1) - 1) <= ADDS_UP).all())
+        if probabilities:
             seen, fix = f"{span} that add up to 1: probabilities", "log_probs = probabilities.log()"
         else:
             seen, fix = f"{span}: scores", "log_probs = scores.log_softmax(dim=-1)"
@@ -152,13 +176,17 @@ class LogitsAsProbabilities(MessageRule):
             "Otherwise it falls as all numbers grow, in the end below 0, whether or not the model distinguishes "
             "the classes.",
             fix=fix,
-            evidence={"lowest": scores.lowest, "highest": scores.highest, "made": scores.made},
+            evidence={
+                "lowest": lowest,
+                "highest": highest,
+                "made": "probabilities" if probabilities else "scores",
+            },
         )
 
     @check
     def from_outputs(self, several: SeveralOutputs) -> Finding | None:
         """Compare the predictions of each output with what its loss expects."""
-        return first_found(several, lambda part: self.from_loss(part.loss, part.outputs))
+        return first_output_found(several, lambda part: self.from_loss(part.loss, part.outputs))
 
     def _sigmoid_over_classes(self, loss: LossFacts, outputs: OutputFacts) -> Finding:
         classes = outputs.num_classes
@@ -239,7 +267,8 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
         "logarithm, and no gradient passes the clip, so training is slow and stops at a poor plateau."
     )
     name = (loss.name or "").removeprefix("loss=").partition("(")[0]
-    known = KERAS_LOSSES.get(name.strip("\"'").replace("_", "").lower())
+    contract = KERAS.get(function_of(name.strip("\"'")))
+    known = contract.module if contract is not None and contract.module.endswith("Crossentropy") else ""
     torch = f"loss_fn = torch.nn.{'BCEWithLogitsLoss' if binary else 'CrossEntropyLoss'}()"
     if ended is not None:
         proper = "sigmoid" if binary else "softmax"
@@ -267,3 +296,32 @@ def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple
         "model distinguishes the classes.",
         {"torch": "loss_fn = torch.nn.CrossEntropyLoss()"},
     )
+
+
+def _overlaps(graph: LossGraph) -> list[int]:
+    """Return the nodes that a ratio is made of: of the sum of their numbers times a constant, and of their sum."""
+    found = []
+    for node in graph.nodes:
+        if node.operation == "Div" and len(node.trained) == 2:
+            above, below = (dict(_summed(graph, part)) for part, _ in node.trained)
+            found += [source for source, weighed in above.items() if weighed and below.get(source) is False]
+    return found
+
+
+def _summed(graph: LossGraph, index: int) -> Iterator[tuple[int, bool]]:
+    """Yield what is summed in an expression, and whether it is multiplied before."""
+    waiting, seen = [index], 0
+    while waiting and seen < LONGEST:
+        one, seen = graph.nodes[waiting.pop()], seen + 1
+        if one.operation in WITHIN:
+            waiting += [operand for operand, _ in one.trained]
+        elif one.operation == "Sum":
+            *through, source = graph.chain(one.trained[0][0], (*LAID_OUT, "Mul"))
+            yield source, any(graph.nodes[step].operation == "Mul" for step in through)
+
+
+def _may_be_negative(graph: LossGraph, index: int) -> bool:
+    """Return whether a trained layer computed this; a fixed filter keeps probabilities positive."""
+    layer = graph.nodes[graph.source(index, RESIZED)]
+    weight = RAW.get(layer.operation)
+    return weight is not None and len(layer.operands) > weight and layer.operands[weight].node is not None

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.loss import SelfPairs
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
+from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.rules.shared.first_found import first_found
+
+FEWEST_ROWS = 8
+EQUAL = 2e-3  # of the largest score, as half precision rounds it
+NEEDS = "needs scores of all pairs in a batch"
 
 
 class SelfPairsInLoss(Rule):
@@ -48,17 +56,47 @@ class SelfPairsInLoss(Rule):
     causes = ("loss-plateau", "not-learning", "initial-loss-off")
 
     @check
-    def from_scores(self, pairs: SelfPairs) -> Finding | None:
+    def from_calls(self, calls: LossCalls) -> Finding | None:
         """Report scores of rows with themselves that count as negatives."""
-        if pairs.others < 1:
+        return first_found(calls.calls, self._from_call)
+
+    def _from_call(self, call: LossCall) -> Finding | None:
+        scores, target = call.prediction, call.complete("target")
+        if call.function != "cross_entropy" or scores is None or target is None or target.ndim != 1:
+            raise NotApplicable(NEEDS)
+        rows = len(target)
+        if rows < FEWEST_ROWS or target.dtype.kind == "f" or scores.shape != (rows, rows):
+            raise NotApplicable(NEEDS)
+        if (itself := _own_scores(scores.values)) is None:
+            raise NotApplicable(NEEDS)
+        others = float((target != np.arange(rows)).mean())
+        if others < 1:
             return None
+        score = float(itself.mean())
         return self.found(
-            f"The cross entropy is over the scores of each of {pairs.rows} rows with all {pairs.rows}, "
-            f"including itself: that score, {pairs.score:.3g}, is the highest of every row, but never the "
-            "target. The row itself counts as a negative that no weights can make less similar.",
+            f"The cross entropy is over the scores of each of {rows} rows with all {rows}, itself among them: "
+            f"that score, {score:.3g}, is the highest of every row, and no row's target. The row itself counts as "
+            "a negative that no weights can make less similar.",
             fix=(
                 "scores = scores.masked_fill(torch.eye(len(z), dtype=torch.bool, device=z.device), -torch.inf)",
                 "leave the diagonal out of the sum over the negatives",
             ),
-            evidence=vars(pairs),
+            evidence={"rows": rows, "score": score, "others": others},
         )
+
+
+def _own_scores(scores: Array) -> Array | None:
+    """Return the score of each row with itself, if they are those of vectors of one length; None otherwise.
+
+    Args:
+        scores: (rows, n), of the first rows of a batch of n with all of them.
+    """
+    if len(scores) < FEWEST_ROWS:
+        return None
+    itself, square = scores.diagonal(), scores[:, : len(scores)]
+    with np.errstate(all="ignore"):  # scores of -inf are masked
+        limit = EQUAL * np.abs(scores).max()
+        if not (itself > 0).all() or itself.max() - itself.min() > limit:
+            return None
+        asymmetric = np.abs(square - square.T).max() > limit
+    return None if asymmetric or (scores.max(axis=1) > itself.max()).any() else itself

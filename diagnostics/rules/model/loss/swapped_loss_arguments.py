@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.dependence import TurnedArguments
+from diagnostics.facts.dependence import SwappedArguments
 
 
 class SwappedLossArguments(Rule):
@@ -50,7 +50,7 @@ class SwappedLossArguments(Rule):
     causes = ("initial-loss-off", "evaluation-at-chance", *NO_LEARNING)
 
     @check
-    def from_names(self, turned: TurnedArguments) -> Finding:
+    def from_names(self, turned: SwappedArguments) -> Finding:
         """Report a loss whose argument names imply the opposite order."""
         return self.found(
             f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, but "

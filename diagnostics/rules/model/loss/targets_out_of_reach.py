@@ -11,9 +11,10 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.loss import AlignedTargets, LogRates, ShareTargets, SignedTargets
+from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.facts.loss_contracts import contract_of
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts, SeveralOutputs
-from diagnostics.rules.shared.output_parts import first_found
+from diagnostics.rules.shared.first_found import first_found, first_output_found
 
 RANGES: Final = {
     "sigmoid": (0.0, 1.0),
@@ -27,16 +28,12 @@ RANGES: Final = {
 """What the last function of a model can give, by its name."""
 
 _OF_ZEROS: Final = {
-    "cosine_embedding_loss": (
-        "A pair with target 0 costs nothing: the loss only pulls similar pairs together, and falls to 0 once all "
-        "predictions are the same."
-    ),
+    "cosine_embedding_loss": "A pair with target 0 costs nothing: the loss only pulls similar pairs together, and "
+    "falls to 0 once all predictions are the same.",
     "hinge_embedding_loss": "A target of 0 counts as both: the pair is pulled together and pushed apart at once.",
     "margin_ranking_loss": "With a target of 0 the loss is the margin for any prediction: it has no gradient.",
     "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the prediction: it has no gradient.",
 }
-
-DISTANCES = ("smooth_l1_loss", "huber_loss", "SmoothL1Loss", "HuberLoss")
 
 MARGIN = 0.1  # of the range, or of the largest target if it has no end; labels may be noisy or smoothed
 SHARE = 0.1  # of the targets of a batch
@@ -123,7 +120,9 @@ class TargetsOutOfReach(Rule):
         if loss.kind == "binary_cross_entropy":
             found = self._beyond_probabilities(targets, outputs, loss)
             return found or self._several_labels(batch, outputs, loss)
-        if loss.kind not in ("mean_squared_error", "mean_absolute_error") and loss.name not in DISTANCES:
+        contract = contract_of(loss.name or "")
+        distance = contract.targets == "numbers" and contract.kind == "other"  # known by its name alone
+        if loss.kind not in ("mean_squared_error", "mean_absolute_error") and not distance:
             raise NotApplicable("needs a squared or absolute error, or a cross entropy")
         if outputs.last_activation is None:
             raise NotApplicable("needs to know the function that the model ends in")
@@ -131,62 +130,114 @@ class TargetsOutOfReach(Rule):
         return found or self._several_labels(batch, outputs, loss)
 
     @check
-    def from_signed(self, targets: SignedTargets) -> Finding | None:
+    def from_calls(self, calls: LossCalls) -> Finding | None:
+        """Compare the targets with those that the loss is made for."""
+        return first_found(calls.calls, self._from_call)
+
+    def _from_call(self, call: LossCall) -> Finding | None:
+        match call.contract.targets:
+            case "signs":
+                return self._signed(call)
+            case "labels":
+                return self._aligned(call)
+            case "counts":
+                return self._log_rates(call)
+            case "classes" if call.function == "cross_entropy":
+                return self._shares(call)
+        raise NotApplicable
+
+    def _signed(self, call: LossCall) -> Finding | None:
         """Look for targets of 0 and 1 where the loss reads -1 and 1."""
-        if targets.zeros < SHARE * targets.size or targets.ones + targets.zeros < targets.size:
+        targets = _complete(call, "target")
+        zeros = int((targets == 0).sum())
+        if zeros < SHARE * targets.size or zeros + int((targets == 1).sum()) < targets.size:
             return None
         return self.found(
-            f"{targets.zeros:,} of {targets.size:,} targets are 0, the others 1, and {targets.function} reads 1 "
-            f"and -1. {_OF_ZEROS[targets.function]}",
+            f"{zeros:,} of {targets.size:,} targets are 0, the others 1, and {call.function} reads 1 "
+            f"and -1. {_OF_ZEROS[call.function]}",
             fix="targets = 2 * targets - 1  # 0 and 1 become -1 and 1",
-            evidence={"function": targets.function, "targets": targets.size, "zeros": targets.zeros},
+            evidence={"function": call.function, "targets": targets.size, "zeros": zeros},
         )
 
-    @check
-    def from_aligned(self, targets: AlignedTargets) -> Finding | None:
+    def _aligned(self, call: LossCall) -> Finding | None:
         """Look for blanks in the targets of CTC, and for examples with fewer frames than labels."""
-        if targets.with_blank:
+        rows, frames = _labels_and_frames(call)
+        blank = call.options.get("blank", 0)
+        needed = np.array([len(row) + int((row[1:] == row[:-1]).sum()) for row in rows])
+        with_blank = sum(bool((row == blank).any()) for row in rows)
+        too_short, shortest, longest = int((frames < needed).sum()), int(frames.min()), max(map(len, rows))
+        evidence = {
+            "examples": len(rows),
+            "blank": blank,
+            "with_blank": with_blank,
+            "too_short": too_short,
+            "frames": shortest,
+            "labels": longest,
+        }
+        if with_blank:
             return self.found(
-                f"The targets of {targets.with_blank:,} of {targets.examples:,} examples hold the index "
-                f"{targets.blank}, which ctc_loss reads as the blank between labels. Decoding removes blanks, "
-                "so this label can never be predicted.",
+                f"The targets of {with_blank:,} of {len(rows):,} examples hold the index {blank}, which "
+                "ctc_loss reads as the blank between labels. Decoding removes blanks, so this label can never "
+                "be predicted.",
                 fix=(
                     "number the labels from 1, and give the last layer one more output",
-                    f"CTCLoss(blank=num_labels)  # an index that no label has, not {targets.blank}",
+                    f"CTCLoss(blank=num_labels)  # an index that no label has, not {blank}",
                     "if it is padding: leave it out of target_lengths",
                 ),
-                evidence=vars(targets),
+                evidence=evidence,
             )
-        if targets.too_short < TOO_SHORT * targets.examples:
+        if too_short < TOO_SHORT * len(rows):
             return None
         return self.found(
-            f"{targets.too_short:,} of {targets.examples:,} examples have fewer frames than their labels need: "
-            f"the shortest has {targets.frames}, the longest target {targets.labels} labels. No alignment exists, "
-            "so their loss is infinite; with zero_infinity=True it is 0, and so is its gradient.",
+            f"{too_short:,} of {len(rows):,} examples have fewer frames than their labels need: the shortest has "
+            f"{shortest}, the longest target {longest} labels. No alignment exists, so their loss is infinite; "
+            "with zero_infinity=True it is 0, and so is its gradient.",
             fix="more frames for each label: a smaller stride between input and loss",
-            evidence=vars(targets),
+            evidence=evidence,
         )
 
-    @check
-    def from_rates(self, rates: LogRates) -> Finding | None:
+    def _log_rates(self, call: LossCall) -> Finding | None:
         """Look for a rate where a Poisson loss reads the logarithm of the rate."""
-        twice = rates.made_by == "exp"
-        if not twice and (rates.made_by not in ("softplus", "relu", "sigmoid") or rates.mean_target >= 1):
+        mean, made_by = float(_complete(call, "target").mean()), call.made_by
+        if call.options.get("log_input", True) is not True:
+            raise NotApplicable
+        twice = made_by == "exp"
+        if not twice and (made_by not in ("softplus", "relu", "sigmoid") or mean >= 1):
             return None
-        low = f"The rate is then at least 1, and the targets have a mean of {rates.mean_target:.3g}"
+        low = f"The rate is then at least 1, and the targets have a mean of {mean:.3g}"
         effect = "The exponential is taken twice" if twice else f"{low}: the predictions go to 0 and stay there"
         return self.found(
-            f"The output comes from {rates.made_by} and is a rate, but poisson_nll_loss reads it as the "
-            f"logarithm of the rate (log_input=True). {effect}.",
-            fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"leave out the last {rates.made_by}"),
-            evidence=vars(rates),
+            f"The output is made by {made_by}, as a rate, and poisson_nll_loss takes it for the logarithm "
+            f"of the rate (log_input=True). {effect}.",
+            fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"leave out the last {made_by}"),
+            evidence={"made_by": made_by, "mean_target": mean},
         )
 
-    @check
-    def from_shares(self, targets: ShareTargets) -> Finding | None:
+    def _shares(self, call: LossCall) -> Finding | None:
         """Look for cross-entropy targets that are not shares of the classes on the second axis."""
-        shape, width = targets.shape, targets.shape[-1]
-        if len(shape) > 2 and targets.one_by_last > 1 - SHARE and targets.one_by_class < 1 / 2:
+        targets, shape = _complete(call, "target"), () if call.prediction is None else call.prediction.shape
+        if (
+            targets.dtype.kind != "f"
+            or targets.shape != shape
+            or len(shape) < 2
+            or shape[1] < 2
+            or targets.min() < 0
+        ):
+            raise NotApplicable
+        width, by_class, by_last = shape[-1], targets.sum(axis=1), targets.sum(axis=-1)
+        one_by_class = float((np.abs(by_class - 1) <= ROUNDING).mean())
+        one_by_last = float((np.abs(by_last - 1) <= ROUNDING).mean())
+        binary = bool(((targets == 0) | (targets == 1)).all())
+        several = float((by_class > 1 + ROUNDING).mean()) if binary else 0.0
+        symmetric = len(shape) == 2 and shape[0] == width and bool((targets == targets.T).all())
+        evidence = {
+            "shape": shape,
+            "one_by_class": one_by_class,
+            "one_by_last": one_by_last,
+            "several": several,
+            "symmetric": symmetric,
+        }
+        if len(shape) > 2 and one_by_last > 1 - SHARE and one_by_class < 1 / 2:
             return self.found(
                 f"Scores and targets have the shape {shape}, and the targets add up to 1 over the last axis, as "
                 f"over {width} classes. cross_entropy takes its softmax over the second axis, of {shape[1]}: it "
@@ -195,23 +246,23 @@ class TargetsOutOfReach(Rule):
                     f"loss_fn(scores.flatten(0, -2), targets.flatten(0, -2))  # (n, {width})",
                     "loss_fn(scores.movedim(-1, 1), targets.movedim(-1, 1))",
                 ),
-                evidence=vars(targets),
+                evidence=evidence,
             )
-        if len(shape) > 2 or width > MANY or targets.symmetric or targets.several < SHARE:
+        if len(shape) > 2 or width > MANY or symmetric or several < SHARE:
             return None
         return self.found(
-            f"The targets of {targets.several:.0%} of the examples hold several ones: several labels of {width}. "
+            f"The targets of {several:.0%} of the examples hold several ones: several labels of {width}. "
             "cross_entropy compares the outputs of an example with each other and has its minimum where they "
             "share a probability of 1, so no output says whether its own label is there.",
             fix=("torch.nn.BCEWithLogitsLoss()", "one class an example: its index as the target"),
-            evidence=vars(targets),
+            evidence=evidence,
             severity="warning",
         )
 
     @check
     def from_outputs(self, several: SeveralOutputs) -> Finding | None:
         """Compare the targets of each output with its reachable range."""
-        return first_found(several, lambda part: self.from_batch(part.batch, part.outputs, part.loss))
+        return first_output_found(several, lambda part: self.from_batch(part.batch, part.outputs, part.loss))
 
     def _single_class(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:
         """Look for categorical cross entropy on a single output, where it does not depend on the weights."""
@@ -397,6 +448,33 @@ class TargetsOutOfReach(Rule):
 
 def _named(loss: LossFacts) -> str:
     return f"the loss ({loss.name})" if loss.name else "the loss"
+
+
+def _complete(call: LossCall, name: str) -> Array:
+    """Return an argument of a loss.
+
+    Raises:
+        NotApplicable: it is too large, or no numbers.
+    """
+    values = call.complete(name)
+    if values is None:
+        raise NotApplicable
+    return values
+
+
+def _labels_and_frames(call: LossCall) -> tuple[list[Array], Array]:
+    """Return the target of each example under CTC (labels,), and the numbers of their frames (examples,)."""
+    targets = _complete(call, "targets")
+    frames, lengths = (
+        _complete(call, name).reshape(-1).astype(np.int64) for name in ("input_lengths", "target_lengths")
+    )
+    if lengths.shape != frames.shape or lengths.min() < 0:
+        raise NotApplicable
+    if targets.ndim == 1:
+        return np.split(targets, np.cumsum(lengths)[:-1]), frames
+    if len(targets) != len(lengths):
+        raise NotApplicable
+    return [row[:length] for row, length in zip(targets, lengths, strict=True)], frames
 
 
 def _numbers(labels: Array | None) -> Array | None:

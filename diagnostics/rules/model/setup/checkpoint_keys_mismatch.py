@@ -14,7 +14,7 @@ from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.usage import CheckpointKeysDiffer
 from diagnostics.text.join import count_of, listed
 
-FEW = 0.1  # share of the model's keys found; a bias or a buffer may have the same name by chance
+MAX_SHARE_BY_CHANCE = 0.1  # share of the model's keys found; a bias or a buffer may have the same name by chance
 MOST_TRIED = 200  # keys, in the search for a prefix
 MAX_KEYS_NAMED = 4  # in the message; the evidence holds them all
 WRAPPERS = {  # wrappers that add a prefix to every key
@@ -93,7 +93,7 @@ class CheckpointKeysMismatch(MessageRule):
     def from_load(self, loaded: LoadedKeys) -> Finding | None:
         """Look for a load with `strict=False` that loaded next to nothing."""
         symptom = CheckpointKeysDiffer(loaded.model, loaded.missing, loaded.unexpected)
-        few = loaded.loaded < FEW * loaded.keys and len(loaded.unexpected) >= loaded.loaded
+        few = loaded.loaded < MAX_SHARE_BY_CHANCE * loaded.keys and len(loaded.unexpected) >= loaded.loaded
         prefix = prefix_of(symptom)
         if not few and (prefix is None or len(loaded.missing) * 2 < loaded.keys):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, Rule, check
 from diagnostics.facts.calls import UnreadLosses
-from diagnostics.facts.written import IdleSetting, SettingFacts, WrittenFacts
+from diagnostics.facts.written import IdleSetting, SettingFacts, WrittenPatterns
 from diagnostics.text.join import count_of, listed
 
 SHOWN = 3  # modules or parameters named in the message; the evidence holds them all
@@ -114,53 +114,55 @@ class SettingWithoutEffect(Rule):
         )
 
     @check
-    def from_source(self, written: WrittenFacts) -> Finding | None:
+    def from_source(self, written: WrittenPatterns) -> Finding | None:
         """Report the first setting that another part of the same dataset overwrites, or the first lost result."""
-        if not written.shared:
+        shared = written.first("shared_settings")
+        if shared is None:
             return self._of_lost(written)
-        one = written.shared[0]
+        first, second, name, lost, kept = shared.names
         return self.found(
-            f"`{one.first}` and `{one.second}` are parts of one dataset, so `{one.second}.dataset.{one.name} = "
-            f"{one.kept}` also replaces what `{one.first}.dataset.{one.name}` was set to. `{one.lost}` is never "
-            "used, not even in training.",
+            f"`{first}` and `{second}` are parts of one dataset, so `{second}.dataset.{name} = {kept}` also "
+            f"replaces what `{first}.dataset.{name}` was set to. `{lost}` is never used, not even in training.",
             fix=(
-                f"two datasets, each with its own {one.name}, and Subset(dataset, indices) of both",
-                f"{one.second}.dataset = copy.copy({one.second}.dataset)  # before it is set",
+                f"two data sets, each with a {name} of its own, and Subset(dataset, indices) of both",
+                f"{second}.dataset = copy.copy({second}.dataset)  # before it is set",
             ),
             evidence={
                 "holder": "split",
-                "name": one.name,
-                "value": one.lost,
-                "paths": [one.first, one.second],
+                "name": name,
+                "value": lost,
+                "paths": [first, second],
                 "others": [],
             },
-            where=one.where,
+            where=shared.where,
         )
 
-    def _of_lost(self, written: WrittenFacts) -> Finding | None:
-        if not written.lost:
+    def _of_lost(self, written: WrittenPatterns) -> Finding | None:
+        one = written.first("lost_results")
+        if one is None:
             return None
-        one = written.lost[0]
-        if one.rebound:
+        shown, name, rebound = one.names
+        if rebound:
             message = (
-                f"`{one.shown}` binds the name `{one.name}` to a new tensor. The parameter that it named before "
-                "stays unchanged, and so does the model."
+                f"`{shown}` makes the name `{name}` stand for a new tensor. The parameter for which it "
+                "stood stays as it was, and so does the model."
             )
             fix: Fix = (
-                f"with torch.no_grad(): {one.name}.copy_(...)  # writes into the parameter",
-                f"{one.name}.data.mul_(decay).add_(other, alpha=1 - decay)",
+                f"with torch.no_grad(): {name}.copy_(...)  # writes into the parameter",
+                f"{name}.data.mul_(decay).add_(other, alpha=1 - decay)",
             )
         else:
             message = (
-                f"`{one.shown}` returns a new object that is not kept, and `{one.name}` stays as it was: the "
-                "line has no effect."
+                f"`{shown}` returns a new object, which is kept nowhere, and `{name}` stays as it was: "
+                "the line has no effect."
             )
-            fix = f"{one.name} = {one.shown}"
+            fix = f"{name} = {shown}"
         return self.found(
             message,
             fix=fix,
-            evidence={"holder": "statement", "name": one.name, "value": one.shown, "paths": [], "others": []},
+            evidence={"holder": "statement", "name": name, "value": shown, "paths": [], "others": []},
             where=one.where,
+            severity=one.severity,
         )
 
 

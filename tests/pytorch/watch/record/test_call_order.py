@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
 
-from diagnostics.collectors.pytorch.watch.record.calls.patches import calls
+from diagnostics.collectors.pytorch.watch.record.calls.script_calls import calls
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 from diagnostics.facts.calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.pipeline import OptimizerFacts

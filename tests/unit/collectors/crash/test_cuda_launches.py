@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from diagnostics.collectors.crash.cuda_launches import MOST_LINES, candidates
+from diagnostics.collectors.crash.cuda import MOST_LINES, candidates
 from diagnostics.facts.crash import FrameFacts
 
 

@@ -1,14 +1,12 @@
 """What a script gives to metrics of scikit-learn is described, and not changed."""
 
-import importlib
-
 import numpy as np
 import pytest
 from sklearn import metrics
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.collectors.scikit_learn.metric_calls import FUNCTION, MODULE, MetricCalls
+from diagnostics.collectors.scikit_learn.metric_calls import MetricCalls
+from diagnostics.taps.sklearn import validate_parameter_constraints
 
 RNG = np.random.default_rng(0)
 TRUE = 1100 + 150 * RNG.normal(size=200)
@@ -18,11 +16,11 @@ ANSWERS = np.stack([1 - 0.8 * CLASSES, 0.8 * CLASSES], axis=1)
 
 @pytest.fixture
 def seen():
-    faults, patches = [], Patches()
+    faults = []
     calls = MetricCalls(FaultGuard(on_fault=faults.append).attempt)
-    patches.before(importlib.import_module(MODULE), FUNCTION, calls.called)
+    unsubscribe = validate_parameter_constraints.before.subscribe(calls.called)
     yield calls.facts
-    patches.undo()
+    unsubscribe()
     assert faults == []
 
 

@@ -1,20 +1,16 @@
 """Scalers fitted on both sides, and targets of other rows than their inputs."""
 
-import ast
-from textwrap import dedent
-
 import pytest
 
-from diagnostics.collectors.source.data.cut_targets import cut_targets
-from diagnostics.collectors.source.data.refitted_scalers import refitted_scalers
+from tests.support.sources import names_and_lines
 
 
 def refitted(source):
-    return [found[:4] for found in refitted_scalers(ast.parse(dedent(source)))]
+    return names_and_lines("refitted_scalers", source)
 
 
 def cut(source):
-    return [found[:4] for found in cut_targets(ast.parse(dedent(source)))]
+    return names_and_lines("cut_targets", source)
 
 
 class TestRefittedScalers:

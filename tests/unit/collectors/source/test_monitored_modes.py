@@ -1,28 +1,27 @@
 """The direction in which Lightning's callbacks look for progress."""
 
-import ast
 from textwrap import dedent
 
 import pytest
 
-from diagnostics.collectors.source.monitored_modes import monitored_modes
+from tests.support.sources import found as found_in
 
 
 def modes(source, imports="import lightning as L"):
-    return [found[:3] for found in monitored_modes(ast.parse(f"{imports}\n{dedent(source)}"))]
+    return [one.names for one in found_in("monitored_modes", f"{imports}\n{dedent(source)}")]
 
 
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ('ModelCheckpoint(folder, monitor="val_acc")', ("ModelCheckpoint", "val_acc", False)),
-        ('L.pytorch.callbacks.EarlyStopping("val/f1", patience=3)', ("EarlyStopping", "val/f1", False)),
+        ('ModelCheckpoint(folder, monitor="val_acc")', ("ModelCheckpoint", "val_acc", "fall")),
+        ('L.pytorch.callbacks.EarlyStopping("val/f1", patience=3)', ("EarlyStopping", "val/f1", "fall")),
         (
             """
             def callbacks():
                 return [ModelCheckpoint(monitor="val_loss", mode="max", save_top_k=3)]
             """,
-            ("ModelCheckpoint", "val_loss", True),
+            ("ModelCheckpoint", "val_loss", "rise"),
         ),
     ],
 )

@@ -1,15 +1,12 @@
 """Inputs and targets that a script shuffles one after the other."""
 
-import ast
-from textwrap import dedent
-
 import pytest
 
-from diagnostics.collectors.source.data.shuffled_apart import shuffled_apart
+from tests.support.sources import names_and_lines
 
 
 def apart(source):
-    return [(first, second, line) for first, second, line, _ in shuffled_apart(ast.parse(dedent(source)))]
+    return names_and_lines("shuffled_apart", source)
 
 
 class TestShuffledApart:

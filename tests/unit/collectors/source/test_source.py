@@ -1,19 +1,13 @@
 """What is read in the source of scripts."""
 
-import ast
-from textwrap import dedent
-
 import pytest
 
-from diagnostics.collectors.source.constant_argmax import argmaxes_of_answers
-from diagnostics.collectors.source.data.constant_seeds import constant_seeds
-from diagnostics.collectors.source.data.shared_settings import shared_settings
-from diagnostics.collectors.source.kept_models import kept_models
-from diagnostics.collectors.source.read import written_facts
+from diagnostics.collectors.source.read import patterns_of
+from tests.support.sources import found, names_and_lines
 
 
 def kept(source):
-    return [(name, model, line) for name, model, line, _ in kept_models(ast.parse(dedent(source)))]
+    return names_and_lines("kept_models", source)
 
 
 class TestKeptModels:
@@ -93,6 +87,19 @@ class TestKeptModels:
             new = new.replace("; ", f"\n{indent}")
         assert kept(source.replace(old, new)) == []
 
+    @pytest.mark.parametrize(
+        ("kept_as", "by_name"), [("b, c = a, net", False), ("best_net = net", True), ("b, c = a, rows", None)]
+    )
+    def test_marks_what_only_a_name_calls_the_best(self, kept_as, by_name):
+        source = f"""
+            for i in range(9):
+                step(net.parameters())
+                if a > b:
+                    {kept_as}
+            test(c, best_net)
+        """
+        assert [one.by_name for one in found("kept_models", source)] == ([] if by_name is None else [by_name])
+
     def test_copies_of_weights_are_right(self):
         for copied in ("p.clone()", "p.detach().cpu().clone()", "copy.deepcopy(p)"):
             source = f"""
@@ -108,7 +115,7 @@ class TestKeptModels:
 def test_a_file_that_cannot_be_read_has_no_facts(tmp_path):
     broken = tmp_path / "train.py"
     broken.write_text("def f(:\n")
-    assert written_facts([str(broken), str(tmp_path / "none.py")]) == written_facts([])
+    assert not list(patterns_of([str(broken), str(tmp_path / "none.py")]))
 
 
 class TestArgmaxesOfAnswers:
@@ -129,7 +136,7 @@ class TestArgmaxesOfAnswers:
         ],
     )
     def test_of_the_answers(self, source):
-        assert len(list(argmaxes_of_answers(ast.parse(source)))) == 1
+        assert len(found("constant_argmax", source)) == 1
 
     @pytest.mark.parametrize(
         "source",
@@ -147,21 +154,11 @@ class TestArgmaxesOfAnswers:
         ],
     )
     def test_of_nothing_else(self, source):
-        assert list(argmaxes_of_answers(ast.parse(source))) == []
-
-    def test_only_where_there_is_one_score_for_each_example(self, tmp_path):
-        script = tmp_path / "train.py"
-        script.write_text("classes = model(x).argmax(1)")
-        assert [found.of for found in written_facts([str(script)], (16, 1)).argmaxes] == ["model(x)"]
-        for answers in (None, (16, 2), (16,), (16, 9, 1)):
-            assert written_facts([str(script)], answers).argmaxes == ()
+        assert found("constant_argmax", source) == []
 
 
 def seeds(source):
-    return [
-        (generator, seed, draw, where)
-        for generator, seed, draw, _, where in constant_seeds(ast.parse(dedent(source)))
-    ]
+    return [(*one.names, one.where.function) for one in found("constant_seeds", source)]
 
 
 class TestConstantSeeds:
@@ -232,13 +229,13 @@ train.dataset.transform = augment
 
 
 def shared(between="", second="plain"):
-    return list(shared_settings(ast.parse(SPLIT.format(between=between, second=second))))
+    return names_and_lines("shared_settings", SPLIT.format(between=between, second=second))
 
 
 def test_finds_a_setting_that_another_part_of_the_split_replaces():
-    assert shared() == [("train", "val", "transform", "augment", "plain", 4, "<module>")]
+    assert shared() == [("train", "val", "transform", "augment", "plain", 4)]
     subsets = "a = Subset(data, x)\nb = Subset(data, y)\na.dataset.flip = True\nb.dataset.flip = False"
-    assert [found[:3] for found in shared_settings(ast.parse(subsets))] == [("a", "b", "flip")]
+    assert names_and_lines("shared_settings", subsets) == [("a", "b", "flip", "True", "False", 4)]
 
 
 @pytest.mark.parametrize(

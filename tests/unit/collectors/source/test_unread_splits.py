@@ -1,15 +1,12 @@
 """Data that is held out and never used, as the source of a script shows it."""
 
-import ast
-from textwrap import dedent
-
 import pytest
 
-from diagnostics.collectors.source.data.unread_splits import unread_splits
+from tests.support.sources import found as found_in
 
 
 def unread(source):
-    return [found[:3] for found in unread_splits(ast.parse(dedent(source)))]
+    return [one.names[:3] for one in found_in("unread_splits", source)]
 
 
 class TestLoaders:
@@ -81,6 +78,30 @@ class TestResults:
     def test_neighbours_that_are_right(self, change):
         assert change[0] in self.SOURCE
         assert unread(self.SOURCE.replace(*change)) == []
+
+
+class TestWithoutNames:
+    LOADERS = """
+        a, b = random_split(data, [800, 200])
+        c = DataLoader(a, shuffle=True)
+        d = DataLoader(a)
+    """
+
+    def test_the_loader_that_does_not_shuffle(self):
+        (found,) = found_in("unread_splits", self.LOADERS)
+        assert (found.names, found.by_name) == (("b", "a", "d", "made"), False)
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            LOADERS.replace("d = DataLoader(a)", "d = DataLoader(a, shuffle=True)"),
+            LOADERS.replace("d = DataLoader(a)", "d = DataLoader(b)"),
+            LOADERS.replace("d = DataLoader(a)", "train_check = DataLoader(a)"),
+            "x = np.array(rows)\nz = np.array(others)\nmodel.fit(x, y)\nresult = model.evaluate(x, y)",
+        ],
+    )
+    def test_neighbours_that_are_right(self, source):
+        assert unread(source) == []
 
 
 class TestFunctions:

@@ -15,8 +15,9 @@ from diagnostics.facts.nonfinite import FrameFacts, OriginFacts, ValueRange
 from diagnostics.facts.training import StepHistory, TraceFacts, TrainingHistory
 from diagnostics.facts.where import Where
 from diagnostics.failed_batch import FailedBatch
+from diagnostics.report.contents import StageResult
 from diagnostics.report.html.page import page
-from diagnostics.report.report import Report, StageResult
+from diagnostics.report.report import Report
 from diagnostics.rules.registry import all_rules
 from tests.support.courses import recorded
 

@@ -99,7 +99,7 @@ class TestCourse:
         random = np.random.default_rng(0)
         batches = tuple((scale * random.normal(size=(rows, 3, 20))).astype(np.float32) for scale in scales)
         drawn = DrawnInputs({"0": InputSample(batches, 60)})
-        return RULE.from_course(drawn, Verdicts(frozenset(), frozenset(), alone=alone))
+        return RULE.from_course(drawn, Verdicts(frozenset(), frozenset(), trained_alone=alone))
 
     def test_fires_on_rows_that_are_divided_in_each_epoch(self):
         finding = self.judge([1] * 6 + [1 / 38] * 4 + [1 / 1444] * 5)

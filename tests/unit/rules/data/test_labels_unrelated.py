@@ -12,13 +12,14 @@ from diagnostics.facts.course import RepeatedRows, TargetHistory
 from diagnostics.facts.data import UnpairedRows
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import CutTargets, ShuffledApart, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.data.labels_unrelated import LabelsUnrelated
+from tests.support.sources import written
 
 RULE = LabelsUnrelated()
 DEALT = RepeatedRows(rows=80, compared=200, changed=130, of_others=130, chance=0.66, apart=0.99, nearby=1.0)
 
-APART = WrittenFacts(apart=(ShuffledApart("images", "labels", Where("train.py", 8, "<module>")),))
+APART = written("shuffled_apart", "images", "labels", line=8)
 
 
 def course(loss):
@@ -72,7 +73,7 @@ class TestSilent:
         assert RULE.from_source(APART, course(0.95)) is None
 
     def test_on_a_source_without_them(self):
-        assert RULE.from_source(WrittenFacts()) is None
+        assert RULE.from_source(WrittenPatterns()) is None
 
     def test_on_tasks_that_each_have_targets_of_their_own(self):
         assert RULE.from_rows(dataclasses.replace(DEALT, nearby=0.5)) is None
@@ -87,8 +88,8 @@ def test_needs_rows_that_came_again():
 
 
 def test_names_inputs_that_are_filtered_alone():
-    cut = CutTargets("X", "y", "y = y[:len(X)]", Where("train.py", 7, "<module>"))
-    assert RULE.from_source(WrittenFacts(cut=(cut,)), course(0.5)).severity == "error"
+    cut = written("cut_targets", "X", "y", "y = y[:len(X)]", line=7)
+    assert RULE.from_source(cut, course(0.5)).severity == "error"
 
 
 WORDS = np.array([6, 7, 8, 9, 6, 7, 8, 9, 6, 8])  # in each row

@@ -2,9 +2,9 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.data import DatasetFacts, SameData, ShuffledSplit, SplitFacts
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import UnreadSplit, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.data.leaked_evaluation_rows import LeakedEvaluationRows
+from tests.support.sources import written
 
 RULE = LeakedEvaluationRows()
 
@@ -109,10 +109,8 @@ class TestNotApplicable:
 
 class TestSource:
     def test_an_evaluation_loader_of_the_training_part(self):
-        where = Where("train.py", 12, "<module>")
-        finding = RULE.from_source(
-            WrittenFacts(unread=(UnreadSplit("val_set", "train_set", "val_loader", where),))
-        )
+        unread = written("unread_splits", "val_set", "train_set", "val_loader", "made", line=12)
+        finding = RULE.from_source(unread)
         assert (finding.rule, finding.severity, str(finding.where)) == (
             "leaked-evaluation-rows",
             "warning",
@@ -121,12 +119,12 @@ class TestSource:
 
     @pytest.mark.parametrize(("by", "how"), [("val_accuracy", "computed"), ("validate", "iterated")])
     def test_an_evaluation_of_the_training_data(self, by, how):
-        where = Where("train.py", 12, "<module>")
-        unread = UnreadSplit("val_loader", "train_loader", by, where, how)
-        assert RULE.from_source(WrittenFacts(unread=(unread,))).severity == "warning"
+        assert (
+            RULE.from_source(written("unread_splits", "val_loader", "train_loader", by, how)).severity == "warning"
+        )
 
     def test_silent_where_all_parts_are_read(self):
-        assert RULE.from_source(WrittenFacts()) is None
+        assert RULE.from_source(WrittenPatterns()) is None
 
 
 class TestWindows:

@@ -1,9 +1,9 @@
 import pytest
 
 from diagnostics.facts.data import HeldGenerator, WorkerFacts
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantSeed, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.data.repeated_worker_randomness import RepeatedWorkerRandomness
+from tests.support.sources import written
 
 RULE = RepeatedWorkerRandomness()
 HELD = HeldGenerator("numpy.random.Generator", "Photos", "rng", "Photos.__getitem__")
@@ -16,7 +16,7 @@ def test_fires_on_a_generator_that_the_dataset_draws_from():
 
 
 def test_leaves_out_the_epochs_of_persistent_workers():
-    assert RULE.from_workers(WorkerFacts(4, True, (HELD,))).severity == "warning"
+    assert "Each epoch" not in RULE.from_workers(WorkerFacts(4, True, (HELD,))).message
 
 
 def test_is_a_note_with_a_single_worker():
@@ -41,7 +41,7 @@ def test_fires_on_workers_that_are_seeded_alike():
 
 
 def test_fires_on_a_seed_for_every_row():
-    where = Where("train.py", 20, "Denoising.__getitem__")
-    finding = RULE.from_source(WrittenFacts(seeds=(ConstantSeed("torch", "42", "torch.randn", where),)))
-    assert (finding.severity, finding.where) == ("warning", where)
-    assert RULE.from_source(WrittenFacts()) is None
+    seed = written("constant_seeds", "torch", "42", "torch.randn", line=20, function="Denoising.__getitem__")
+    finding = RULE.from_source(seed)
+    assert (finding.severity, finding.where.line) == ("warning", 20)
+    assert RULE.from_source(WrittenPatterns()) is None

@@ -77,7 +77,7 @@ def binary(only_target, kind="binary_cross_entropy", outputs=1, alone=True, devi
     steps = np.arange(0, 200, 20)
     of_constant = np.full(steps.shape, deviation)
     targets = TargetHistory(kind, steps, steps * 0.0, of_constant, 640, outputs, only_target=only_target)
-    return RULE.from_targets(targets, Verdicts(frozenset(), frozenset(), alone=alone))
+    return RULE.from_targets(targets, Verdicts(frozenset(), frozenset(), trained_alone=alone))
 
 
 class TestFromTargets:

@@ -202,7 +202,7 @@ def ended(scale, losses, fit=FITS, constant=1.79, alone=True):
         history(np.full(200, losses)),
         drawn,
         targets,
-        Verdicts(frozenset(), frozenset(), alone=alone),
+        Verdicts(frozenset(), frozenset(), trained_alone=alone),
     )
 
 

@@ -3,9 +3,9 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import RefittedScaler, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.evaluation_mismatch import EvaluationMismatch
+from tests.support.sources import written
 
 RULE = EvaluationMismatch()
 RNG = np.random.default_rng(0)
@@ -230,13 +230,13 @@ class TestTargets:
 
 
 def test_fires_on_a_scaler_fitted_on_both_sides():
-    refitted = RefittedScaler("StandardScaler", "X_train", "X_test", Where("train.py", 9, "<module>"))
-    finding = RULE.from_source(WrittenFacts(refitted=(refitted,)))
+    refitted = written("refitted_scalers", "StandardScaler", "X_train", "X_test")
+    finding = RULE.from_source(refitted)
     assert finding.severity == "warning"
-    assert RULE.from_source(WrittenFacts()) is None
+    assert RULE.from_source(WrittenPatterns()) is None
 
 
 def test_an_encoder_fitted_again_gives_the_same_numbers_if_no_category_is_missing():
-    codes = RefittedScaler("LabelEncoder", "y_train", "y_test", Where("train.py", 9, "<module>"))
-    finding = RULE.from_source(WrittenFacts(refitted=(codes,)))
+    codes = written("refitted_scalers", "LabelEncoder", "y_train", "y_test")
+    finding = RULE.from_source(codes)
     assert finding.severity == "note"

@@ -3,10 +3,11 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
+from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.facts.trials import MetricFacts
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import ConstantArgmax, HalvedLogits, TruncatedAnswers, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.metric_on_logits import MetricOnLogits
+from tests.support.sources import written
 
 RULE = MetricOnLogits()
 MIX = "Classification metrics can't handle a mix of multiclass and continuous-multioutput targets"
@@ -59,21 +60,31 @@ class TestFromCrash:
 
 
 def test_tells_of_an_argmax_over_the_only_score():
-    argmax = ConstantArgmax("outputs", (32, 1), Where("train.py", 40, "evaluate"))
-    finding = RULE.from_source(WrittenFacts(argmaxes=(argmax,)))
+    argmax = written("constant_argmax", "outputs", line=40)
+    finding = RULE.from_source(argmax, OutputFacts((32, 1), 2))
     assert finding.severity == "warning"
     assert finding.where.line == 40
-    assert RULE.from_source(WrittenFacts()) is None
+    for shape in ((16, 2), (16,), (16, 9, 1)):
+        assert RULE.from_source(argmax, OutputFacts(shape, 2)) is None
+    assert RULE.from_source(argmax) is None
+    assert RULE.from_source(WrittenPatterns()) is None
 
 
 def test_tells_of_probabilities_that_are_cast_to_integers():
-    truncated = TruncatedAnswers("model.predict(x)", "sigmoid", Where("train.py", 40, "<module>"))
-    finding = RULE.from_source(WrittenFacts(truncated=(truncated,)))
+    cast = written("truncated_probabilities", "model.predict(x)")
+    finding = RULE.from_source(cast, OutputFacts((16, 1), 2, last_activation="sigmoid"))
     assert finding.severity == "warning"
+    for activation in (None, "linear", "relu"):
+        assert RULE.from_source(cast, OutputFacts((16, 1), 2, last_activation=activation)) is None
 
 
-@pytest.mark.parametrize("rounded", [True, False])
-def test_tells_of_logits_that_are_taken_for_probabilities(rounded):
-    halved = HalvedLogits("out", rounded, Where("train.py", 40, "accuracy"))
-    finding = RULE.from_source(WrittenFacts(halved=(halved,)))
+@pytest.mark.parametrize("how", ["round", "0.5"])
+def test_tells_of_logits_that_are_taken_for_probabilities(how):
+    half = written("thresholded_logits", "out", how)
+    logits = LossFacts(0.7, "binary_cross_entropy", reads="logits")
+    finding = RULE.from_source(half, None, logits)
     assert finding.severity == "warning"
+    assert RULE.from_source(half, OutputFacts((16, 1), 2, last_activation="linear")) is None
+    assert (
+        RULE.from_source(half, OutputFacts((16, 1), 2, last_activation="sigmoid"), logits) is None
+    )  # another rule

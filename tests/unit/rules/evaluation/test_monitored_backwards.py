@@ -1,9 +1,9 @@
 import pytest
 
 from diagnostics.facts.calls import Monitor, MonitorFacts
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import BackwardBest, MonitoredMode, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.monitored_backwards import MonitoredBackwards
+from tests.support.sources import written
 
 RULE = MonitoredBackwards()
 
@@ -49,9 +49,9 @@ def test_is_silent_on_the_right_direction_and_on_other_metrics(monitored, rise):
 
 
 def test_names_the_highest_loss_kept_as_the_best():
-    backward = BackwardBest("val_loss", "self.best", True, Where("train.py", 8, "__call__"))
-    assert RULE.from_source(WrittenFacts(backward=(backward,))).severity == "warning"
-    assert RULE.from_source(WrittenFacts()) is None
+    backward = written("inverted_best", "val_loss", "self.best", "rise", line=8)
+    assert RULE.from_source(backward).severity == "warning"
+    assert RULE.from_source(WrittenPatterns()) is None
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_names_the_arguments_of_a_trainer():
 
 
 def test_names_a_checkpoint_of_lightning_with_its_line():
-    right = MonitoredMode("EarlyStopping", "val/loss", False, Where("train.py", 3, "<module>"))
-    wrong = MonitoredMode("ModelCheckpoint", "val/acc", False, Where("train.py", 4, "<module>"))
-    assert RULE.from_source(WrittenFacts(modes=(right,))) is None
-    finding = RULE.from_source(WrittenFacts(modes=(right, wrong)))
-    assert finding.where == wrong.where
+    right = written("monitored_modes", "EarlyStopping", "val/loss", "fall", line=3)
+    wrong = written("monitored_modes", "ModelCheckpoint", "val/acc", "fall", line=4)
+    assert RULE.from_source(right) is None
+    finding = RULE.from_source(WrittenPatterns((*right.patterns, *wrong.patterns)))
+    assert finding.where.line == 4
 
 
 def stopped(values=(0.64, 0.62, 0.6), gain=0.5, **seen):

@@ -3,9 +3,10 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
 from diagnostics.facts.where import Where
-from diagnostics.facts.written import KeptModel, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.weights_kept_by_reference import WeightsKeptByReference
 from tests.support.courses import judge
+from tests.support.sources import written
 
 RULE = WeightsKeptByReference()
 
@@ -51,8 +52,8 @@ def test_not_applicable_without_any_load():
 
 class TestSource:
     def test_a_model_kept_under_a_second_name(self):
-        kept = KeptModel("best_model", "model", Where("train.py", 31, "main"))
-        finding = RULE.from_source(WrittenFacts((kept,)))
+        kept = written("kept_models", "best_model", "model", line=31, function="main")
+        finding = RULE.from_source(kept)
         assert (finding.rule, finding.severity, str(finding.where)) == (
             "weights-kept-by-reference",
             "warning",
@@ -60,4 +61,4 @@ class TestSource:
         )
 
     def test_silent_where_nothing_is_kept(self):
-        assert RULE.from_source(WrittenFacts()) is None
+        assert RULE.from_source(WrittenPatterns()) is None

@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.calls import StepOrderFacts, UnaskedTapes
+from diagnostics.facts.calls import StepOrderFacts, TapesWithoutGradient
 from diagnostics.facts.where import Where
 from diagnostics.rules.gradient.discarded_gradients import DiscardedGradients
 
@@ -33,11 +33,11 @@ def test_not_applicable_to_a_few_steps():
 
 
 def test_fires_on_tapes_that_no_gradient_is_taken_from():
-    finding = DiscardedGradients().from_tapes(UnaskedTapes(steps=10, tapes=490, fewest=49))
+    finding = DiscardedGradients().from_tapes(TapesWithoutGradient(steps=10, tapes=490, fewest=49))
     assert (finding.rule, finding.severity) == ("discarded-gradients", "warning")
 
 
 def test_silent_on_a_tape_that_only_measures():
-    assert DiscardedGradients().from_tapes(UnaskedTapes(steps=10, tapes=10, fewest=1)) is None
+    assert DiscardedGradients().from_tapes(TapesWithoutGradient(steps=10, tapes=10, fewest=1)) is None
     with pytest.raises(NotApplicable):
-        DiscardedGradients().from_tapes(UnaskedTapes(steps=2, tapes=98, fewest=49))
+        DiscardedGradients().from_tapes(TapesWithoutGradient(steps=2, tapes=98, fewest=49))

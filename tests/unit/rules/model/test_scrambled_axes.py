@@ -5,27 +5,73 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.inputs import SwappedChannels
-from diagnostics.facts.loss import FlattenedPair, ScrambledView
+from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import BatchFacts
 from diagnostics.rules.model.scrambled_axes import ScrambledAxes
+from tests.support.loss_graphs import graph_of, leaf, step
+
+
+def viewed(shape, made, of="Convolution", by="LogSoftmax", before=None):
+    """Judge a view of what an operation computed, that another then reads."""
+    source = step(of, shape, leaf(*(before or shape)))
+    view = step("View", made, step("Relu", shape, source))
+    return ScrambledAxes().from_graph(graph_of(step("Mean", (), step(by, made, step("Clone", made, view)))))
 
 
 def test_names_scores_of_pixels_that_are_no_scores_of_one_pixel():
-    finding = ScrambledAxes().from_graph(ScrambledView((16, 4, 12, 20), (3840, 4)))
+    finding = viewed((16, 4, 12, 20), (3840, 4))
     assert (finding.rule, finding.severity, finding.stage) == ("scrambled-axes", "error", "model")
+    assert finding.evidence == {"shape": [16, 4, 12, 20], "view": [3840, 4]}
 
 
 def test_names_two_axes_that_were_to_be_exchanged():
-    assert ScrambledAxes().from_graph(ScrambledView((8, 10, 3), (8, 3, 10))).severity == "error"
+    assert viewed((8, 10, 3), (8, 3, 10), of="Addmm", by="Mm").severity == "error"
+
+
+@pytest.mark.parametrize(
+    ("shape", "made", "options"),
+    [
+        ((16, 4, 12, 20), (16, 960), {}),
+        ((16, 4, 12, 20), (16, 4, 240), {}),
+        ((16, 20, 12, 20), (3840, 20), {}),
+        ((16, 4, 12, 20), (3840, 4), {"of": "Permute"}),
+        ((16, 4, 12, 20), (3840, 4), {"by": "MseLoss"}),
+        ((8, 12, 6), (8, 6, 12), {"of": "Addmm"}),
+        ((8, 10, 3), (8, 3, 10), {"of": "View", "before": (8, 30)}),
+        ((None, 10, 3), (None, 3, 10), {"of": "Addmm"}),
+    ],
+    ids=["flattened", "in place", "ambiguous", "moved", "not rows", "pairs of steps", "unflattened", "open size"],
+)
+def test_silent_on_views_that_keep_places_together(shape, made, options):
+    assert viewed(shape, made, **options) is None
+
+
+def test_a_graph_without_views_says_nothing():
+    with pytest.raises(NotApplicable):
+        ScrambledAxes().from_graph(graph_of(step("Mean", (), leaf(8, 3))))
+
+
+def judge_flattened(scores, labels):
+    given = {
+        "input": Argument(np.zeros((288, 4)), None, unflattened=scores),
+        "target": Argument(np.zeros(288, int), None, unflattened=labels),
+    }
+    return ScrambledAxes().from_calls(LossCalls((LossCall("cross_entropy", given),)))
 
 
 def test_names_labels_of_other_places_than_the_scores():
-    assert ScrambledAxes().from_flattened(FlattenedPair((9, 32, 4), (32, 9))).severity == "error"
+    assert judge_flattened((9, 32, 4), (32, 9)).severity == "error"
 
 
 def test_silent_where_both_have_one_order():
-    assert ScrambledAxes().from_flattened(FlattenedPair((9, 32, 4), (9, 32))) is None
-    assert ScrambledAxes().from_flattened(FlattenedPair((9, 9, 4), (9, 9))) is None
+    assert judge_flattened((9, 32, 4), (9, 32)) is None
+    assert judge_flattened((9, 9, 4), (9, 9)) is None
+
+
+@pytest.mark.parametrize("scores", [None, (32, 9, 2, 2)])
+def test_not_applicable_where_scores_were_not_flattened(scores):
+    with pytest.raises(NotApplicable):
+        judge_flattened(scores, (32, 9))
 
 
 def test_names_images_whose_rows_are_read_as_channels():

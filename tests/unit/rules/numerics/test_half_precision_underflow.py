@@ -5,12 +5,12 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.layers import UnderflowFacts
-from diagnostics.rules.numerics.half_precision_underflow import LEAST, HalfPrecisionUnderflow
+from diagnostics.rules.numerics.half_precision_underflow import SMALLEST_FLOAT16, HalfPrecisionUnderflow
 
 RULE = HalfPrecisionUnderflow()
 
 
-def underflow(shares, least=LEAST, zeros=0.1, steps=6):
+def underflow(shares, least=SMALLEST_FLOAT16, zeros=0.1, steps=6):
     shares = np.tile(np.array(shares, float), (steps, 1))
     return UnderflowFacts(
         tuple(f"layers.{number}" for number in range(shares.shape[1])),
@@ -28,7 +28,7 @@ class TestFires:
         assert json.loads(json.dumps(finding.evidence)) == finding.evidence
 
     def test_on_gradients_that_were_clipped_since(self):
-        assert RULE.from_underflow(underflow([0.4], least=LEAST / 9)) is not None
+        assert RULE.from_underflow(underflow([0.4], least=SMALLEST_FLOAT16 / 9)) is not None
 
 
 class TestSilent:
@@ -39,7 +39,7 @@ class TestSilent:
         assert RULE.from_underflow(underflow([1.0], least=1 / 1024)) is None
 
     def test_on_those_that_a_scaler_has_brought_back_to_their_size(self):
-        assert RULE.from_underflow(underflow([0.4], least=LEAST / 65536)) is None
+        assert RULE.from_underflow(underflow([0.4], least=SMALLEST_FLOAT16 / 65536)) is None
 
     def test_on_a_few_steps_of_many(self):
         facts = underflow([0.4])

@@ -45,7 +45,7 @@ def test_not_applicable_without_losses():
 
 
 def fall(losses, alone=True):
-    return judge(RULE.from_fall, history(losses), Verdicts(frozenset(), frozenset(), alone=alone))
+    return judge(RULE.from_fall, history(losses), Verdicts(frozenset(), frozenset(), trained_alone=alone))
 
 
 class TestFall:

@@ -6,12 +6,12 @@ import pytest
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import Verdicts
 from diagnostics.facts.data import DatasetFacts
-from diagnostics.facts.loss import CosineScores
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.loss_plateau import LossPlateau
 from tests.support.courses import answers, history, judge
+from tests.support.loss_graphs import constant, graph_of, leaf, step
 
 RULE = LossPlateau()
 LOSS = LossFacts(1.13, "cross_entropy", 1.08)
@@ -141,11 +141,43 @@ class TestOneAndTheSame:
             self.judge(0.2, dataset)
 
 
+def cosines(count, *scaled, lengths=(0.9995, 1.0)):
+    """Judge the cross entropy of products of vectors, after one more operation."""
+    rows, columns = (step("Div", (count, 8), leaf(count, 8), lengths=lengths) for _ in range(2))
+    scores = step("Mm", (count, count), rows, columns)
+    for operation, *others in scaled:
+        scores = step(operation, (count, count), scores, *others)
+    loss = step("NllLoss", (), step("LogSoftmax", (count, count), scores))
+    return LossPlateau().from_cosines(graph_of(step("Add", (), loss)))
+
+
 class TestFromCosines:
     def test_tells_of_a_temperature_that_multiplies(self):
-        finding = LossPlateau().from_cosines(CosineScores(64, 0.07))
+        finding = cosines(64, ("T",), ("Mul", constant(value=0.07)), ("Permute",))
         assert (finding.rule, finding.severity) == ("loss-plateau", "warning")
 
-    @pytest.mark.parametrize(("classes", "factor"), [(64, 1 / 0.07), (64, 1 / 0.5), (512, 1.0), (65536, 1.0)])
-    def test_silent_on_temperatures_that_divide_and_on_plain_cosines(self, classes, factor):
-        assert LossPlateau().from_cosines(CosineScores(classes, factor)) is None
+    def test_tells_of_a_scale_that_divides(self):
+        assert cosines(64, ("Div", constant(value=-10.0))).evidence["factor"] == pytest.approx(0.1)
+
+    @pytest.mark.parametrize(("classes", "divisor"), [(64, 0.07), (64, 0.5), (512, 1.0), (65536, 1.0)])
+    def test_silent_on_temperatures_that_divide(self, classes, divisor):
+        assert cosines(classes, ("Div", constant(value=divisor))) is None
+
+    def test_silent_on_plain_cosines(self):
+        assert cosines(64) is None
+
+    @pytest.mark.parametrize(
+        ("scaled", "lengths"),
+        [
+            ([("Mul", constant(value=0.07))], (0.9, 1.0)),
+            ([("Mul", constant(value=0.07))], None),
+            ([("Mul", leaf())], (1.0, 1.0)),
+            ([("Mul", constant())], (1.0, 1.0)),
+            ([("Mul", constant(value=0.0))], (1.0, 1.0)),
+            ([("Add", constant(value=0.07))], (1.0, 1.0)),
+        ],
+        ids=["other lengths", "not measured", "learned", "not read", "zero", "added"],
+    )
+    def test_other_scores_say_nothing(self, scaled, lengths):
+        with pytest.raises(NotApplicable):
+            cosines(64, *scaled, lengths=lengths)

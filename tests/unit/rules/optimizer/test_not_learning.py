@@ -9,7 +9,7 @@ from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, Sentinel, SimpleFit, TargetHistory, Verdicts
-from diagnostics.facts.loss import TripletMargin
+from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.rules.optimizer.not_learning import NotLearning
 from diagnostics.rules.shared.learnable import is_learnable
 from tests.support.courses import history, judge
@@ -55,7 +55,7 @@ class TestFires:
 
     @pytest.mark.parametrize(("from_norm", "update"), [(0.05, 1e-5), (0.8, 1e-3)])
     def test_and_leaves_out_a_clipping_that_explains_nothing(self, from_norm, update):
-        assert cut(from_norm, update).severity == "warning"
+        assert "clip" not in cut(from_norm, update).message
 
     def test_as_a_warning_where_rows_were_standardised_by_themselves(self):
         lost = replace(targets(fit=FAILS), rows_standardised=True)
@@ -108,7 +108,7 @@ class TestNotApplicable:
         [
             {"losses": np.full(80, 1.0)},
             {"verdicts": Verdicts(frozenset(), frozenset(), complete=False)},
-            {"verdicts": Verdicts(frozenset(), frozenset(), alone=False)},
+            {"verdicts": Verdicts(frozenset(), frozenset(), trained_alone=False)},
             {"rates": np.linspace(0, 1, 200)},
             {"losses": np.where(np.arange(200) < 199, 1.0, np.nan)},
         ],
@@ -173,17 +173,25 @@ class TestFromAnswers:
 
 
 class TestTriplets:
+    CALLS = LossCalls((LossCall("triplet_margin_loss", {}, {"margin": 1.0}),))
+
     def test_that_end_at_their_margin(self):
-        finding = judge(RULE.from_triplets, TripletMargin("triplet_margin_loss", 1.0), history(STUCK), VERDICTS)
+        finding = judge(RULE.from_triplets, self.CALLS, history(STUCK), VERDICTS)
         assert (finding.severity, finding.evidence["margin"]) == ("warning", 1.0)
 
     def test_that_end_just_above_it_as_where_positives_are_negatives(self):
         above = history(np.concatenate([np.linspace(1.4, 1.05, 50), np.tile([1.02, 1.07], 75)]))
-        assert (
-            judge(RULE.from_triplets, TripletMargin("triplet_margin_loss", 1.0), above, VERDICTS).severity
-            == "warning"
-        )
+        assert judge(RULE.from_triplets, self.CALLS, above, VERDICTS).severity == "warning"
 
     @pytest.mark.parametrize("losses", [np.linspace(1, 0.4, 200), np.tile([0.7, 1.3], 100), np.full(200, 1.4)])
     def test_silent_where_they_come_apart_or_scatter(self, losses):
-        assert judge(RULE.from_triplets, TripletMargin("x", 1.0), history(losses), VERDICTS) is None
+        assert judge(RULE.from_triplets, self.CALLS, history(losses), VERDICTS) is None
+
+    @pytest.mark.parametrize(
+        "call",
+        [LossCall("triplet_margin_loss", {}, {"reduction": "sum"}), LossCall("mse_loss", {}, {"margin": 1.0})],
+        ids=["a sum", "another loss"],
+    )
+    def test_not_applicable_to_other_losses(self, call):
+        with pytest.raises(NotApplicable):
+            judge(RULE.from_triplets, LossCalls((call,)), history(STUCK), VERDICTS)

@@ -1,21 +1,21 @@
 """Unit tests of `RecreatedModel`."""
 
 from diagnostics.facts.calls import UntrainedEvaluation
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import RemadeModel, WrittenFacts
+from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.optimizer.recreated_model import RecreatedModel
+from tests.support.sources import written
 
 RULE = RecreatedModel()
 
 
 def test_names_the_loop():
-    remade = RemadeModel("model", "epoch", Where("train.py", 12, "<module>"))
-    finding = RULE.from_source(WrittenFacts(remade=(remade,)))
+    remade = written("recreated_models", "model", "epoch", "model", line=12)
+    finding = RULE.from_source(remade)
     assert (finding.rule, finding.severity) == ("recreated-model", "warning")
 
 
 def test_silent_without_one():
-    assert RULE.from_source(WrittenFacts()) is None
+    assert RULE.from_source(WrittenPatterns()) is None
 
 
 def test_names_the_class_of_another_instance():

@@ -15,7 +15,7 @@ from diagnostics import Finding, Report
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.where import Where
-from diagnostics.report.report import StageResult
+from diagnostics.report.contents import StageResult
 from diagnostics.rules.registry import all_rules
 from diagnostics.text.visible import visible
 

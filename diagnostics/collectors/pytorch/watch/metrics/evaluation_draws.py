@@ -16,7 +16,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EvaluationDraws
 
 ROUNDS = 4  # of evaluation that are kept, the first ones: 64 KiB each at most
-LEAST, MOST = 12, 32  # rows
+MIN_ROWS, MAX_ROWS = 12, 32  # rows
 KEPT = 0.1  # of the rows
 NUMBERS = 512  # of a row, evenly spread
 
@@ -47,13 +47,13 @@ class EvaluationOpenings:
         if step == self._step:
             return
         self._step = step
-        if len(self._kept) >= ROUNDS or labels is None or not latest_batch.opens or len(labels) < LEAST:
+        if len(self._kept) >= ROUNDS or labels is None or not latest_batch.opens or len(labels) < MIN_ROWS:
             return
         given = [one for one in tensors(arguments) if type(one) is Tensor and one.is_floating_point()]
         if given and given[0].ndim > 1 and len(given[0]) == len(labels) and given[0].layout is torch.strided:
-            rows = given[0].detach()[:MOST].flatten(1)
+            rows = given[0].detach()[:MAX_ROWS].flatten(1)
             part = rows[:, :: -(-rows.shape[1] // NUMBERS)].to(torch.float32, copy=True)
-            self._kept.append(_Opening(latest_batch.base, part, labels.detach().reshape(-1)[:MOST].clone()))
+            self._kept.append(_Opening(latest_batch.base, part, labels.detach().reshape(-1)[:MAX_ROWS].clone()))
 
     def facts(self) -> EvaluationDraws | None:
         """Return what changed between three evaluations or more of the same rows; None if there were fewer."""
@@ -102,7 +102,7 @@ def _likeness(first: Array, second: Array, labels: Array) -> float:
         return 1.0
     one, other = (_within_class(rows, labels) for rows in (one, other))
     size = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float((one * other).sum()) / size if len(one) >= LEAST and size else 0.0
+    return float((one * other).sum()) / size if len(one) >= MIN_ROWS and size else 0.0
 
 
 def _within_class(rows: Array, labels: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.training import GraphFacts
 
-MOST = 512  # marks held; every second is dropped when there are more
+MAX_MARKS = 512  # marks held; every second is dropped when there are more
 KEY = "diagnostics"
 
 
@@ -38,7 +38,7 @@ class LiveGraphs:
         mark = _Mark()
         node.metadata[KEY] = mark
         self._marks.append((step, weakref.ref(mark)))
-        if len(self._marks) > MOST:
+        if len(self._marks) > MAX_MARKS:
             self._marks = self._marks[::2]
 
     def facts(self) -> GraphFacts | None:

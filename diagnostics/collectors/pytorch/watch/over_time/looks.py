@@ -23,7 +23,7 @@ from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.replay.replay import twin
 from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT, fits
 from diagnostics.collectors.shared.over_time.decode import CannotDecode, decoded, prediction_texts, target_texts
-from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MOST, is_look_step
+from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MAX_LOOKS, is_look_step
 from diagnostics.errors import InvalidInput, what
 from diagnostics.facts.array import Array
 from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms, Look
@@ -106,7 +106,7 @@ class OverTime:
     def _before_step(self, held: set[int]) -> None:
         step = self._count()
         chosen = is_look_step(step) if self._steps is None else step in self._steps
-        if chosen and step > self._latest and len(self._looks) < MOST and len(self.histograms) < MOST:
+        if chosen and step > self._latest and len(self._looks) < MAX_LOOKS and len(self.histograms) < MAX_LOOKS:
             self._look(step, held)
 
     def _look(self, step: int, held: set[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from diagnostics.collectors.pytorch.discover.loss_graph.graph_shapes import MOST_NODES, graph_nodes
+from diagnostics.collectors.pytorch.loss_graph import MOST_NODES, graph_nodes
 
 from .norms import Layers
 
@@ -16,7 +16,7 @@ def beside_outputs(outputs: list[Tensor], layers: Layers) -> frozenset[int]:
     before the first gradient of an output is: they say nothing about the pass before. None of them is returned
     where the graph is not known to its end, as inside a checkpoint.
     """
-    nodes = set().union(*map(graph_nodes, outputs)) if outputs else set()
+    nodes = graph_nodes(*outputs)
     read = {id(node.variable) for node in nodes if hasattr(node, "variable")}
     beside = frozenset(number for number, parameter in layers.everything() if id(parameter) not in read)
     return frozenset() if len(beside) == len(layers.parameters) or len(nodes) >= MOST_NODES else beside

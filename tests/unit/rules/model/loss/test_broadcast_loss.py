@@ -3,9 +3,9 @@ import pytest
 
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import ShapesDiffer
-from diagnostics.facts.loss import StretchedProduct, TracedDifference
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
+from tests.support.loss_graphs import constant, graph_of, leaf, step
 
 RULE = BroadcastLoss()
 STRETCHED = LossFacts(1.9, "mean_squared_error", 0.9, broadcast=True)
@@ -38,17 +38,6 @@ class TestFromLoss:
     def test_fires_on_an_answer_for_each_step_and_one_target(self):
         assert found((32, 24, 1), (32, 1)).severity == "error"
 
-    def test_fires_on_a_difference_that_was_traced(self):
-        assert RULE.from_trace(TracedDifference((None, 1), (None,))).severity == "error"
-        assert RULE.from_trace(TracedDifference((32,), (32, 1))).severity == "error"
-
-    def test_names_the_shapes_in_the_graph_of_a_loss_written_by_hand(self):
-        assert RULE.from_trace(TracedDifference((32, 1), (32,), traced=False)).severity == "error"
-        assert RULE.from_trace(TracedDifference((32,), (32, 1), traced=False)).severity == "error"
-
-    def test_fires_on_a_product_of_a_row_and_a_column(self):
-        assert RULE.from_product(StretchedProduct((256,), (256, 1))).severity == "error"
-
     def test_words_the_fix_for_keras(self):
         assert found((32, 1), (32,)).severity == "error"
         assert found((32,), (32, 1)).severity == "error"
@@ -63,6 +52,106 @@ class TestFromLoss:
     def test_is_silent_on_shapes_that_differ_where_the_loss_brings_them_together(self):
         loss = LossFacts(1.9, "mean_squared_error", 0.9)  # Keras squeezes (32, 1) for a target of (32,)
         assert RULE.from_loss(loss, OutputFacts((32, 1), None), BatchFacts(32, {}, np.ones(32))) is None
+
+
+def error_of(output, constant, /, size=32, between="Square", **fields):
+    """Return the graph of the mean of a function of the difference of a column and a row."""
+    difference = step("Sub", (size, size), output, constant)
+    return graph_of(step("Mean", (), step(between, (size, size), difference)), **fields)
+
+
+def output(*shape, operation="Squeeze"):
+    return step(operation, shape, leaf(8, 1))
+
+
+class TestFromDifference:
+    def test_fires_on_what_the_model_returned_less_what_the_loader_gave(self):
+        graph = error_of(output(32, 1), constant(), prediction=(32, 1), target=(32,))
+        finding = RULE.from_difference(graph)
+        assert finding.evidence == {"prediction_shape": [32, 1], "target_shape": [32]}
+
+    def test_fires_on_a_row_less_a_column(self):
+        graph = error_of(output(32), constant(), prediction=(32,), target=(32, 1))
+        assert RULE.from_difference(graph).severity == "error"
+
+    def test_fires_on_a_prediction_that_the_loss_expanded(self):
+        expanded = step("Expand", (32, 32), output(32, 1))
+        graph = graph_of(step("Sqrt", (), step("MseLoss", (), expanded)), prediction=(32, 1), target=(32,))
+        assert RULE.from_difference(graph) is not None
+
+    def test_fires_on_a_traced_argument(self):
+        graph = error_of(output(None, 1), constant(None, is_argument=True), size=None, traced=True)
+        assert RULE.from_difference(graph).severity == "error"
+
+    def test_fires_on_a_selected_value(self):
+        finding = RULE.from_difference(error_of(output(32, 1, operation="Gather"), constant()))
+        assert finding.evidence == {"prediction_shape": [32, 1], "target_shape": [32]}
+
+    def test_fires_on_the_mean_square_of_a_linear_output(self):
+        value = output(32, 1, operation="Addmm")
+        assert RULE.from_difference(error_of(value, constant(), between="Pow")) is not None
+        assert RULE.from_difference(error_of(value, constant(), between="Sigmoid")) is None
+
+    @pytest.mark.parametrize(
+        "graph",
+        [
+            error_of(output(32, 1), constant(), prediction=(32, 1), target=(32, 1)),
+            error_of(output(32, 1), constant(), prediction=(32, 1)),
+            error_of(output(32, 1), constant(), prediction=(32, 2), target=(32,)),
+            error_of(output(32, 1), output(32), prediction=(32, 1), target=(32,)),
+            error_of(output(2, 1), constant(), size=2, prediction=(2, 1), target=(2,)),
+            error_of(output(32, 1), constant(3), traced=True),
+            error_of(output(32, 1), constant(32), traced=True),
+            error_of(output(32, 1), constant(32, is_argument=True), between="MatMul", traced=True),
+        ],
+        ids=["equal", "no target", "other output", "pairs", "few rows", "levels", "constants", "layer between"],
+    )
+    def test_is_silent_on_other_differences(self, graph):
+        assert RULE.from_difference(graph) is None
+
+    def test_leaves_a_loss_that_was_recognised_to_the_other_check(self):
+        graph = error_of(output(32, 1), constant(), prediction=(32, 1), target=(32,))
+        assert RULE.from_difference(graph, STRETCHED) is None
+
+
+def mean_product(values, numbers, *after, size=32):
+    """Return the graph of the mean of a product of a row and a column, and of operations between the two."""
+    last = step("Mul", (size, size), values, numbers)
+    for operation, *others in after:
+        last = step(operation, (size, size), last, *others)
+    return graph_of(step("Mean", (), last))
+
+
+class TestFromProduct:
+    ADVANTAGES = constant(32, 1, rises=False)
+
+    def test_fires_on_a_product_of_a_row_and_a_column(self):
+        assert RULE.from_product(mean_product(output(32), self.ADVANTAGES)).severity == "error"
+
+    @pytest.mark.parametrize(
+        "after",
+        [[("Neg",)], [("Mul", constant(value=2.0)), ("Minimum", output(32, 32))]],
+        ids=["negated", "scaled and clipped"],
+    )
+    def test_fires_past_operations_that_keep_the_pairs(self, after):
+        assert RULE.from_product(mean_product(output(32), self.ADVANTAGES, *after)) is not None
+
+    @pytest.mark.parametrize(
+        "graph",
+        [
+            mean_product(output(32), constant(32, rises=False)),
+            mean_product(output(32), output(32, 1)),
+            mean_product(leaf(32), ADVANTAGES),
+            mean_product(output(32), constant(32, 1, rises=True)),
+            mean_product(output(32), constant(32, 1)),
+            mean_product(output(5), constant(5, 1, rises=False), size=5),
+            mean_product(output(32), ADVANTAGES, ("Softmax",)),
+            mean_product(output(32), ADVANTAGES, ("Mul", constant(32, 32))),
+        ],
+        ids=["equal", "both trained", "weights", "levels", "unread", "few rows", "softmax", "mask"],
+    )
+    def test_is_silent_on_products_that_are_meant(self, graph):
+        assert RULE.from_product(graph) is None
 
 
 class TestFromCrash:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from diagnostics.facts.course import NegatedLoss, OpposedGradients
-from diagnostics.facts.dependence import AnswerLosses
+from diagnostics.facts.dependence import LossAtTarget
 from diagnostics.rules.model.loss.inverted_loss import InvertedLoss
 
 RULE = InvertedLoss()
 
 
 def judge(right, constant, reached, in_unit_range=True, scale_free=False):
-    return RULE.from_losses(AnswerLosses("dice_loss", right, constant, reached, in_unit_range, scale_free))
+    return RULE.from_losses(LossAtTarget("dice_loss", right, constant, reached, in_unit_range, scale_free))
 
 
 def test_fires_on_a_score_that_is_minimised():

@@ -1,13 +1,15 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.loss import AlignedScores, RawOverlap
+from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
+from tests.support.loss_graphs import constant, graph_of, leaf, step
 
 RULE = LogitsAsProbabilities()
 LOGITS = OutputFacts((8, 3), 3, (), -1.32, 0.98, sums_to_one=False)
@@ -124,18 +126,65 @@ class TestFromCrash:
         assert RULE.from_crash(replace(self.LIVE, live=False), NotProbabilities()).severity == "error"
 
 
-def test_an_overlap_of_raw_outputs():
-    finding = LogitsAsProbabilities().from_overlap(RawOverlap((16, 1, 20, 20)))
-    assert (finding.rule, finding.severity) == ("logits-as-probabilities", "error")
+class TestOverlap:
+    SHAPE = (16, 1, 20, 20)
+
+    def judge(self, outputs, weigh=lambda flat: step("Mul", (6400,), flat, constant(6400)), power="Clone"):
+        """Judge 2 * sum(outputs * masks) / (sum(outputs) + sum(masks))."""
+        flat = step("View", (6400,), outputs)
+        above = step("Mul", (), step("Sum", (), weigh(flat)), constant(value=2.0))
+        below = step("Add", (), step("Sum", (), step(power, (6400,), flat)), constant())
+        return LogitsAsProbabilities().from_overlap(graph_of(step("Rsub", (), step("Div", (), above, below))))
+
+    def outputs(self, weight=None):
+        return step("Convolution", self.SHAPE, constant(), weight or leaf(1, 3, 1, 1), leaf(1))
+
+    def test_fires_on_raw_outputs(self):
+        finding = self.judge(self.outputs())
+        assert (finding.rule, finding.severity) == ("logits-as-probabilities", "error")
+
+    def test_is_silent_on_probabilities(self):
+        assert self.judge(step("Sigmoid", self.SHAPE, self.outputs())) is None
+
+    def test_is_silent_on_a_fixed_filter_of_probabilities(self):
+        probabilities = step("Sigmoid", self.SHAPE, self.outputs())
+        blurred = step("Convolution", self.SHAPE, probabilities, constant(1, 1, 3, 3))
+        assert self.judge(step("UpsampleBilinear2D", self.SHAPE, blurred)) is None
+
+    def test_other_ratios_say_nothing(self):
+        with pytest.raises(NotApplicable):
+            self.judge(self.outputs(), weigh=lambda flat: flat)  # a ratio of equal sums
+        with pytest.raises(NotApplicable):
+            self.judge(self.outputs(), power="Pow")  # of sums of outputs and of squares
 
 
 class TestAlignedScores:
+    RAW = np.random.default_rng(0).normal(size=(6, 2, 5)).astype(np.float32)
+    EXPONENTIALS = np.exp(RAW)
+    SHARES = EXPONENTIALS / EXPONENTIALS.sum(-1, keepdims=True)
+
+    def judge(self, log_probs):
+        return RULE.from_calls(LossCalls((LossCall("ctc_loss", {"log_probs": Argument.of(log_probs)}),)))
+
     def test_fires_on_scores_under_ctc(self):
-        finding = RULE.from_aligned(AlignedScores(-0.31, 0.42, "scores"))
+        finding = self.judge(self.RAW)
         assert finding.severity == "error"
 
     def test_fires_on_probabilities_under_ctc(self):
-        assert RULE.from_aligned(AlignedScores(0.01, 0.9, "probabilities")).severity == "error"
+        assert self.judge(self.SHARES).severity == "error"
 
-    def test_is_silent_on_log_probabilities(self):
-        assert RULE.from_aligned(AlignedScores(-9.0, -0.1, "log_probabilities")) is None
+    def test_fires_on_log_probabilities_over_another_axis(self):
+        shares = self.EXPONENTIALS / self.EXPONENTIALS.sum(0)
+        assert self.judge(np.log(shares)).evidence["made"] == "scores"
+
+    def test_is_silent_on_log_probabilities_as_bfloat16_rounds_them(self):
+        assert self.judge(np.log(self.SHARES) * 1.005) is None
+
+    def test_is_silent_on_classes_that_a_mask_leaves_out(self):
+        masked = np.concatenate([np.log(self.SHARES), np.full((6, 2, 1), -np.inf)], axis=-1)
+        assert self.judge(masked) is None
+
+    @pytest.mark.parametrize("number", [np.nan, np.inf])
+    def test_is_not_applicable_to_numbers_that_are_none(self, number):
+        with pytest.raises(NotApplicable):
+            self.judge(np.full((6, 2, 5), number))

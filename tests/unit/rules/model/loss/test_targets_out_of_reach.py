@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.loss import AlignedTargets, LogRates, ShareTargets, SignedTargets
+from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.model.loss.targets_out_of_reach import TargetsOutOfReach
 
@@ -142,62 +142,98 @@ def test_not_applicable_without_its_evidence(targets, activation, kind):
         judge(targets, activation, kind)
 
 
+def judge_call(function, made_by=None, options=None, **arguments):
+    given = {name: Argument.of(np.asarray(value)) for name, value in arguments.items()}
+    return RULE.from_calls(LossCalls((LossCall(function, given, options or {}, made_by=made_by),)))
+
+
 class TestSignedTargets:
     def test_zeros_under_a_loss_of_one_and_minus_one(self):
-        assert (
-            TargetsOutOfReach().from_signed(SignedTargets("cosine_embedding_loss", 40, 22, 18)).severity == "error"
-        )
+        assert judge_call("cosine_embedding_loss", target=[1.0] * 22 + [0.0] * 18).severity == "error"
 
     def test_silent_on_one_and_minus_one_and_on_ties_among_them(self):
-        assert TargetsOutOfReach().from_signed(SignedTargets("margin_ranking_loss", 40, 22, 0)) is None
-        assert TargetsOutOfReach().from_signed(SignedTargets("margin_ranking_loss", 40, 12, 8)) is None
+        assert judge_call("margin_ranking_loss", target=[1] * 22 + [-1] * 18) is None
+        assert judge_call("margin_ranking_loss", target=[1] * 12 + [0] * 8 + [-1] * 20) is None
 
 
 class TestAlignedTargets:
+    def judge(self, targets, target_lengths, frames=(12, 12), **options):
+        lengths = {"input_lengths": frames, "target_lengths": target_lengths}
+        return judge_call("ctc_loss", options=options, targets=targets, **lengths)
+
     def test_the_blank_among_the_labels(self):
-        finding = RULE.from_aligned(AlignedTargets(20, 0, with_blank=11, too_short=0, frames=12, labels=4))
+        finding = self.judge([[1, 0, 2], [3, 1, 2]], (3, 3))
         assert finding.severity == "error"
 
     def test_fewer_frames_than_labels(self):
-        assert (
-            RULE.from_aligned(AlignedTargets(20, 0, with_blank=0, too_short=20, frames=4, labels=8)).severity
-            == "error"
-        )
+        assert self.judge([[1, 2, 3], [3, 3, 0]], (3, 2), frames=(2, 2)).severity == "error"
 
-    def test_silent_on_a_few_short_examples(self):
-        assert RULE.from_aligned(AlignedTargets(20, 0, with_blank=0, too_short=3, frames=4, labels=8)) is None
+    def test_targets_in_one_row_are_cut_by_their_lengths(self):
+        finding = self.judge([1, 0, 3, 3, 4], (2, 3), frames=(6, 3), blank=0)
+        assert finding.evidence == {
+            "examples": 2, "blank": 0, "with_blank": 1, "too_short": 1, "frames": 3, "labels": 3
+        }  # fmt: skip
+
+    def test_another_blank(self):
+        assert self.judge([[0, 1], [4, 2]], (2, 2), blank=4).evidence["with_blank"] == 1
+
+    def test_silent_on_padding_and_on_a_few_short_examples(self):
+        assert self.judge([[1, 2, 0], [3, 3, 4], [1, 2, 3]], (2, 3, 3), frames=(6, 6, 2)) is None
 
 
 class TestLogRates:
     def test_a_rate_that_is_taken_for_a_logarithm(self):
-        assert RULE.from_rates(LogRates("softplus", 0.4)).severity == "error"
+        assert judge_call("poisson_nll_loss", "softplus", target=[0.0, 1.0, 0.0, 0.0, 1.0]).severity == "error"
 
     def test_an_exponential_of_an_exponential(self):
-        assert RULE.from_rates(LogRates("exp", 7.0)).severity == "error"
+        assert judge_call("poisson_nll_loss", "exp", target=[7.0]).severity == "error"
 
-    @pytest.mark.parametrize("rates", [LogRates("linear", 0.4), LogRates(None, 0.4), LogRates("softplus", 6.0)])
-    def test_silent_on_logarithms_and_on_rates_within_reach(self, rates):
-        assert RULE.from_rates(rates) is None
+    @pytest.mark.parametrize(("made_by", "mean"), [("linear", 0.4), (None, 0.4), ("softplus", 6.0)])
+    def test_silent_on_logarithms_and_on_rates_within_reach(self, made_by, mean):
+        assert judge_call("poisson_nll_loss", made_by, target=[mean]) is None
+
+    def test_not_applicable_to_a_loss_that_reads_rates(self):
+        with pytest.raises(NotApplicable):
+            judge_call("poisson_nll_loss", "exp", {"log_input": False}, target=[7.0])
 
 
 class TestShareTargets:
+    ONE_HOT = np.eye(5)[np.random.default_rng(0).integers(5, size=(32, 10))]
+    TAGS = np.array([[1.0, 1.0, 0.0]] * 7 + [[0.0, 1.0, 0.0]])
+
+    def judge(self, target):
+        return judge_call("cross_entropy", input=np.zeros_like(target), target=target)
+
     def test_classes_on_another_axis_than_the_second(self):
-        finding = RULE.from_shares(ShareTargets((32, 10, 5), 0.1, 1.0, several=0.3, symmetric=False))
+        finding = self.judge(self.ONE_HOT)
         assert finding.severity == "error"
 
     def test_several_labels_an_example(self):
-        finding = RULE.from_shares(ShareTargets((50, 6), 0.1, 0.1, several=0.88, symmetric=False))
-        assert finding.severity == "warning"
+        finding = self.judge(self.TAGS)
+        assert (finding.severity, finding.evidence["several"]) == ("warning", 0.875)
 
     @pytest.mark.parametrize(
-        "targets",
+        "target",
         [
-            ShareTargets((32, 5, 10), 1.0, 0.1, several=0.0, symmetric=False),
-            ShareTargets((64, 10), 1.0, 1.0, several=0.0, symmetric=False),
-            ShareTargets((64, 64), 0.2, 0.2, several=0.8, symmetric=True),
-            ShareTargets((64, 3000), 0.0, 0.0, several=1.0, symmetric=False),
+            np.moveaxis(ONE_HOT, -1, 1),
+            np.full((64, 10), 0.1),
+            np.ones((8, 8)),
+            np.ones((4, 51)),
+            2 * TAGS,
         ],
-        ids=["over the second axis", "soft labels", "pairs of a batch", "items of a recommender"],
+        ids=["over the second axis", "soft labels", "pairs of a batch", "items of a recommender", "amounts"],
     )
-    def test_silent(self, targets):
-        assert RULE.from_shares(targets) is None
+    def test_silent(self, target):
+        assert self.judge(target) is None
+
+    @pytest.mark.parametrize(
+        "target", [np.zeros(4, int), -TAGS, TAGS[:, 0]], ids=["indices", "negative", "numbers"]
+    )
+    def test_not_applicable_to_other_targets(self, target):
+        with pytest.raises(NotApplicable):
+            judge_call("cross_entropy", input=np.zeros((8, 3)), target=target)
+
+
+def test_judges_the_call_that_it_knows_among_others():
+    signs = LossCall("soft_margin_loss", {"target": Argument.of(np.zeros(8))})
+    assert RULE.from_calls(LossCalls((LossCall("mse_loss", {}), signs))) is not None

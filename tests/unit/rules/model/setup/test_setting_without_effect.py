@@ -1,9 +1,9 @@
 import pytest
 
 from diagnostics.facts.calls import UnreadLosses
-from diagnostics.facts.where import Where
-from diagnostics.facts.written import IdleSetting, LostResult, SettingFacts, SharedSetting, WrittenFacts
+from diagnostics.facts.written import IdleSetting, SettingFacts, WrittenPatterns
 from diagnostics.rules.model.setup.setting_without_effect import SettingWithoutEffect
+from tests.support.sources import written
 
 RULE = SettingWithoutEffect()
 FROZEN = IdleSetting("module", "Linear", "requires_grad", "False", ("outc",), steps_on="Adam")
@@ -40,7 +40,8 @@ def test_says_when_the_order_was_chosen_and_counts_the_others():
 @pytest.mark.parametrize("path", ["", "layers.0"])
 def test_writes_the_path_of_the_module_in_the_fix(path):
     idle = IdleSetting("module", "Net", "trainable", "False", (path,), steps_on="SGD")
-    assert RULE.from_settings(SettingFacts((idle,))).severity == "warning"
+    fix = RULE.from_settings(SettingFacts((idle,))).fix
+    assert fix == ("model.layers.0.requires_grad_(False)" if path else "model.requires_grad_(False)")
 
 
 def test_is_silent_without_any():
@@ -48,22 +49,22 @@ def test_is_silent_without_any():
 
 
 def test_names_a_transform_that_another_part_replaces():
-    shared = SharedSetting("train", "val", "transform", "augment", "plain", Where("train.py", 9, "<module>"))
-    finding = SettingWithoutEffect().from_source(WrittenFacts(shared=(shared,)))
+    shared = written("shared_settings", "train", "val", "transform", "augment", "plain")
+    finding = SettingWithoutEffect().from_source(shared)
     assert finding.severity == "warning"
-    assert SettingWithoutEffect().from_source(WrittenFacts()) is None
+    assert SettingWithoutEffect().from_source(WrittenPatterns()) is None
 
 
 def test_names_a_moving_average_that_is_never_written():
-    lost = LostResult("e = 0.9 * e + 0.1 * p", "e", True, Where("train.py", 12, "update"))
-    finding = RULE.from_source(WrittenFacts(lost=(lost,)))
+    lost = written("lost_results", "e = 0.9 * e + 0.1 * p", "e", "rebound", line=12)
+    finding = RULE.from_source(lost)
     assert finding.severity == "warning"
     assert finding.where.line == 12
 
 
 def test_names_a_mask_that_is_not_applied():
-    lost = LostResult("scores.masked_fill(mask, -1e9)", "scores", False, Where("train.py", 5, "forward"))
-    assert RULE.from_source(WrittenFacts(lost=(lost,))).severity == "warning"
+    lost = written("lost_results", "scores.masked_fill(mask, -1e9)", "scores", "", line=5)
+    assert RULE.from_source(lost).severity == "warning"
 
 
 def test_names_layers_whose_losses_a_train_step_leaves_out():

@@ -1,6 +1,6 @@
 """Compares the gradient of the output with the batch's own targets: which way does the loss push predictions?
 
-Of a pass at most `MOST` numbers are kept of output, gradient and target each.
+Of a pass at most `MAX_NUMBERS` numbers are kept of output, gradient and target each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from diagnostics.facts.course import OpposedGradients
 
 from .pass_inputs import is_plain
 
-MOST = 4096  # numbers of a pass
+MAX_NUMBERS = 4096  # numbers of a pass
 PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
 FEWEST = 4  # passes
 BOTH = 0.01  # share of the numbers of a mask that must be foreground, and that must be background
@@ -59,7 +59,7 @@ class OutputPush:
         self._count += 1
         if (self._count - 1) % self._every:
             return
-        stride = -(-output.numel() // MOST)
+        stride = -(-output.numel() // MAX_NUMBERS)
         seen = _Pass(_some(output, stride), _some(target, stride))
 
         def came(gradient: Tensor) -> None:

@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_user_code, shorten
 
 COMPARED = 64  # discarded passes; those that follow are taken to be like them
 SIMILAR = 0.5  # of the spread of a sample: an attack, or an augmentation, changes it by less
@@ -86,14 +85,14 @@ def script_files() -> tuple[Where | None, set[str]]:
     files: set[str] = set()
     while found is not None:
         code: CodeType = found.f_code
-        if is_yours(code.co_filename):
+        if is_user_code(code.co_filename):
             files.add(code.co_filename)
             where = where or Where(shorten(code.co_filename), found.f_lineno, code.co_name)
         found = found.f_back
     folders = {str(Path(file).parent) for file in files}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and str(Path(file).parent) in folders and is_yours(file):
+        if isinstance(file, str) and str(Path(file).parent) in folders and is_user_code(file):
             files.add(file)
     return where, files
 

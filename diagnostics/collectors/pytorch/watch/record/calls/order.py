@@ -21,7 +21,7 @@ from diagnostics.facts.calls import (
 
 from .clips import Clips
 from .discarded import DiscardedPasses
-from .patches import calls
+from .script_calls import calls
 
 STALE = 16  # loads of stale weights, remembered
 FEW = 16  # numbers, by which is seen whether the weights moved at all

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from diagnostics.collectors.crash.frames import is_yours, shorten
-from diagnostics.facts.where import Where
+from diagnostics.facts.where import Where, is_user_code, shorten
 
 FRAMES = 64  # of a stack that are searched for the script's own
 
@@ -17,7 +16,7 @@ def script_line() -> Where | None:
     for _ in range(FRAMES):
         if frame is None:
             return None
-        if is_yours(frame.f_code.co_filename):
+        if is_user_code(frame.f_code.co_filename):
             return Where(shorten(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
     return None

@@ -1,1 +1,0 @@
-"""What the graph of a loss shows of how it was computed."""

@@ -1,0 +1,122 @@
+"""Finds an evaluation of an average of a trained model that has its weights, and not its running statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.facts.calls import StaleBatchNormStats
+
+MIN_BATCHES = 20  # batches that the trained model's statistics have seen
+MOST_LOOKS = 16  # at one instance: each reads from the device
+SAMPLE = 64  # numbers of a weight
+STARTS = 4  # of trainings of one class
+CLASSES = 16
+
+
+class StatisticsLeft:
+    """Looks at the other instances of a trained class that are evaluated: an average of its weights, or a copy.
+
+    An instance that has the weights of a training's start is a baseline. One that was never given weights of the
+    trained model cannot be told from it by its statistics, so its weights have to be close to the trained ones.
+    """
+
+    def __init__(self) -> None:
+        self._starts: dict[type[nn.Module], list[tuple[Tensor, ...]]] = {}
+        self._looks: IdentityMap[nn.Module, int] = IdentityMap()
+        self._found: IdentityMap[nn.Module, tuple[Any, StaleBatchNormStats]] = IdentityMap()
+
+    def begins(self, model: nn.Module) -> None:
+        """Record the weights of a model whose training begins."""
+        if _norms(model):
+            starts = self._starts.setdefault(type(model), [])
+            del starts[STARTS - 1 :]
+            starts.append(_samples(model))
+            while len(self._starts) > CLASSES:
+                del self._starts[next(iter(self._starts))]
+
+    def wants(self, module: nn.Module) -> bool:
+        """Whether to look at a module that is evaluated."""
+        return type(module) in self._starts and self._looks.get(module, 0) < MOST_LOOKS
+
+    def evaluated(self, module: nn.Module, trained: list[nn.Module], watching: Any) -> None:
+        """Look at a module in evaluation mode; `trained`: the modules that are, or were, trained."""
+        if any(module is other for other in trained):
+            self._looks[module] = MOST_LOOKS
+            return
+        self._looks[module] = self._looks.get(module, 0) + 1
+        self._found.pop(module, None)
+        own = _norms(module)
+        left = [name for name, norm in own.items() if _is_untouched(norm)]
+        if not left or len(left) < len(own):
+            return
+        for other in trained:
+            theirs = _norms(other)
+            if (
+                type(other) is not type(module)
+                or theirs.keys() != own.keys()
+                or not all(map(_has_moved, theirs.values()))
+            ):
+                continue
+            mine, now = _samples(module), _samples(other)
+            starts = self._starts[type(module)]
+            if any(_equal(mine, start) for start in starts):
+                return
+            if _is_closer(mine, now, starts):
+                counted = max(int(norm.num_batches_tracked) for norm in theirs.values())
+                self._found[module] = watching, StaleBatchNormStats(type(module).__name__, tuple(left), counted)
+                return
+
+    def facts(self) -> list[tuple[Any, StaleBatchNormStats]]:
+        """Return what was found, each with what watches the loop of that class."""
+        return [found for _, found in self._found.items()]
+
+
+def _norms(model: nn.Module) -> dict[str, _BatchNorm]:
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, _BatchNorm)
+        and module.running_mean is not None
+        and module.num_batches_tracked is not None
+    }
+
+
+def _is_untouched(norm: _BatchNorm) -> bool:
+    """Whether the statistics are those that a layer is made with."""
+    mean, variance = norm.running_mean, norm.running_var
+    return mean is not None and variance is not None and not bool(mean.any()) and bool((variance == 1).all())
+
+
+def _has_moved(norm: _BatchNorm) -> bool:
+    return int(norm.num_batches_tracked) >= MIN_BATCHES and not _is_untouched(norm)
+
+
+def _samples(model: nn.Module) -> tuple[Tensor, ...]:
+    """Copy some numbers of the first weight and of the last."""
+    weights = [weight.detach() for weight in model.parameters() if weight.ndim > 1 and not weight.is_meta]
+    return tuple(weight.flatten()[:SAMPLE].float().cpu().clone() for weight in [*weights[:1], *weights[-1:]])
+
+
+def _equal(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
+    return len(one) == len(other) and all(map(torch.equal, one, other))
+
+
+def _is_closer(one: tuple[Tensor, ...], now: tuple[Tensor, ...], starts: list[tuple[Tensor, ...]]) -> bool:
+    """Whether weights follow those of the trained model: they are closer to them than the start of a training."""
+    if len(one) != len(now) or any(a.shape != b.shape for a, b in zip(one, now, strict=True)):
+        return False
+    alike = [start for start in starts if len(start) == len(now) and all(map(_same_shape, start, now))]
+    return bool(alike) and all(_distance(one, now) < _distance(start, now) for start in alike)
+
+
+def _same_shape(one: Tensor, other: Tensor) -> bool:
+    return bool(one.shape == other.shape)
+
+
+def _distance(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> float:
+    return sum(float((a - b).square().sum()) for a, b in zip(one, other, strict=True))

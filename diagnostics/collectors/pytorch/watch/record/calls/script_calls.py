@@ -1,0 +1,237 @@
+"""Tells each watched loop what the script calls, once for all loops.
+
+A call costs the same however large the model is, but for `load_state_dict`.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.pytorch.local_tensors import local
+from diagnostics.facts.calls import LoadedKeys, RestoreFacts
+from diagnostics.taps import torch as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
+
+from .script_line import script_line
+from .state_dicts import StateDicts, first_trainable
+
+if TYPE_CHECKING:
+    from .order import CallOrder
+
+OnLoad = Callable[[nn.Module, RestoreFacts], None]
+
+
+class ScriptCalls:
+    """Hears what the script calls while anybody listens, and tells the listeners.
+
+    Attributes:
+        passes_at_step: backward passes of the script up to the latest step of any optimizer.
+    """
+
+    def __init__(self) -> None:
+        self.passes_at_step = 0
+        self._listeners: list[CallOrder] = []
+        self._holders: list[tuple[Callable[[Exception], None], OnLoad]] = []
+        self._unsubscribe: Unsubscribe | None = None
+        self._guard = FaultGuard(on_fault=self._failed)
+        self._broken = False
+        self._state_dicts = StateDicts(self._steps_now)
+        self._unfit: IdentityMap[nn.Module, LoadedKeys] = IdentityMap()  # the latest load into each
+        self._lock = threading.Lock()
+
+    @property
+    def passes(self) -> int:
+        """Backward passes of the script so far, while anybody listened."""
+        return taps.backward.passes
+
+    def hold(
+        self, on_fault: Callable[[Exception], None], on_load: OnLoad = lambda model, facts: None
+    ) -> Callable[[], None]:
+        """Hear calls also while nobody listens; return a function that ends it.
+
+        Args:
+            on_fault: called with a fault of this library; then nothing is heard any more.
+            on_load: called with a module whose training is over, and with a load of its weights.
+        """
+        holder = on_fault, on_load
+        with self._lock:
+            self._holders.append(holder)
+            self._attach()
+
+        def release() -> None:
+            with self._lock:
+                self._holders.remove(holder)
+                self._detach()
+
+        return release
+
+    def join(self, listener: CallOrder) -> None:
+        """Tell a listener from now on."""
+        with self._lock:
+            self._listeners.append(listener)
+            self._attach()
+
+    def leave(self, listener: CallOrder) -> None:
+        """Tell it no more."""
+        with self._lock:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+                if listener.first is not None and self._holders:
+                    self._state_dicts.training_ended(listener.first, listener.steps)
+                self._detach()
+
+    def _attach(self) -> None:
+        if self._unsubscribe is not None:
+            return
+        self._broken = False
+        self._unsubscribe = subscribe(
+            self._safely,
+            (taps.backward.before, self._backward),
+            (taps.optimizer_step.before, self._steps),
+            (taps.clip_grads_with_norm.before, self._clips_norm),
+            (taps.clip_grad_value.before, self._clips_values),
+            (taps.module_state_dict.after, self._takes),
+            (taps.module_load_state_dict.before, self._loads),
+            (taps.module_load_state_dict.after, self._loaded),
+            (taps.module_zero_grad.before, self._zeroes_module),
+            (taps.optimizer_zero_grad.before, self._zeroes),
+            (taps.scaler_step.before, self._scaler_steps),
+            (taps.scaler_scale.before, self._scales),
+            (taps.scaler_unscale.before, self._unscales),
+        )
+
+    def _detach(self) -> None:
+        if not self._listeners and not self._holders and self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+            self._state_dicts, self._unfit = StateDicts(self._steps_now), IdentityMap()
+
+    def _safely(self, work: Callable[..., None], /, *arguments: Any, **options: Any) -> None:
+        if not self._broken:
+            self._guard.attempt(work, *arguments, **options)
+
+    def _failed(self, fault: Exception) -> None:
+        self._broken = True
+        for told in [
+            *(on_fault for on_fault, _ in self._holders),
+            *(listener.on_fault for listener in self._listeners),
+        ]:
+            told(fault)
+
+    def _steps_now(self, parameter: nn.Parameter) -> int:
+        return max((one.steps for one in self._listeners if one.owns(parameter)), default=0)
+
+    # Calls of the script. Each of these is called through `_safely`.
+
+    def _backward(self, *_: Any, **__: Any) -> None:
+        for listener in self._listeners:
+            if listener.clips.pending:
+                listener.clips.backward_follows()
+
+    def _steps(self, *_: Any) -> None:
+        self.passes_at_step = self.passes
+        for listener in self._listeners:
+            if listener.clips.pending:
+                listener.clips.step_follows()
+
+    def _zeroes(self, optimizer: Any, *_: Any, **__: Any) -> None:
+        for listener in self._listeners:
+            listener.zeroes(getattr(optimizer, "param_groups", ()))
+
+    def _zeroes_module(self, module: nn.Module, *_: Any, **__: Any) -> None:
+        first = first_trainable(module) if self._listeners else None
+        for listener in self._listeners:
+            if first is not None and first is listener.first:
+                listener.zeroes(None)
+
+    def _scales(self, scaler: Any, *_: Any, **__: Any) -> None:
+        for listener in self._listeners:
+            if scaler.is_enabled():
+                listener.clips.loss_scaled()
+
+    def _unscales(self, *_: Any, **__: Any) -> None:
+        for listener in self._listeners:
+            listener.clips.divided()
+
+    def _scaler_steps(self, scaler: Any, optimizer: Any = None, *_: Any, **__: Any) -> None:
+        self.passes_at_step = self.passes  # also where it leaves out the step
+        for listener in self._listeners:
+            listener.clips.divided()
+            listener.scaler_steps(scaler, optimizer)
+
+    def _clips_norm(
+        self, parameters: Any, max_norm: Any = math.inf, total_norm: Any = None, *_: Any, **__: Any
+    ) -> None:
+        self._tell_clipped("clip_grad_norm_", parameters, max_norm, total_norm)
+
+    def _clips_values(self, parameters: Any, limit: Any) -> None:
+        self._tell_clipped("clip_grad_value_", parameters, limit, None)
+
+    def _tell_clipped(self, function: str, parameters: Any, limit: Any, norm: Any) -> None:
+        if not self._listeners:
+            return
+        first = parameters if isinstance(parameters, Tensor) else None
+        if isinstance(parameters, list | tuple) and parameters:
+            first = parameters[0]
+        if first is None or not math.isfinite(float(limit)):  # a norm that is only measured
+            return
+        shard = local(norm) if isinstance(norm, Tensor) else norm  # all of a DTensor would take a collective
+        kept = shard.item() if isinstance(shard, Tensor) and shard.is_cpu else shard
+        for listener in self._listeners:
+            listener.clipped(first, function, float(limit), kept)
+
+    def _takes(self, result: Any, module: nn.Module, *arguments: Any, **options: Any) -> None:
+        if not arguments and options.get("destination") is None:  # else it is a part of another's
+            self._state_dicts.take(module, result)
+
+    def _loads(self, module: nn.Module, state: Any = None, *_: Any, **options: Any) -> None:
+        state = options.get("state_dict", state)
+        if isinstance(state, dict):
+            self._tell_loaded(module, state)
+
+    def _loaded(self, result: Any, module: nn.Module, state: Any = None, *_: Any, **options: Any) -> None:
+        state = options.get("state_dict", state)
+        if isinstance(state, Mapping) and hasattr(result, "unexpected_keys"):
+            self._note_keys(module, state, result)
+
+    def _note_keys(self, module: nn.Module, state: Mapping[str, Any], result: Any) -> None:
+        missing, unexpected = tuple(result.missing_keys), tuple(result.unexpected_keys)
+        if not unexpected or not missing:  # `strict=True` raises for either
+            self._unfit.pop(module, None)
+            return
+        fitting = len(state) - len(unexpected)
+        name = type(module).__name__
+        self._unfit[module] = LoadedKeys(name, fitting + len(missing), missing, unexpected, fitting, script_line())
+
+    def hears_only(self, listener: CallOrder) -> bool:
+        """Whether a listener is the only one."""
+        return self._listeners == [listener]
+
+    def loaded_into(self, listener: CallOrder) -> list[LoadedKeys]:
+        """Return the loads into a listener's model, or a part of it, of whose keys some did not fit."""
+        return [
+            keys
+            for module, keys in self._unfit.items()
+            if any(listener.owns(parameter) for parameter in module.parameters())
+        ]
+
+    def _tell_loaded(self, module: nn.Module, state: Mapping[str, Any]) -> None:
+        load = self._state_dicts.load(module, state)
+        if load is None:
+            return
+        owners = [listener for listener in self._listeners if listener.owns(load.first)]
+        for listener in owners:
+            listener.loads(load.stale)
+        if load.stale is not None and not owners:
+            for _, on_load in self._holders:
+                on_load(load.source, RestoreFacts(1, (load.stale,), 1))
+
+
+calls = ScriptCalls()

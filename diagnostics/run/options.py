@@ -1,0 +1,41 @@
+"""The options of `diagnose run`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `diagnose run`.
+
+    Attributes:
+        kind: of the report: one of `diagnostics.report.report.KINDS`.
+        output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
+        fail_on: the lowest severity that makes the exit code 1, ``error`` or ``warning``; ``never``.
+        ignores: ignored rules, each with the reason.
+        settings: mistakes in the project's pyproject.toml.
+        max_steps: optimizer steps after which the script is stopped; None for no limit.
+        time_limit: seconds after which it is stopped; None for no limit.
+        replay_on_cpu: whether to run it once more on the CPU if a GPU fails.
+        first_batches: a file with the first batches for its first loader; None for the loader's own.
+        quiet: whether to print no report unless the run fails.
+        verbose: whether the text shows every stage, and each rule that could not be checked.
+        second_look: seconds for the second look at most; 0 for none, None for a share of the run.
+        redact: whether Markdown leaves out private parts; see `Report.to_markdown`.
+    """
+
+    kind: str
+    output: Path | None
+    fail_on: str
+    ignores: dict[str, str]
+    max_steps: int | None
+    time_limit: float | None
+    replay_on_cpu: bool
+    first_batches: Path | None
+    quiet: bool
+    second_look: float | None = None
+    verbose: bool = False
+    redact: bool = True
+    settings: tuple[str, ...] = ()

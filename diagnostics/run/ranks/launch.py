@@ -1,0 +1,27 @@
+"""What the ranks of one call of `torch.multiprocessing.spawn` are told."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from diagnostics.run.script import Script
+
+
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """What the ranks of one call of `spawn` are told.
+
+    Attributes:
+        folder: for their reports.
+        world: number of ranks.
+        script: that starts them.
+        ignores: ignored rules, each with the reason.
+        stall_timeout: see `LaunchedRank`.
+    """
+
+    folder: Path
+    world: int
+    script: Script
+    ignores: dict[str, str]
+    stall_timeout: float | None

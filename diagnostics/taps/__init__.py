@@ -1,0 +1,1 @@
+"""The only code that patches or hooks a framework. It tells subscribers what a script does."""

@@ -1,0 +1,313 @@
+"""The autograd graph of a loss, as plain nodes, and what rules find in those of real losses."""
+
+import dataclasses
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.autograd.function import once_differentiable
+
+from diagnostics.collectors.pytorch import loss_graph as collector
+from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.loss_graph import LEAF, Operand
+from diagnostics.rules.gradient.ignored_output_gradient import IgnoredOutputGradient
+from diagnostics.rules.gradient.undetached_target import UndetachedTarget
+from diagnostics.rules.model.loss.broadcast_loss import BroadcastLoss
+from diagnostics.rules.model.loss.logits_as_probabilities import LogitsAsProbabilities
+from diagnostics.rules.model.scrambled_axes import ScrambledAxes
+from diagnostics.rules.optimizer.loss_plateau import LossPlateau
+from diagnostics.run.observer import ScriptObserver
+
+COLUMN, ROW = torch.randn(8, 1), torch.tensor([1.0, 3, 2, 5, 4, 0, 7, 6])
+
+
+def graph_of(loss, **shapes):
+    return dataclasses.replace(loss_graph(graph_nodes(loss)), **shapes)
+
+
+def found(check, graph):
+    """Return the evidence of a finding; None if there is none."""
+    try:
+        finding = check(graph)
+    except NotApplicable:
+        return None
+    return finding and finding.evidence
+
+
+class TestNodes:
+    def test_name_operations_with_shapes_and_operands(self):
+        layer = nn.Linear(3, 2)
+        graph = graph_of((layer(torch.zeros(8, 3)) * 2.0).mean())
+        mean, product, linear, *rest = graph.nodes
+        assert (mean.operation, mean.shape, mean.operands) == ("Mean", (), (Operand(1, (8, 2)),))
+        assert product.operands == (Operand(2, (8, 2)), Operand(shape=(), value=2.0))
+        assert [operand.node is None for operand in linear.operands] == [False, True, False]
+        assert [node.operation for node in rest] == [LEAF, "T", LEAF]
+
+    def test_a_tensor_that_is_read_twice_is_one_node(self):
+        weight = torch.ones(3, requires_grad=True)
+        graph = graph_of((weight * weight.detach() + weight).sum())
+        assert [node.operation for node in graph.nodes].count(LEAF) == 1
+
+    def test_of_constants_that_rise_and_that_do_not(self):
+        weight = torch.ones(8, 1, requires_grad=True)
+        of_rows = [graph_of((weight * row).sum()).nodes[1].operands[1] for row in (ROW, ROW.sort()[0])]
+        assert of_rows == [Operand(shape=(8,), rises=False), Operand(shape=(8,), rises=True)]
+
+    def test_measure_the_vectors_of_the_products_next_to_the_loss(self, monkeypatch):
+        monkeypatch.setattr(collector, "PRODUCTS", 1)
+        rows, columns = torch.eye(3, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
+        products = [node for node in graph_of((rows @ (rows @ columns)).sum()).nodes if node.operation == "Mm"]
+        lengths = [operand.lengths for operand in products[0].operands]
+        assert lengths == [(1.0, 1.0), (pytest.approx(12**0.5),) * 2]
+        assert products[1].operands[0].lengths is None
+
+    def test_end_where_the_graph_is_too_large(self, monkeypatch):
+        monkeypatch.setattr(collector, "MOST_NODES", 2)
+        nodes = graph_of((torch.ones(3, requires_grad=True) * 2).exp().sum()).nodes
+        assert [node.operation for node in nodes] == ["Sum", "Exp", "Unread"]
+        assert nodes[1].operands == (Operand(2),)
+
+    @pytest.mark.filterwarnings("ignore")
+    @pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+    def test_of_nested_tensors_leave_out_what_has_no_size(self, layout):
+        rows = torch.nested.nested_tensor([torch.randn(3, 4), torch.randn(5, 4)], layout=layout)
+        result = nn.Linear(4, 2)(rows) * 2
+        padded = torch.nested.to_padded_tensor(result, 0.0)
+        (product,) = (node for node in graph_of(padded.sum()).nodes if node.operation == "Mul")
+        assert product.shape in (None, (2, None, 2))
+
+    def test_of_tensors_without_values_leave_these_out(self):
+        with torch.device("meta"):
+            loss = (torch.ones(3, requires_grad=True) * torch.ones(1)).sum()
+        assert graph_of(loss).nodes[1].operands[1] == Operand()
+
+    def test_read_nothing_that_a_hook_of_the_script_keeps(self):
+        unpacked = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpacked.append):
+            loss = (torch.ones(8, 1, requires_grad=True) * ROW).sum()
+        assert (graph_of(loss).nodes[1].operands[1], unpacked) == (Operand(), [])
+
+
+def answers(column):
+    return (torch.ones(8, 3, requires_grad=True) @ torch.ones(3, 1))[:, :1] if column else answers(True).squeeze(1)
+
+
+DIFFERENCES = {
+    "other way round": lambda p, y: (y - p).abs().mean(),
+    "root of a library's": lambda p, y: torch.sqrt(F.mse_loss(p, y)),
+    "weighted": lambda p, y: (F.smooth_l1_loss(p, y, reduction="none") * 2).mean(),
+    "by hand": lambda p, y: torch.where((p - y).abs() < 1, (p - y) ** 2, (p - y).abs()).sum(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("loss", DIFFERENCES.values(), ids=DIFFERENCES)
+@pytest.mark.parametrize("column", [True, False])
+def test_finds_the_difference_of_a_column_and_a_row(loss, column):
+    prediction = answers(column)
+    for target in (COLUMN, ROW):
+        shapes = {"prediction": tuple(prediction.shape), "target": tuple(target.shape)}
+        graph = graph_of(loss(prediction, target), **shapes)
+        evidence = found(BroadcastLoss().from_difference, graph)
+        assert (evidence is not None) == (prediction.ndim != target.ndim)
+
+
+def test_finds_selected_values_and_linear_outputs_less_a_row():
+    chosen = nn.Linear(3, 2)(torch.randn(8, 3)).gather(1, torch.zeros(8, 1, dtype=torch.long))
+    value = nn.Linear(3, 1)(torch.randn(8, 3))
+    for loss in ((chosen - ROW).pow(2).mean(), 0.5 * (ROW - value).pow(2).mean() + 1):
+        assert found(BroadcastLoss().from_difference, graph_of(loss))["target_shape"] == [8]
+
+
+def clipped(log_prob, advantage):
+    ratio = torch.exp(log_prob - log_prob.detach())
+    return -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+
+
+PRODUCTS = {
+    "summed": lambda log_prob, advantage: -(advantage * log_prob).sum(),
+    "clipped": clipped,
+    "divided": lambda log_prob, advantage: ((-log_prob * advantage) / 2).mean() * 0.5,
+    "larger of two": lambda log_prob, advantage: torch.max(
+        -advantage * log_prob, -advantage * log_prob.exp()
+    ).mean(),
+    "less an entropy": lambda log_prob, advantage: (-(log_prob * advantage) - 0.01 * log_prob.exp()).mean(),
+}
+
+
+@pytest.mark.parametrize("loss", PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize("column", [True, False])
+def test_finds_a_column_times_a_row(loss, column):
+    values = answers(column)
+    for numbers in (COLUMN, ROW):
+        evidence = found(BroadcastLoss().from_product, graph_of(loss(values, numbers)))
+        assert (evidence is not None) == (values.ndim != numbers.ndim)
+
+
+IMAGES, SERIES = torch.randn(4, 3, 8, 10), torch.randn(4, 7, 3)
+CONV, DENSE = nn.Conv2d(3, 5, 3, padding=1), nn.Linear(3, 6)
+SCRAMBLED = {
+    "scores of pixels": lambda: CONV(IMAGES).view(-1, 5).log_softmax(-1),
+    "scores of steps": lambda: DENSE(SERIES).view(4, 6, 7).log_softmax(-1),
+    "states of a GRU": lambda: nn.GRU(3, 5, batch_first=True)(SERIES)[0].reshape(4, 5, 7).log_softmax(-1),
+    "input of an LSTM": lambda: nn.LSTM(5, 2, batch_first=True)(torch.relu(CONV(IMAGES)).view(4, 80, 5))[0],
+}
+IN_ORDER = {
+    "permuted": lambda: CONV(IMAGES).permute(0, 2, 3, 1).reshape(-1, 5).log_softmax(-1),
+    "heads": lambda: DENSE(SERIES).view(4, 7, 2, 3).log_softmax(-1),
+    "both scrambled": lambda: F.smooth_l1_loss(CONV(IMAGES).view(-1, 5), torch.randn(320, 5)),
+}
+
+
+@pytest.mark.parametrize("made", SCRAMBLED.values(), ids=SCRAMBLED)
+def test_finds_a_view_in_place_of_a_permute(made):
+    assert found(ScrambledAxes().from_graph, graph_of(made().mean())) is not None
+
+
+@pytest.mark.parametrize("made", IN_ORDER.values(), ids=IN_ORDER)
+def test_is_silent_on_views_that_keep_places_together(made):
+    assert found(ScrambledAxes().from_graph, graph_of(made().mean())) is None
+
+
+def overlap(outputs, masks):
+    flat, wanted = outputs.view(-1), masks.view(-1)
+    return 1 - (2 * (flat * wanted).sum() + 1) / (flat.sum() + wanted.sum() + 1)
+
+
+def test_finds_an_overlap_of_raw_outputs_alone():
+    outputs, masks = nn.Conv2d(3, 1, 1)(IMAGES), (torch.rand(4, 1, 8, 10) > 0.5).float()
+    check = LogitsAsProbabilities().from_overlap
+    assert found(check, graph_of(overlap(outputs, masks))) == {"shape": [4, 1, 8, 10]}
+    each = 1 - ((outputs * masks).sum((1, 2, 3)) + 1) / (outputs.sum((1, 2, 3)) + masks.sum((1, 2, 3)) + 1)
+    assert found(check, graph_of(each.mean())) is not None
+    for bounded in (outputs.sigmoid(), outputs.clamp(0, 1), CONV(IMAGES).softmax(1)[:, :1]):
+        assert found(check, graph_of(overlap(bounded.contiguous(), masks))) is None
+        resized = F.interpolate(bounded[..., ::2], size=(8, 10), mode="bilinear")
+        assert found(check, graph_of(overlap(resized, masks))) is None
+
+
+@pytest.mark.parametrize(
+    ("scores_of", "expected"),
+    [
+        (lambda a, b: a @ b.t() * 0.07, 0.07),
+        (lambda a, b: a @ b.t() / 20, 1 / 20),
+        (lambda a, b: (torch.tensor(0.1) * (a @ b.T)).t(), 0.1),
+        (lambda a, b: F.linear(0.5 * a, b) * 0.07, None),
+        (lambda a, b: a @ b.t() * nn.Parameter(torch.tensor(-3.0)).exp(), None),
+    ],
+    ids=["multiplied", "divided", "transposed", "not of length 1", "learned"],
+)
+def test_finds_cosines_times_a_small_constant(scores_of, expected):
+    one, other = (F.normalize(torch.randn(12, 5, requires_grad=True), dim=1) for _ in range(2))
+    loss = F.cross_entropy(scores_of(one, other), torch.arange(12))
+    evidence = found(LossPlateau().from_cosines, graph_of(2 * loss + 1))
+    assert evidence == expected or evidence["factor"] == pytest.approx(expected)
+
+
+STATE, REWARD, GOES_ON = torch.randn(2, 32, 6), torch.rand(32), torch.ones(32)
+ACTION = torch.randint(0, 3, (32, 1))
+
+
+def highest(net):
+    return REWARD + 0.9 * net(STATE[1]).max(1)[0] * GOES_ON
+
+
+def chosen(net):
+    return net(STATE[0]).gather(1, ACTION).squeeze(1)
+
+
+def squared_by_hand(net, _):
+    return (highest(net) - net(STATE[0])[torch.arange(32), ACTION[:, 0]]).pow(2).mean()
+
+
+@pytest.mark.parametrize(
+    ("loss_of", "is_found"),
+    [
+        (lambda net, _: F.mse_loss(chosen(net), highest(net)), True),
+        (squared_by_hand, True),
+        (lambda net, other: F.mse_loss(chosen(net), highest(other)), False),
+    ],
+    ids=["highest", "by hand", "a target network"],
+)
+def test_finds_a_target_of_the_same_weights(loss_of, is_found):
+    evidence = found(UndetachedTarget().from_graph, graph_of(loss_of(nn.Linear(6, 3), nn.Linear(6, 3))))
+    assert evidence == ({"best": True, "weights": 2} if is_found else None)
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+
+class Derivative(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x
+
+
+class Wrapped(Square):
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        return 2 * ctx.saved_tensors[0]
+
+
+class Several(Square):
+    @staticmethod
+    def backward(ctx, *grads):
+        return ctx.saved_tensors[0] + ctx.saved_tensors[0]
+
+
+class Chained(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.saved_tensors[0] * grad_output
+
+
+class WithinAFunction(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        def times(x):
+            return x * grad_output
+
+        return times(2 * ctx.saved_tensors[0])
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (Derivative, ["grad_output"]),
+        (Wrapped, ["grad_output"]),
+        (Several, ["grads"]),
+        (Chained, None),
+        (WithinAFunction, None),
+    ],
+)
+def test_finds_a_backward_that_reads_no_gradient(function, given):
+    loss = function.apply(torch.ones(4, 3, requires_grad=True)).sum()
+    evidence = found(IgnoredOutputGradient().from_graph, graph_of(loss))
+    assert evidence == (given and {"function": function.__name__, "given": given, "shape": [4, 3]})
+
+
+def test_the_graph_of_the_first_step_of_a_script_is_judged():
+    run = ScriptObserver()
+    try:
+        model, inputs = nn.Linear(6, 3), torch.randn(32, 6)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (Derivative.apply(model(inputs)) - 1).pow(2).mean().backward()
+            optimizer.step()
+    finally:
+        run.close()
+    assert not run.faults
+    (report,) = run.examined
+    assert "ignored-output-gradient" in {finding.rule for finding in report.findings}
+    assert report.not_applicable["undetached-target"] == "needs a target that the model computes"
+    assert report.not_applicable["loss-plateau"] == "needs a trial of the learning rate"
