@@ -34,6 +34,9 @@ def token_facts(batch: Mapping[str, Any], tokenizer: Any = None, causal: bool | 
     words = _Words(tokenizer)
     name = next((name for name in LABEL_NAMES if batch.get(name) is not None), None)
     given = None if name is None else batch[name]
+    completions = None if name else _aligned(batch, ("completion_mask",), shape)  # of TRL's preference losses
+    if completions is not None:
+        given = [np.where(mask, row, IGNORED) for row, mask in zip(ids, completions, strict=True)]
     kind, labels = _labels(given, ids, name)
     if kind == "in place" and causal is not False:
         kind = _kind_of_copies(ids, labels, causal)

@@ -58,8 +58,8 @@ class TestText:
             "",
             "1 row: 10 tokens, 3 trained (30%), 7 ignored, 4 padding; end tokens: 1 in the input, 1 trained;",
             "start tokens per row: 1.",
-            "━ trained, no line: ignored, · padding. Each underlined token is predicted from the tokens before",
-            "it: the model shifts the labels by one, so the label at a place is its own token.",
+            "━ trained, no line: ignored, · padding. Each trained token is predicted from the tokens before it:",
+            "the model shifts the labels by one, so the label at a place is its own token.",
         ]
 
     @pytest.mark.parametrize("width", [40, 60, 80, 120])
@@ -156,6 +156,10 @@ class TestStates:
     def test_labels_of_a_decoder_are_rows_of_their_own(self):
         shown = show({"input_ids": [ROW], "labels": [[FIVE, END, -100]]})
         assert "row 1, labels of the decoder: 2 trained, 1 ignored" in str(shown)
+
+    def test_completions_of_a_preference_loss_are_trained(self):
+        shown = show({"input_ids": [ROW, ROW], "completion_mask": [[0] * 7 + [1] * 3] * 2})
+        assert states(shown, row=1) == ["ignored"] * 7 + ["trained"] * 3
 
     def test_without_a_tokenizer_ids_are_shown(self):
         assert "│1│4│5│" in str(diagnostics.show_tokens({"input_ids": [ROW]}))
