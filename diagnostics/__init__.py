@@ -13,6 +13,7 @@ x = diagnostics.probe(x, "after attention")                       # a tensor ins
 report = diagnostics.explain(exception)                           # after an exception
 search = diagnostics.largest_batch(step)                          # the largest batch that fits
 result = diagnostics.overfit(model, loader, loss_fn, optimizer)   # 1, 2, 5 examples and a batch, on copies
+print(diagnostics.show_tokens(trainer))                           # which tokens are trained, ignored, padding
 scores = diagnostics.baselines(loader)                            # what the model must beat
 diagnostics.compare(fast, slow, inputs).assert_same()             # a vectorised function and its loop twin
 diagnostics.LoaderChecks, diagnostics.GradientChecks              # for tests; fixtures of pytest, too
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from .api.checks.gradients import GradientChecks as GradientChecks
     from .api.checks.loaders import LoaderChecks as LoaderChecks
     from .api.keras_callback import KerasCallback as KerasCallback
+    from .api.show_tokens import show_tokens as show_tokens
     from .api.stacks.fastai import FastaiCallback as FastaiCallback
     from .api.stacks.lightning import LightningCallback as LightningCallback
     from .api.stacks.skorch import SkorchCallback as SkorchCallback
@@ -81,6 +83,7 @@ _LAZY = {
     "SkorchCallback": "stacks.skorch",
     "TrainerCallback": "trainer_callback",
     "compare": "checks.compare",
+    "show_tokens": "show_tokens",
 }
 
 

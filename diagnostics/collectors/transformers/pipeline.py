@@ -65,7 +65,7 @@ class TrainerPipeline(PyTorchPipeline):
         self._objection_to_metric, self._compares_splits = objection_to_metric, compares_splits
         self._puts_overfit_off = puts_overfit_off
         self._trials: Callable[[], Iterator[Fact]] | None = None  # that were put off
-        self._cannot_restore: str | None = None
+        self.cannot_restore: str | None = None
         self._own_loader: Any = None
         self._returns_outputs = True
         self._own_loss = OwnLoss()
@@ -81,9 +81,9 @@ class TrainerPipeline(PyTorchPipeline):
             try:
                 stack.enter_context(python_state_kept(trainer, uncalled=uncalled, untouched=optimizers))
             except CannotRestore as reason:
-                self._cannot_restore = str(reason)
+                self.cannot_restore = str(reason)
             except Exception as error:  # an object that does not let itself be looked into
-                self._cannot_restore = f"looking for it raised {type(error).__name__}"
+                self.cannot_restore = f"looking for it raised {type(error).__name__}"
             yield
 
     def roots(self) -> tuple[Any, ...]:
@@ -102,8 +102,8 @@ class TrainerPipeline(PyTorchPipeline):
         dataset = self._train_dataset()
         if isinstance(dataset, Mapping):
             raise CannotJudge(f"the train_dataset is a {type(dataset).__name__}, whose parts are joined later")
-        if self._cannot_restore is not None and not is_plain(dataset):
-            raise CannotJudge(f"the effects of reading rows could not be undone: {self._cannot_restore}")
+        if self.cannot_restore is not None and not is_plain(dataset):
+            raise CannotJudge(f"the effects of reading rows could not be undone: {self.cannot_restore}")
         if self._own_loader_method() is None:
             if (workers := trainer_workers(self.trainer)) is not None:
                 yield workers
@@ -123,8 +123,8 @@ class TrainerPipeline(PyTorchPipeline):
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
-        if self._cannot_restore is not None:
-            raise CannotJudge(f"the effects of making a batch could not be undone: {self._cannot_restore}")
+        if self.cannot_restore is not None:
+            raise CannotJudge(f"the effects of making a batch could not be undone: {self.cannot_restore}")
         if is_overridden(self.trainer, "_prepare_inputs"):
             raise CannotJudge(f"{type(self.trainer).__name__} makes its batches in its own _prepare_inputs")
         if self._own_loader_method() is not None and (ranks := several_ranks()):

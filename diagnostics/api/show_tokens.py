@@ -1,0 +1,117 @@
+"""`show_tokens`: which tokens of a batch are trained, ignored or padding, beside their text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.errors import InvalidInput, typed_message, what
+
+if TYPE_CHECKING:
+    from diagnostics.report.tokens import TokenStrip
+
+TAKES = "It takes a Hugging Face Trainer, a DataLoader or another series of batches, or one batch with input_ids."
+
+
+def show_tokens(source: Any, *, tokenizer: Any = None, examples: int = 2) -> TokenStrip:
+    """Show the tokens of a batch as the model gets them: their text, and what the loss does with each.
+
+    Call it once before a long run. It shows whether the prompt is ignored and the answer trained, whether the end
+    token counts, how often a text starts, where the padding is, and where one text of a pack ends.
+
+        print(diagnostics.show_tokens(trainer))
+        print(diagnostics.show_tokens(loader, tokenizer=tokenizer, examples=4))
+        print(diagnostics.show_tokens(batch, tokenizer=tokenizer))
+
+    A causal language model shifts the labels itself: the label at a place is predicted from the tokens before it.
+    So a token is marked as trained if its own label counts, and the first token of a row never is.
+
+    Nothing is changed: rows are read in the order of the dataset, without the sampler, through the Trainer's or
+    loader's own collator, and all random states are restored. No model is called.
+
+    Args:
+        source: a Trainer of transformers or TRL; a `DataLoader` or another iterable of batches; or one batch, a
+            mapping with `input_ids` and, if it has them, `attention_mask`, `labels` and `position_ids`. Without an
+            `attention_mask`, pad tokens at the ends of a row are padding.
+        tokenizer: decodes the tokens. By default that of the Trainer or of the collator; without one, ids are
+            shown.
+        examples: the number of rows to show. More may be read, to count.
+
+    Returns:
+        A `TokenStrip`: text when printed, coloured by `rich`, HTML in a notebook; `trained`, `ignored`, `padding`,
+        `ends`, `starts`, `facts`.
+
+    Raises:
+        InvalidInput: there are no tokens to show, or reading them would take rows away from training.
+    """
+    from diagnostics.collectors.shared.tokens import token_facts
+    from diagnostics.report.tokens import TokenStrip
+
+    if isinstance(examples, bool) or not isinstance(examples, int) or examples < 1:
+        raise InvalidInput(f"show_tokens(examples={examples!r}): expected a whole number of at least 1.")
+    if tokenizer is not None and not callable(getattr(tokenizer, "decode", None)):
+        raise InvalidInput(
+            f"show_tokens() was given {what(tokenizer)} as tokenizer, which has no decode(). Pass the tokenizer "
+            "that made the batch."
+        )
+    with own_run():
+        batch, found, causal = _batch(source, examples)
+    if not isinstance(batch, Mapping):
+        raise InvalidInput(
+            f"show_tokens() was given {what(source)} whose batches are not mappings but of the type "
+            f"{type(batch).__name__}. Pass one batch as a mapping: "
+            "show_tokens({'input_ids': ..., 'labels': ...})."
+        )
+    facts = token_facts(batch, tokenizer if tokenizer is not None else found, causal)
+    shown = min(examples, sum(not row.decoder for row in facts.rows))
+    name = "a batch" if batch is source else f"the first batch of {what(source)}"
+    return TokenStrip(facts, f"tokens of {name}", shown)
+
+
+def _batch(source: Any, examples: int) -> tuple[Any, Any, bool | None]:
+    """Return a batch, a tokenizer, and whether the model shifts the labels; None where that is not known."""
+    if isinstance(source, Mapping):
+        return source, None, None
+    if source is None or isinstance(source, str | bytes | type):
+        raise InvalidInput(f"show_tokens() was given {what(source)}. {TAKES}")
+    if "torch" not in sys.modules:
+        if isinstance(source, list | tuple) and source:
+            return source[0], None, None
+        raise InvalidInput(f"show_tokens() was given {what(source)}. {TAKES}")
+    from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
+
+    try:
+        return _read(source, examples)
+    except (StageFailed, CannotJudge) as reason:
+        said = str(reason).removesuffix(".")
+        raise InvalidInput(
+            f"show_tokens() could not read {what(source)}: {said}. You can pass one batch."
+        ) from None
+    except UsersCodeRaised as raised:
+        cause = raised.__cause__ or raised
+        raise InvalidInput(
+            f"show_tokens() could not make a batch: the dataset or the collator raised {typed_message(cause)}"
+        ) from cause
+
+
+def _read(source: Any, examples: int) -> tuple[Any, Any, bool | None]:
+    trainers = sys.modules.get("transformers.trainer")
+    if trainers is not None and isinstance(source, getattr(trainers, "Trainer", ())):
+        from diagnostics.collectors.transformers.first_rows import trainer_batch
+
+        return trainer_batch(source, examples)
+    import torch
+
+    from diagnostics.collectors.pytorch.data import not_batches
+    from diagnostics.collectors.pytorch.first_rows import first_batch
+    from diagnostics.collectors.shared.tokens import tokenizer_of
+
+    if isinstance(source, torch.nn.Module):
+        raise InvalidInput(f"show_tokens() was given the model {type(source).__name__}. {TAKES}")
+    if (why := not_batches(source)) is not None:
+        raise InvalidInput(f"show_tokens() was given {what(source)}{why}")
+    size = getattr(source, "batch_size", None) or 1
+    batch = first_batch(source, max(examples, min(size, 32), 1))
+    return batch, tokenizer_of(getattr(source, "collate_fn", None)), None
