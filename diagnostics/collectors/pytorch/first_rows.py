@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from diagnostics.collectors.shared.dataset_rows import EMPTY, fresh_iterator, is_iterable_only, private
 from diagnostics.collectors.shared.pipeline import StageFailed, users_code
 from diagnostics.collectors.shared.reread import deep_copy
 
-from .data import EMPTY, fresh_iterator, is_iterable_only, private
 from .state import random_states_kept
 
 
