@@ -38,6 +38,7 @@ _NO_GRADIENT = Family("torch-no-gradient")
 _LOSS_SHAPES = Family("torch-loss-shapes")
 _PROBABILITIES = Family("probabilities")
 _DEVICES = Family("devices")
+_ODD = re.compile(r"but got (?P<name>\w{1,40}) is on (?P<device>\w{1,8}(?::\d+)?), different from other tensors")
 _METRIC = Family("metric")
 
 
@@ -294,7 +295,10 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         if len(set(tensors.values())) > 1:
             break
         tensors = {}
-    return DevicesDiffer(devices, tensors, to_numpy="tensor to numpy" in message)
+    odd = _ODD.search(message)
+    return DevicesDiffer(
+        devices, tensors, to_numpy="tensor to numpy" in message, odd=odd and (odd["name"], odd["device"])
+    )
 
 
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
