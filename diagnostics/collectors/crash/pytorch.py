@@ -101,10 +101,6 @@ def differing_sizes(one: str, other: str) -> tuple[int, int] | None:
     return next(((a, b) for a, b in zip(_sizes(one), _sizes(other), strict=False) if a != b), None)
 
 
-def _sizes(shape: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in shape.split(",") if size.strip())
-
-
 def _ragged_lengths(crash: Crash, column: str | None = None) -> dict[str, tuple[int, ...]]:
     """Look in the frames for the examples that were being collated: a list of dicts, tuples or sequences.
 

@@ -119,7 +119,8 @@ class WrongBatchNormMomentum(Rule):
         return self.found(
             f"{count_of(len(layers), 'layer')} of batch norm ({layers_named(layers, most=SHOWN)}) have a momentum "
             f"of {momentum:.4g}. PyTorch's is the weight of the new batch, 1 minus that of TensorFlow and Keras: "
-            f"the statistics that evaluation uses are {momentum:.0%} those of the last training batch.{_told(shares)}",
+            f"the statistics that evaluation uses are {momentum:.0%} those of the last training batch."
+            f"{_told(shares)}",
             fix=(
                 f"nn.BatchNorm2d(channels, momentum={1 - momentum:.4g})",
                 "nn.BatchNorm2d(channels)  # momentum 0.1",
