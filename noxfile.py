@@ -110,6 +110,12 @@ def _python(session: nox.Session, *arguments: str, home: str = "env", **options:
     session.run(python, *arguments, external=True, stderr=None, interrupt_timeout=5, **options)
 
 
+def _bugs(session: nox.Session, *arguments: str, home: str, **options: object) -> None:
+    """Run a command of `bugs` that prints further ones as this terminal takes them."""
+    nox_itself = "python -m nox" if Path(sys.argv[0]).stem == "__main__" else "nox"
+    _python(session, "-m", "bugs", *arguments, home=home, env={VARIABLE: f"{nox_itself} -s learn --"}, **options)
+
+
 def _pytest_arguments(session: nox.Session) -> list[str]:
     """Return the arguments after --; --all adds the tests that are left out otherwise."""
     given = [argument for argument in session.posargs if argument != "--all"]
@@ -121,7 +127,7 @@ def _cage(exhibit: Exhibit, *, solution: bool) -> None:
 
     def run(session: nox.Session) -> None:
         twin = ["--solution"] if solution else []
-        _python(session, "-m", "bugs", "run", exhibit.id, *twin, *session.posargs, home=home)
+        _bugs(session, "run", exhibit.id, *twin, *session.posargs, home=home)
 
     what = "fixed" if solution else f"{FRAMEWORKS[exhibit.framework]}, {SYMPTOMS[exhibit.symptom]}"
     run.__doc__ = f"{exhibit.title} ({what})"
@@ -141,12 +147,10 @@ for exhibit in exhibits.values():
 @nox.session(requires=[HOME], venv_backend="none", default=False)
 def learn(session: nox.Session) -> None:
     """Fix an exhibit yourself: `-- try 04`, `-- check 04`, `-- hint 04`, `-- progress`, `-- next`, others."""
-    nox_itself = "python -m nox" if Path(sys.argv[0]).stem == "__main__" else "nox"
-    _python(
+    _bugs(
         session,
-        *("-m", "bugs", *(session.posargs or ["next"])),
+        *(session.posargs or ["next"]),
         home=HOME,
-        env={VARIABLE: f"{nox_itself} -s learn --"},
         log=False,
         success_codes=range(256),  # "not fixed yet" is an ordinary result; scripts call `python -m bugs`
     )

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,7 +20,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from book.builder.notebooks import SourceError, problems, read_source, run
+from diagnostics.text.join import count_of
 
+TAKES_S = (14, 44)  # a notebook on average, two at a time: all 62 took 14 minutes on idle cores, 45 on busy ones
 AT_A_TIME = 2  # each trains on one core; more would also need more memory than a laptop has to spare
 
 
@@ -105,15 +108,18 @@ def execute(
     console.print(f"notebooks: {_count(len(waiting))} to run, {len(done)} unchanged since the last run")
     failures: list[str] = []
     if waiting:
+        console.print(f"{_estimate(len(waiting))}; each is kept once it is done, so you can stop and go on later")
         _prepare_environment(shelf.folder)
         prepare()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"))
         with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
             pool = ThreadPoolExecutor(AT_A_TIME)
             try:
-                for job, (notebook, failure) in zip(
-                    waiting, pool.map(lambda job: _execute_one(job, shelf, progress), waiting), strict=True
-                ):
+                ended: list[str] = []
+                results = pool.map(
+                    lambda job: _execute_and_say(job, shelf, progress, ended, len(waiting)), waiting
+                )
+                for job, (notebook, failure) in zip(waiting, results, strict=True):
                     if notebook is None:
                         failures.append(failure)
                     else:
@@ -123,6 +129,18 @@ def execute(
                 raise
             pool.shutdown()
     return done, failures
+
+
+def _execute_and_say(
+    job: Job, shelf: Shelf, progress: Progress, ended: list[str], count: int
+) -> tuple[NotebookNode | None, str]:
+    """Run one notebook, and say that it has ended: without a terminal there is no bar."""
+    started = time.monotonic()
+    result = _execute_one(job, shelf, progress)
+    ended.append(job.name)
+    what = "" if result[0] is not None else ", failed"
+    progress.console.print(f"{len(ended)} of {count}  {job.name}, {time.monotonic() - started:.0f} s{what}")
+    return result
 
 
 def _execute_one(job: Job, shelf: Shelf, progress: Progress) -> tuple[NotebookNode | None, str]:
@@ -173,6 +191,13 @@ def _files(place: Path) -> Iterable[Path]:
         return [place]
     files = (file for file in place.rglob("*") if file.is_file())
     return sorted(file for file in files if "__pycache__" not in file.parts and file.suffix != ".pyc")
+
+
+def _estimate(notebooks: int) -> str:
+    """Say how long so many notebooks take, as measured on two cores, idle and busy."""
+    low, high = (max(1, round(notebooks * each / 60)) for each in TAKES_S)
+    span = f"about {count_of(low, 'minute')}" if low == high else f"{low} to {high} minutes"
+    return f"on two cores this takes {span}"
 
 
 def _count(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What the README shows of the zoo, rewritten in place: the table of exhibits, and a picture of a report.
+"""What the README shows of the zoo, rewritten in place: number and table of exhibits, and a picture of a report.
 
 $ python -m book.generated.readme
 """
@@ -22,6 +22,7 @@ README, PICTURE = ROOT / "README.md", ROOT / "book" / "_static" / "report.svg"
 PICTURED = ROOT / "bugs" / "04_wrong_label_count" / "train.py"
 COLUMNS = 100
 _TABLE = re.compile(r"(<!-- exhibits: [^>]*-->\n).*?(<!-- end of exhibits -->)", re.DOTALL)
+_COUNT = re.compile(r"(built\s+around\s+)\d+(\s+bugs)")
 _FONT_FACE = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 _OPENING = re.compile(r"^(?:\x1b\[\d+m)*ran ", re.MULTILINE)  # what the script itself printed is above it
 
@@ -48,10 +49,25 @@ def with_table(readme: str, table: str) -> str:
     return written
 
 
+def with_count(readme: str, count: int) -> str:
+    """Return the README with this number of bugs in its first sentence.
+
+    Raises:
+        ValueError: the sentence is not there.
+    """
+    written, found = _COUNT.subn(rf"\g<1>{count}\g<2>", readme)
+    if found != 1:
+        raise ValueError(f"README.md needs one {_COUNT.pattern}; it has {found}")
+    return written
+
+
 def current(root: Path = ROOT) -> str:
-    """Return the README with the table of the exhibits that there are."""
+    """Return the README with the number and the table of the exhibits that there are."""
     chapters, exhibits = load(root / "book" / "chapters"), load_catalogue(root).values()
-    return with_table((root / "README.md").read_text("utf-8"), exhibit_table(chapters, exhibits))
+    shown = sum(len(chapter.cages) for chapter in chapters)
+    return with_count(
+        with_table((root / "README.md").read_text("utf-8"), exhibit_table(chapters, exhibits)), shown
+    )
 
 
 def report(script: Path = PICTURED) -> str:

@@ -149,12 +149,13 @@ def _list_table(cages: Iterable[Exhibit | CatalogueError], layout: tuple[str, ..
 def _next_steps(outcome: Outcome) -> list[tuple[str, str]]:
     exhibit = outcome.exhibit
     script, number = f"bugs/{exhibit.folder}/train.py", exhibit.id
-    hints = ("stuck?", f"python -m bugs hint {number}")
+    hints = ("stuck?", command("hint", number))
     page = ("the story", f"{exhibit.page} in the book: nox -s book")
     repair = ("the repair", f"nox -s fix-{number}, and solutions/{exhibit.folder}/why.md")
     match outcome.verdict:
         case "reproduced":
-            return [("next", f"repair {script}, then nox -s bug-{number} again"), hints, page, repair]
+            own = ("next", f"{command('try', number)}  (a copy to fix yourself)")
+            return [own, hints, page, repair]
         case "repaired":
             return [
                 (

@@ -9,7 +9,7 @@ import numpy as np
 
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.training import WATCHED, GradientHistory, LossHistory, TrainingHistory, UpdateHistory
+from diagnostics.facts.training import WATCHED, GradientHistory, LossHistory, StepHistory, TrainingHistory
 from diagnostics.report.build import evaluated, new_evaluator
 from diagnostics.report.contents import StageResult
 from diagnostics.report.report import Report
@@ -17,6 +17,7 @@ from diagnostics.text.join import count_of
 
 NO_LOSS = "the loop passed none: call watch.step(loss)"
 ONLY_IF_NOT = ("learning rate", "trace", "fixed batch", "histograms")  # parts that are named if not watched
+CONSTANT = 0.01  # relative difference of two learning rates that are called the same
 NO_PASS = "none was seen: pass the model that the loop calls"
 
 
@@ -93,7 +94,7 @@ def _parts(history: TrainingHistory, probe: Watcher) -> list[StageResult]:
         part("forward passes", passes, NO_PASS),
         part("loss", _range(history.losses), NO_LOSS),
         part("gradients", _norms(history.gradients), "no parameter had a gradient when an optimizer stepped"),
-        part("updates", _updates(history.updates), "no step was sampled"),
+        part("updates", _updates(history), "no step was sampled"),
         part("weights", "kept, to replay a failed step", ""),
         *(part(name, "", "") for name in ONLY_IF_NOT if name in uncovered),
     ]
@@ -116,10 +117,21 @@ def _norms(gradients: GradientHistory | None) -> str:
     return f"{seen} over {count_of(count, 'layer')}{then}"
 
 
-def _updates(updates: UpdateHistory | None) -> str:
-    if updates is None:
+def _updates(history: TrainingHistory) -> str:
+    if history.updates is None:
         return ""
-    finite = updates.ratios[np.isfinite(updates.ratios)]
+    finite = history.updates.ratios[np.isfinite(history.updates.ratios)]
     if not finite.size:
         return "no finite update"
-    return f"a step changes a layer by {np.median(finite):.2g} of its size (median)"
+    moved = f"a step changes a layer by {np.median(finite):.2g} of its size (median)"
+    return "; ".join(filter(None, (moved, _rates(history.steps))))
+
+
+def _rates(steps: StepHistory) -> str:
+    """Return how the largest learning rate of the parameter groups went; empty if it is constant or not known."""
+    rates = steps.learning_rates[np.isfinite(steps.learning_rates).all(axis=1)].max(axis=1, initial=0.0)
+    if not rates.size or np.ptp(rates) <= CONSTANT * rates.max():
+        return ""
+    first, last, most = rates[0], rates[-1], rates.max()
+    beyond = f", up to {most:.3g} between" if most > (1 + CONSTANT) * max(first, last) else ""
+    return f"learning rate {first:.3g} in the first step, {last:.3g} in the last{beyond}"

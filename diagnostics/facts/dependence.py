@@ -13,6 +13,9 @@ from diagnostics.facts.frozen import frozen
 
 from .where import Where
 
+REFUSED = "we called the model with a part of its batch, which your script does not do, and that raised"
+"""Why a part could not be measured; the name of the exception follows."""
+
 Mixer = Literal["softmax", "reshape", "recurrent", "attention"]
 """An operation along the axis that counts the examples of a batch."""
 

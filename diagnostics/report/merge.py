@@ -13,6 +13,9 @@ from diagnostics.text.join import listed
 from .doubts import FOUND
 from .report import Report
 
+COVERS: Mapping[str, str] = {"gradients": "backward", "updates": "optimizer step"}
+"""Parts of a watched run, and the stages of an examination that they show to have been reached."""
+
 LINES = 8  # trainings of one script that have their own line
 WORST: tuple[Status, ...] = ("failed", "stopped", "not judged", "not reached", "passed")
 
@@ -149,7 +152,9 @@ def _weight(report: Report) -> tuple[bool, int]:
 def _stages(trainings: Sequence[TrainingReports], found: Sequence[Sequence[Finding]]) -> list[StageResult]:
     """Return the stages of the only training, or one line for each of several, with what was found in it."""
     if len(trainings) == 1:
-        return [stage for report in trainings[0].both for stage in report.stages]
+        stages = [stage for report in trainings[0].both for stage in report.stages]
+        seen = {COVERS[stage.name] for stage in stages if stage.name in COVERS and stage.status == "passed"}
+        return [stage for stage in stages if stage.status != "not reached" or stage.name not in seen]
     lines = [
         StageResult(f"training {number}", _status(training), _line(training, findings))
         for number, (training, findings) in enumerate(zip(trainings[:LINES], found, strict=False), 1)

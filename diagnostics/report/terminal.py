@@ -33,12 +33,17 @@ TEXT_WIDTH = 100  # columns; longer lines are hard to read
 
 LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {
     "not judged": ("backward", "optimizer step", "one-batch overfit", "evaluation metric", "weights"),
+    "not reached": ("one-batch overfit", "evaluation metric"),
     "passed": ("weights",),  # kept for a replay, which comes with a finding
 }
 """Lines that do not help where a script runs: it has no copy to train and no metric to try, by status."""
 
 _COLOUR = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _MARK = {"passed": "✓", "stopped": "✗", "failed": "✗", "not judged": "-", "not reached": "·"}
+LEGEND = (
+    "✓ passed   ! a finding questions this number   ~ the loss did not fall   ✗ failed, or ended the "
+    "examination   - not checked   · not reached"
+)
 _MARK_COLOUR = {
     "passed": "green",
     "stopped": "red",
@@ -88,6 +93,8 @@ def _parts(report: ReportContents, width: int) -> Iterator[RenderableType]:
         yield _crash(report.crash)
     if report.stages:
         yield Padding(_walk(_shown(report), width, _marks(report)), (0, 0, 1, 0))
+        if report.verbose:
+            yield Padding(Text(LEGEND, style="dim"), (0, 0, 1, 0))
     for finding in report.findings:
         yield _finding(finding, width)
     for trace in report.traces:

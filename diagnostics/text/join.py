@@ -20,6 +20,28 @@ def listed(items: Iterable[object], conjunction: str = "and", most: int | None =
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
+def layers_named(paths: Iterable[str], most: int | None = None) -> str:
+    """Join the names of layers: those that are bare numbers are layers of a Sequential.
+
+    ``layers 1 and 3 of Sequential``, ``layer 1 of Sequential, and body.drop``.
+
+    Args:
+        paths: at least one.
+        most: see `listed`.
+    """
+    names = list(paths)
+    numbers = [name for name in names if name.replace(".", "").isdigit()]
+    if not numbers:
+        return listed(names, most=most)
+    shown = numbers if most is None else numbers[:most]
+    in_sequential = f"layer{'s' if len(numbers) > 1 else ''} {listed(numbers, most=most)} of Sequential"
+    others = [name for name in names if name not in numbers]
+    left = None if most is None else max(0, most - len(shown))
+    if not others:
+        return in_sequential
+    return f"{in_sequential}, and {listed(others, most=left) if left != 0 else f'{len(others)} more'}"
+
+
 def count_of(number: int, noun: str, plural: str | None = None) -> str:
     """Write a number with its noun: ``1 row``, ``3 rows``, ``1,024 rows``, ``2 batches``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

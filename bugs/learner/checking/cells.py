@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import reprlib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ from typing import Any
 from bugs.learner.exercises import bound_by
 
 STEP = "bug-zoo step"  # a line of these words, "3 of 20", tells how far it is
+_SHORT = reprlib.Repr()
+_SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = 8
+_SHORT.maxother = _SHORT.maxstring = 80
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)  # what later cells may need
 
 
@@ -60,9 +64,32 @@ def _failed(answer: str, given: set[str], space: dict[str, Any]) -> str:
             test = statement.test if isinstance(statement, ast.Assert) else None
             problem = "An assertion fails" if test is None else f"An assertion fails: {ast.unparse(test)}"
             problem += f" ({error})" if str(error) else ""
+            problem += "".join(f". `{name}` is {value}" for name, value in _given(test, given, space).items())
         except Exception as error:
             problem = f"It raises {_named(error)}, in {ast.unparse(statement).splitlines()[0]}"
     return problem
+
+
+def _given(test: ast.expr | None, given: set[str], space: dict[str, Any]) -> dict[str, str]:
+    """Return what a learner's names, and calls of them with constants, are worth in an assertion that failed."""
+    worth: dict[str, str] = {}
+    for node in () if test is None else ast.walk(test):
+        plain = isinstance(node, ast.Name) and not callable(space.get(node.id))
+        called = (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and not node.keywords
+            and all(isinstance(argument, ast.Constant) for argument in node.args)
+        )
+        name = node.id if isinstance(node, ast.Name) else node.func.id if called else ""
+        if name not in given or not (plain or called):
+            continue
+        try:
+            value = eval(compile(ast.Expression(node), "<a learner's value>", "eval"), space)
+            worth[ast.unparse(node)] = _SHORT.repr(value)
+        except Exception:  # the assertion has shown what the learner's code does
+            continue
+    return worth
 
 
 def _is_about_our_text(statement: ast.stmt) -> bool:

@@ -6,6 +6,7 @@ Both run the assertions of our own pages on what the learner has written.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -65,7 +66,8 @@ def check_chapter(
             advice = "Write your answer into its cell." if why_not[exercise.number] == "not tried yet" else ""
             judged.append(Judgement(name, False, f"{why_not[exercise.number].capitalize()}.", advice))
         elif problem := result["problems"].get(str(exercise.number)):
-            judged.append(Judgement(name, False, f"{problem}.", f"Look at {_listed(exercise.names)}."))
+            named = {each for each in exercise.names if re.search(rf"\b{each}\b", problem)} or exercise.names
+            judged.append(Judgement(name, False, f"{problem}.", f"Look at {_listed(named)}."))
         elif exercise.is_checked:
             judged.append(
                 Judgement(name, True, f"The assertions of the answer hold for {_listed(exercise.names)}.")

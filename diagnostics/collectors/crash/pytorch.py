@@ -38,6 +38,7 @@ _NO_GRADIENT = Family("torch-no-gradient")
 _LOSS_SHAPES = Family("torch-loss-shapes")
 _PROBABILITIES = Family("probabilities")
 _DEVICES = Family("devices")
+_ODD = re.compile(r"but got (?P<name>\w{1,40}) is on (?P<device>\w{1,8}(?::\d+)?), different from other tensors")
 _METRIC = Family("metric")
 
 
@@ -60,6 +61,7 @@ def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     return LabelBeyondOutputs(label=label)
 
 
+_UNEVEN = re.compile(r"expected sequence of length (?P<one>\d{1,15}) at dim \d{1,3} \(got (?P<other>\d{1,15})\)")
 STRINGS = "too many dimensions 'str'"  # of the exception from which the one about padding was raised
 NAMELESS = "the examples"  # stands for the column's name where examples are not dicts or tuples
 
@@ -80,19 +82,23 @@ def _ragged_columns(crash: Crash) -> RaggedColumns | KnownFailure | None:
     lengths = _ragged_lengths(crash, column)
     if found.kind == "open" and not lengths:
         strings = _NO_TOKENS.search(STRINGS) if STRINGS in crash.log else None
-        return RaggedColumns(column=column, is_open=True) if strings is None else explained(strings)
+        if strings is not None:
+            return explained(strings)
+        uneven = _UNEVEN.search(crash.log)
+        clash = None if uneven is None else (int(uneven["one"]), int(uneven["other"]))
+        return RaggedColumns(column=column, clash=clash, is_open=clash is None)
+    other = found.get("other") or ""
     return RaggedColumns(
         lengths=lengths,
-        clash=differing_sizes(one, found.get("other") or ""),
+        clash=differing_sizes(one, other),
         column=column,
-        axes=one.count(",") + 1 if "," in one else None,
+        shapes=(_sizes(one), _sizes(other)) if "," in one else None,
     )
 
 
 def differing_sizes(one: str, other: str) -> tuple[int, int] | None:
     """Return the first sizes in which two shapes, written as `3, 32, 40`, differ."""
-    sizes = ([int(size) for size in shape.split(",") if size.strip()] for shape in (one, other))
-    return next(((a, b) for a, b in zip(*sizes, strict=False) if a != b), None)
+    return next(((a, b) for a, b in zip(_sizes(one), _sizes(other), strict=False) if a != b), None)
 
 
 def _ragged_lengths(crash: Crash, column: str | None = None) -> dict[str, tuple[int, ...]]:
@@ -294,7 +300,10 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         if len(set(tensors.values())) > 1:
             break
         tensors = {}
-    return DevicesDiffer(devices, tensors, to_numpy="tensor to numpy" in message)
+    odd = _ODD.search(message)
+    return DevicesDiffer(
+        devices, tensors, to_numpy="tensor to numpy" in message, odd=odd and (odd["name"], odd["device"])
+    )
 
 
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:

@@ -39,14 +39,14 @@ class RaggedColumns:
         lengths: lengths of the examples by column, for columns where they differ; empty if not known.
         clash: the two lengths that the message names.
         column: the column that the message names, where its lengths are not known.
-        axes: how many axes the examples have, if the message names their shapes; images have three.
+        shapes: of two examples, if the message names them and they have several axes; images have three.
         is_open: whether the message is the same where a column holds text, None or nested lists.
     """
 
     lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     clash: tuple[int, int] | None = None
     column: str | None = None
-    axes: int | None = None
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     is_open: bool = False
 
 

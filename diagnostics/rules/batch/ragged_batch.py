@@ -31,6 +31,7 @@ OBJECTS = (
     "np.concatenate(batches), for results of batches, the last of which is smaller",
 )
 _BATCHES = re.compile(r"transformers|collat|datasets/")  # files whose code batches texts
+_BY_WORKER = re.compile(r"utils[\\/]data[\\/]_utils[\\/]worker\.py")
 IMAGE_AXES = 3  # channels, height and width
 RESIZE = (
     "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
@@ -87,7 +88,7 @@ class RaggedBatch(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: RaggedColumns) -> Finding | None:
         """Name columns and lengths, or state what the text does not show."""
-        images = symptom.axes is not None and symptom.axes >= IMAGE_AXES
+        images = symptom.shapes is not None and len(symptom.shapes[0]) >= IMAGE_AXES
         what = "resizes" if images else "pads the shorter"
         rectangular = f"A tensor is rectangular, and nothing {what}{' them' if images else ' examples'}"
         evidence = {
@@ -107,10 +108,10 @@ class RaggedBatch(MessageRule):
         if symptom.is_open:
             lists = "The lists of a column" if column is None else f"The lists of {_called(column)}"
             return self.found(
-                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads "
-                "them, or the column holds text, None or nested lists. The first error of the traceback shows "
-                "which: 'expected sequence of length' the one, \"too many dimensions 'str'\" or 'Could not "
-                "infer dtype of NoneType' the other.",
+                f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads them, "
+                "or the column holds text, None or lists within lists. The first error of the traceback shows "
+                "which: 'expected sequence of length' if they differ, \"too many dimensions 'str'\" or 'Could not "
+                "infer dtype of NoneType' if they hold something else than numbers.",
                 fix=(
                     *(PAD_LABELS if column in ("labels", "label") else PAD),
                     "remove or encode the column, if it is not a list of numbers",
@@ -119,16 +120,19 @@ class RaggedBatch(MessageRule):
                 where=crash.where,
             )
         of = "" if column is None else f" in {_called(column)}"
-        seen = (
-            f"One example has {symptom.clash[0]} values{of} and another {symptom.clash[1]}, so they cannot be "
-            "stacked"
-            if symptom.clash
-            else f"Examples of different lengths{of} cannot be stacked"
-        )
+        seen = f"Examples of different lengths{of} cannot be stacked"
+        if symptom.shapes:
+            one, other = map(list, symptom.shapes)
+            seen = f"One example has the shape {one}{of} and another {other}, so they cannot be stacked"
+        elif symptom.clash:
+            one_size, other_size = symptom.clash
+            seen = f"One example has {one_size} values{of} and another {other_size}, so they cannot be stacked"
         unknown = ""
         if not crash.live:
             which = "how long the others are" if column else "which column it is, and how long the others are,"
             unknown = f" {not_known(which, live=False)}"
+            if _BY_WORKER.search("".join(frame.file for frame in crash.frames)):
+                unknown += " A worker of the DataLoader sends only text: set num_workers=0 for that."
         elif column is None:
             unknown = f" {not_known('which column it is', live=True)}"
         of_arrays = _of_arrays(crash)

@@ -7,13 +7,20 @@ from collections.abc import Mapping
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
-from diagnostics.engine.rule import check
+from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts, DevicesDiffer
 from diagnostics.text.join import listed, not_known
 
 MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
 
-FIX = "move the batch to the model's device: batch = {name: x.to(model.device) for name, x in batch.items()}"
+DEVICE = "with device = next(model.parameters()).device"
+FIX = (
+    f"move the batch to the model's device: x, y = x.to(device), y.to(device), {DEVICE}",
+    f"batch = {{name: x.to(device) for name, x in batch.items()}}, {DEVICE}, if a batch is a dict",
+)
+MODEL = "move the model to the batch's device: model.to(...), before the optimizer is created"
+LINEAR = {"mat1": "the input of the layer", "mat2": "the weight of the layer"}  # of addmm, which a Linear calls
+_IN_LINEAR = re.compile(r"torch[\\/]nn[\\/](?:modules[\\/]linear|functional)\.py$")
 
 
 class DeviceMismatch(MessageRule):
@@ -103,12 +110,27 @@ class DeviceMismatch(MessageRule):
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
             )
+        if not symptom.tensors and symptom.odd is not None:
+            return self._odd(crash, symptom, *symptom.odd)
         unknown = "" if symptom.tensors else " " + not_known("which tensors these are", crash.live)
         return self.found(
             f"An operation got tensors on {on}{detail}. It runs on one device and cannot read the memory of "
             f"another.{unknown}",
             fix=_fix(symptom.tensors),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
+            where=crash.where,
+        )
+
+    def _odd(self, crash: CrashFacts, symptom: DevicesDiffer, name: str, device: str) -> Finding:
+        others = listed(other for other in symptom.devices if other != device)
+        what = LINEAR.get(name, "") if crash.frames and _IN_LINEAR.search(crash.frames[-1].file) else ""
+        left = name in ("mat2", "weight", "bias") if device == "cpu" else name in ("mat1", "input", "index")
+        called = f"its argument {name}, {what}," if what else f"its argument {name}"
+        return self.found(
+            f"An operation got tensors on {listed(symptom.devices)}: {called} is on {device}, and the others are "
+            f"on {others}. It runs on one device and cannot read the memory of another.",
+            fix=(MODEL, *FIX) if left else FIX,
+            evidence={"devices": list(symptom.devices), "tensors": {name: device}},
             where=crash.where,
         )
 
@@ -141,7 +163,7 @@ def _by_device(tensors: Mapping[str, str]) -> str:
     return "; ".join(parts)
 
 
-def _fix(tensors: Mapping[str, str]) -> str:
+def _fix(tensors: Mapping[str, str]) -> Fix:
     """Return the line that moves the tensor on the CPU, if there is only one."""
     behind = [name for name, device in tensors.items() if device == "cpu"]
     others = {device for device in tensors.values() if device != "cpu"}
@@ -149,5 +171,5 @@ def _fix(tensors: Mapping[str, str]) -> str:
         (device,) = others
         return f'{behind[0]} = {behind[0]}.to("{device}"), where your code creates it'
     if others and all(name.startswith("self.") for name in behind) and behind:
-        return "move the model to the batch's device: model.to(...), before the optimizer is created"
+        return MODEL
     return FIX

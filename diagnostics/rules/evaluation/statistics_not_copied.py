@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.calls import StaleBatchNormStats
-from diagnostics.text.join import count_of, listed
+from diagnostics.text.join import count_of, layers_named
 
 SHOWN = 3  # layers named in the message
 
@@ -63,7 +63,7 @@ class StatisticsNotCopied(Rule):
         return self.found(
             f"The {left.name} that is evaluated has weights that were averaged or copied from the trained one, "
             f"but not its running statistics: {count_of(len(left.layers), 'layer')} of batch norm "
-            f"({listed(list(left.layers), most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
+            f"({layers_named(left.layers, most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
             f"while those of the trained model have seen {left.batches:,} batches. `parameters()` does not "
             "include them.",
             fix=(

@@ -7,7 +7,7 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.layers import NeverInTraining, TrainModeFacts
 from diagnostics.facts.pipeline import ModelFacts
-from diagnostics.text.join import listed
+from diagnostics.text.join import layers_named
 
 KERAS_STEPS = 16  # taken without ever reaching a layer in training mode; fewer may be a trial
 STEPS = 8  # checked in a watched run, all in evaluation mode
@@ -174,4 +174,4 @@ def _in_turn(modes: TrainModeFacts) -> int:
 
 
 def _named(layers: tuple[str, ...]) -> str:
-    return listed(layers, most=NAMED)
+    return layers_named(layers, most=NAMED)

@@ -8,6 +8,7 @@ from diagnostics.facts.course import Verdicts
 from diagnostics.facts.dependence import ActiveDropout, DependenceFacts
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.training import EvaluationHistory, NoGradHistory, PredictionFacts, StepHistory
+from diagnostics.text.join import layers_named
 
 STEPS = 20
 ROUNDS = 2  # of passes without gradients, between steps
@@ -179,8 +180,7 @@ class TrainModeEvaluation(Rule):
     def _in_training_mode(
         self, which: str, counts: tuple[int, int], modes: TrainModeFacts, severity: Severity
     ) -> Finding:
-        others = len(modes.layers) - NAMED
-        named = ", ".join(modes.layers[:NAMED]) + (f" and {others} more" if others > 0 else "")
+        named = layers_named(modes.layers, most=NAMED)
         behave = "behaves" if len(modes.layers) == 1 else "behave"
         statistics = any(modes.keeps_statistics)
         learns = ", and batch norm updated its statistics with this data" if statistics else ""

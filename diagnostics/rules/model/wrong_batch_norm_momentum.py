@@ -8,7 +8,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.layers import BatchNormFacts, StillStatistics
 from diagnostics.facts.training import NoGradHistory, PredictionFacts, StepHistory
-from diagnostics.text.join import count_of, listed
+from diagnostics.text.join import count_of, layers_named
 
 STEPS = 20  # of a run; in a shorter one, the statistics are far from those of the data in any case
 LATEST = 0.9  # momentum at which one batch outweighs all before it; PyTorch's default is 0.1
@@ -86,7 +86,7 @@ class WrongBatchNormMomentum(Rule):
             raise NotApplicable(f"needs {STEPS} steps")
         one = len(state.layers) == 1
         return self.found(
-            f"{count_of(len(state.layers), 'layer')} of batch norm ({listed(list(state.layers), most=SHOWN)}) "
+            f"{count_of(len(state.layers), 'layer')} of batch norm ({layers_named(state.layers, most=SHOWN)}) "
             f"{'has' if one else 'have'} momentum 1. In Keras it is the weight of the old statistics, so after "
             f"{state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving variance "
             "1. In training they normalise by the batch, in evaluation by these numbers, so the evaluated "
@@ -100,8 +100,8 @@ class WrongBatchNormMomentum(Rule):
         shares = None if answers is None else _shares(answers)
         proved = evaluated and answers is not None and (_is_worse(shares) or _answers_differ(answers))
         return self.found(
-            f"{count_of(len(layers), 'layer')} of batch norm ({listed(layers, most=SHOWN)}) have momentum 0: "
-            "their running statistics never move from mean 0 and variance 1. In training they normalise by the "
+            f"{count_of(len(layers), 'layer')} of batch norm ({layers_named(layers, most=SHOWN)}) have momentum "
+            "0: their running statistics never move from mean 0 and variance 1. In training they normalise by the "
             f"batch, in evaluation by these numbers, so the evaluated network is a different one.{_told(shares)}",
             fix=(
                 "nn.BatchNorm2d(channels)  # momentum 0.1: the weight of the new batch",
@@ -116,9 +116,10 @@ class WrongBatchNormMomentum(Rule):
         shares = None if answers is None else _shares(answers)
         proved = answers is not None and (_is_worse(shares) or _answers_differ(answers))
         return self.found(
-            f"{count_of(len(layers), 'layer')} of batch norm ({listed(layers, most=SHOWN)}) have a momentum of "
-            f"{momentum:.4g}. PyTorch's is the weight of the new batch, 1 minus that of TensorFlow and Keras: the "
-            f"statistics that evaluation uses are {momentum:.0%} those of the last training batch.{_told(shares)}",
+            f"{count_of(len(layers), 'layer')} of batch norm ({layers_named(layers, most=SHOWN)}) have a momentum "
+            f"of {momentum:.4g}. PyTorch's is the weight of the new batch, 1 minus that of TensorFlow and Keras: "
+            f"the statistics that evaluation uses are {momentum:.0%} those of the last training batch."
+            f"{_told(shares)}",
             fix=(
                 f"nn.BatchNorm2d(channels, momentum={1 - momentum:.4g})",
                 "nn.BatchNorm2d(channels)  # momentum 0.1",

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.array import Array
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.data import DatasetFacts
+from diagnostics.facts.frozen import frozen
 from diagnostics.facts.pipeline import OptimizerFacts
 from diagnostics.facts.training import LossHistory, StepHistory
-from diagnostics.text.join import count_of
 
 STEPS = 50  # in a run: a shorter one says little about its schedule
 COLLAPSED = 1e-3  # of the highest rate: an update is then mostly rounding and noise
 EARLY = 0.5  # of the run: a schedule that decays to nothing gets there only at the end
 ABRUPT = 0.05  # of the run, from half of the highest rate to `COLLAPSED`; plateau cuts are further apart
 EARLY_IF_SMOOTH = 1 / 3  # of the run, if the rate falls at every step or every epoch
+EARLY_IF_IN_BATCHES = 0.6  # of the run, if it falls more often than once an epoch
+WITHIN = 0.75  # of an epoch: a shorter tread counts batches, not epochs
 TREADS = 3  # in a staircase, before it counts as a steady fall
 UNEVEN = 0.1  # of a tread's length, plus one step: the tolerance for treads of equal length
+MOVE = "call scheduler.step() once an epoch, outside of the loop over the batches"
 COMPOUNDS = (
     "compute the rate from the initial one: initial_rate * factor**epoch, not the last rate times that",
     "use a factor closer to 1, such as 0.95 per epoch",
@@ -27,6 +34,29 @@ UNIT = 0.1  # an optimizer with at least this rate may be meant for a schedule t
 SQUARED = 0.01  # relative tolerance for a rate being the square of another
 ABOVE = 1.01  # times the first rate: a schedule that rises above it is a warm-up
 LEARNED = 0.1  # of the first loss: a run that got there earlier needed no more steps
+COUNTS = (
+    "The schedule is stepped once a batch where an epoch was meant, or its lengths are given in epochs and it "
+    "counts batches."
+)
+
+
+@frozen
+class _Fall:
+    """How the rate fell to almost nothing.
+
+    Attributes:
+        highest: value of the rate.
+        last: value of it.
+        halved: last step with at least half of the highest.
+        collapsed: first step of those at almost nothing.
+        tread: see `_tread`.
+    """
+
+    highest: float
+    last: float
+    halved: int
+    collapsed: int
+    tread: int | None
 
 
 class CollapsedSchedule(Rule):
@@ -68,7 +98,9 @@ class CollapsedSchedule(Rule):
     At least 50 steps, and a rate below a thousandth of its highest value. It must get there
 
     - in the first third of the run, if the rate falls at every step or in a staircase of at least three equal
-      treads, such as one per epoch; or
+      treads, such as one per epoch;
+    - in the first 60% of the run, if a tread is shorter than three quarters of an epoch, so that the schedule
+      counts batches (needs the number of training rows); or
     - in the first half of the run, if it takes at most 5% of the run to fall from half of its highest value. A
       cosine schedule takes 46% of the run for that fall and completes it only at the end; a schedule that divides
       the rate by ten on plateaus keeps each rate for some epochs.
@@ -96,7 +128,7 @@ class CollapsedSchedule(Rule):
     causes = ("learning-rate-too-low", "unchanged-parameters", *NO_LEARNING)
     FIXES = {
         "torch": (
-            "call scheduler.step() once per epoch, outside the loop over the batches",
+            MOVE,
             "give the schedule its lengths in batches: epochs * len(loader)",
         ),
         "trainer": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # both count steps",
@@ -106,35 +138,53 @@ class CollapsedSchedule(Rule):
     @check
     def from_steps(self, steps: StepHistory, losses: LossHistory | None = None) -> Finding | None:
         """Find the step after which the rate stays near 0."""
-        known = np.isfinite(steps.learning_rates).all(axis=1)
-        if steps.total_steps < STEPS or not known.any():
-            raise NotApplicable(f"needs the learning rates of at least {STEPS} steps")
-        at, rates = steps.steps[known], np.abs(steps.learning_rates[known]).max(axis=1)
-        highest = float(rates.max())
-        alive = np.flatnonzero(rates >= COLLAPSED * highest)
-        if highest == 0 or alive[-1] + 1 >= len(at):
+        fall = _fall(steps)
+        if fall is None:
             return None
-        collapsed = int(at[alive[-1] + 1])
-        falling = int(at[np.flatnonzero(rates >= highest / 2)[-1]])
-        until = slice(0, alive[-1] + 2)
-        tread = _tread(at[until], rates[until]) if collapsed <= EARLY_IF_SMOOTH * steps.total_steps else None
-        if tread is None and not _is_abrupt(falling, collapsed, steps.total_steps):
+        smooth = fall.tread is not None and fall.collapsed <= EARLY_IF_SMOOTH * steps.total_steps
+        if not smooth and not _is_abrupt(fall, steps.total_steps):
             return None
-        if losses is not None and _had_learned(losses, collapsed):
+        if losses is not None and _had_learned(losses, fall.collapsed):
             return None
-        rest, share = steps.total_steps - collapsed, 1 - collapsed / steps.total_steps
+        if not smooth or fall.tread == 1:
+            return self._collapsed(steps, fall, COUNTS)
+        pace = f"It falls every {fall.tread} steps, and each fall multiplies what the last one left."
+        return self._collapsed(steps, fall, pace, {"torch": (MOVE, *COMPOUNDS), "keras": COMPOUNDS})
+
+    @check
+    def from_epochs(
+        self, steps: StepHistory, losses: LossHistory, dataset: DatasetFacts, verdicts: Verdicts
+    ) -> Finding | None:
+        """Find a rate that falls several times an epoch, and is near 0 well before the end."""
+        fall, examples = _fall(steps), float(np.median(steps.batch_sizes * steps.passes))
+        if not dataset.size or not examples > 0:
+            raise NotApplicable("needs the number of training rows")
+        epoch = dataset.size / examples
+        if fall is None or fall.tread is None or self.name in verdicts.found:
+            return None
+        if fall.tread >= WITHIN * epoch or fall.collapsed > EARLY_IF_IN_BATCHES * steps.total_steps:
+            return None
+        if _had_learned(losses, fall.collapsed):
+            return None
+        often = "at every step" if fall.tread == 1 else f"every {fall.tread} steps"
+        return self._collapsed(steps, fall, f"It falls {often}, and an epoch has {epoch:.0f}. {COUNTS}")
+
+    def _collapsed(
+        self, steps: StepHistory, fall: _Fall, why: str, fix: Mapping[str, Fix] | None = None
+    ) -> Finding:
+        rest, share = steps.total_steps - fall.collapsed, 1 - fall.collapsed / steps.total_steps
         return self.found(
-            f"The learning rate falls from {highest:.3g} to less than a thousandth of it by step {collapsed:,} "
-            f"and ends at {rates[-1]:.3g}. The {rest:,} steps from there on, {share:.0%} of the run, change "
-            f"almost nothing. {_why(tread)}",
-            fix=COMPOUNDS if tread is not None and tread > 1 else None,
+            f"The learning rate falls from {fall.highest:.3g} to less than a thousandth of it by step "
+            f"{fall.collapsed:,} and ends at {fall.last:.3g}. The {rest:,} steps from there on, {share:.0%} of "
+            f"the run, change almost nothing. {why}",
+            fix=fix,
             evidence={
-                "highest_rate": highest,
-                "last_rate": float(rates[-1]),
-                "collapsed_at": collapsed,
+                "highest_rate": fall.highest,
+                "last_rate": fall.last,
+                "collapsed_at": fall.collapsed,
                 "total_steps": steps.total_steps,
             },
-            step=collapsed,
+            step=fall.collapsed,
         )
 
     @check
@@ -165,8 +215,28 @@ class CollapsedSchedule(Rule):
         )
 
 
-def _is_abrupt(falling: int, collapsed: int, total: int) -> bool:
-    return collapsed <= EARLY * total and collapsed - falling <= ABRUPT * total
+def _fall(steps: StepHistory) -> _Fall | None:
+    """Return how the rate fell, once and for all, below `COLLAPSED` of its highest value; None if it did not."""
+    known = np.isfinite(steps.learning_rates).all(axis=1)
+    if steps.total_steps < STEPS or not known.any():
+        raise NotApplicable(f"needs the learning rates of at least {STEPS} steps")
+    at, rates = steps.steps[known], np.abs(steps.learning_rates[known]).max(axis=1)
+    highest = float(rates.max())
+    alive = np.flatnonzero(rates >= COLLAPSED * highest)
+    if highest == 0 or alive[-1] + 1 >= len(at):
+        return None
+    until = slice(0, alive[-1] + 2)
+    return _Fall(
+        highest=highest,
+        last=float(rates[-1]),
+        halved=int(at[np.flatnonzero(rates >= highest / 2)[-1]]),
+        collapsed=int(at[alive[-1] + 1]),
+        tread=_tread(at[until], rates[until]),
+    )
+
+
+def _is_abrupt(fall: _Fall, total: int) -> bool:
+    return fall.collapsed <= EARLY * total and fall.collapsed - fall.halved <= ABRUPT * total
 
 
 def _tread(at: Array, rates: Array) -> int | None:
@@ -183,15 +253,6 @@ def _tread(at: Array, rates: Array) -> int | None:
     if (changes > 0).any() or len(lengths) < TREADS or np.ptp(lengths) > 1 + UNEVEN * lengths.max():
         return None
     return int(np.median(lengths))
-
-
-def _why(tread: int | None) -> str:
-    if tread is not None and tread > 1:
-        return f"It falls every {count_of(tread, 'step')}, and each drop multiplies what the last one left."
-    return (
-        "The schedule is stepped once per batch instead of once per epoch, or its lengths are given in epochs "
-        "although it counts batches."
-    )
 
 
 def _had_learned(losses: LossHistory, collapsed: int) -> bool:

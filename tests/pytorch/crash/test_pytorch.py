@@ -221,25 +221,27 @@ class TestDevicesDiffer:
         assert symptom.tensors == {}
 
     @pytest.mark.parametrize(
-        ("message", "devices"),
+        ("message", "devices", "odd"),
         [
             (
                 "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! "
                 "(when checking argument for argument mat1 in method wrapper_CUDA_addmm)",
                 ("cuda:0", "cpu"),
+                None,
             ),
             (
                 "Expected all tensors to be on the same device, but got index is on cpu, different from other "
                 "tensors on cuda:1 (when checking argument in method wrapper_CUDA__index_select)",
                 ("cpu", "cuda:1"),
+                ("index", "cpu"),
             ),
         ],
         ids=["two devices", "index"],
     )
-    def test_the_words_of_a_machine_with_a_card(self, message, devices):
+    def test_the_words_of_a_machine_with_a_card(self, message, devices, odd):
         # The two wordings in PyTorch's source; the machines that this runs on have no card to say them.
         _, symptom = facts_of_text(f"Traceback (most recent call last):\nRuntimeError: {message}")
-        assert symptom == DevicesDiffer(devices)
+        assert symptom == DevicesDiffer(devices, odd=odd)
 
 
 class TestMetricGotLogits:

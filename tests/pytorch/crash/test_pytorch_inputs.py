@@ -38,24 +38,34 @@ def first_batch(make, **options):
 
 class TestRaggedColumns:
     @pytest.mark.parametrize(
-        ("run", "lengths", "clash", "axes"),
+        ("run", "lengths", "clash", "shapes"),
         [
             (first_batch(lambda n: (torch.zeros(n), 1)), {"0": (3, 4, 5, 3)}, (3, 4), None),
             (first_batch(lambda n: {"ids": torch.zeros(n), "label": 1}), {"ids": (3, 4, 5, 3)}, (3, 4), None),
             (first_batch(lambda n: {"ids": [1] * n, "label": 1}), {"ids": (3, 4, 5, 3)}, None, None),
-            (first_batch(lambda n: np.zeros((n, 2))), {"the examples": (3, 4, 5, 3)}, (3, 4), 2),
-            (first_batch(lambda n: (torch.zeros(3, 8, n), 1)), {"0": (3, 4, 5, 3)}, (3, 4), 3),
+            (first_batch(lambda n: np.zeros((n, 2))), {"the examples": (3, 4, 5, 3)}, (3, 4), ((3, 2), (4, 2))),
+            (
+                first_batch(lambda n: (torch.zeros(3, 8, n), 1)),
+                {"0": (3, 4, 5, 3)},
+                (3, 4),
+                ((3, 8, 3), (3, 8, 4)),
+            ),
             (lambda: torch.tensor([[1, 2], [3]]), {}, (2, 1), None),
             (lambda: np.array([[1, 2], [3]], dtype=float), {}, None, None),
-            (lambda: torch.stack([torch.zeros(3, 8, 8), torch.zeros(3, 8, 9)]), {}, (8, 9), 3),
+            (
+                lambda: torch.stack([torch.zeros(3, 8, 8), torch.zeros(3, 8, 9)]),
+                {},
+                (8, 9),
+                ((3, 8, 8), (3, 8, 9)),
+            ),
         ],
         ids=["tuples", "dicts", "lists", "arrays", "images", "torch.tensor", "np.array", "torch.stack"],
     )
-    def test_the_frames_hold_columns_and_lengths(self, run, lengths, clash, axes):
+    def test_the_frames_hold_columns_and_lengths(self, run, lengths, clash, shapes):
         _, symptom = live(run)
-        assert symptom == RaggedColumns(lengths, clash, axes=axes)
+        assert symptom == RaggedColumns(lengths, clash, shapes=shapes)
         _, symptom = text(run)
-        assert symptom == RaggedColumns({}, clash, axes=axes)
+        assert symptom == RaggedColumns({}, clash, shapes=shapes)
 
     def test_in_the_trainer_without_anything_that_pads(self):
         def run():
@@ -80,7 +90,7 @@ class TestRaggedColumns:
         assert symptom == RaggedColumns({"labels": (4, 5)}, column="labels")  # input_ids were padded by then
         assert crash.where.function == "run"
         crash, symptom = text(run)
-        assert symptom == RaggedColumns(column="labels", is_open=True)  # nested lists would read the same
+        assert symptom == RaggedColumns(column="labels", clash=(4, 5))  # of the first error in the text
         assert crash.where.function == "run"
 
     def test_a_tokenizer_called_without_padding(self):

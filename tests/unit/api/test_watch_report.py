@@ -9,7 +9,8 @@ from tests.support.courses import recorded
 class Seen:
     """A watcher that has seen what it is told: what the report asks of one is all it has."""
 
-    def __init__(self, losses, norms=(), faults=None, uncovered=None):
+    def __init__(self, losses, norms=(), faults=None, uncovered=None, rates=0.1):
+        self.rates = rates
         self.losses, self.norms = np.array(losses), np.array(norms, dtype=np.float32)
         self.faults, self.uncovered = faults or {}, uncovered or {}
         self.forwards, self.origin, self.reads = len(losses), None, 0
@@ -32,7 +33,11 @@ class Seen:
             gradient_norms=norms,
             layer_gradient_norms=norms[:, None],
             gradient_known=known,
-            learning_rates=np.full((count, 1), 0.1),
+            learning_rates=np.broadcast_to(np.reshape(self.rates, (-1, 1)), (count, 1)),
+            sampled_steps=np.arange(1),
+            update_ratios=np.full((1, 1), 1e-3, np.float32),
+            weight_norms=np.ones((1, 1), np.float32),
+            memory_bytes=np.full(1, np.nan),
             training_mode=np.ones(count, dtype=np.int8),
             passes=np.ones(count, dtype=np.int64),
             gradients_zeroed=np.full(count, -1, dtype=np.int8),
@@ -64,6 +69,14 @@ class TestWatchReport:
         seen = parts(Seen([1.0] * 3, norms=[0.5, 2.0, np.nan]))["gradients"]
         assert seen == ("passed", "norm 0.5 to 2 over 1 layer, then not finite")
         assert parts(Seen([1.0], norms=[np.inf]))["gradients"] == ("passed", "never finite over 1 layer")
+
+    def test_says_how_the_learning_rate_went(self):
+        moved = "a step changes a layer by 0.001 of its size (median)"
+        assert parts(Seen([1.0] * 3))["updates"] == ("passed", moved)
+        falls = parts(Seen([1.0] * 3, rates=[0.05, 1e-3, 1.9e-7]))["updates"][1]
+        assert falls == f"{moved}; learning rate 0.05 in the first step, 1.9e-07 in the last"
+        cycle = parts(Seen([1.0] * 3, rates=[4e-4, 0.01, 4e-8]))["updates"][1]
+        assert cycle == f"{moved}; learning rate 0.0004 in the first step, 4e-08 in the last, up to 0.01 between"
 
     def test_says_what_was_not_seen_and_what_to_do(self):
         seen = parts(Seen([]))

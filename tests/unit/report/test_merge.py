@@ -133,6 +133,13 @@ class TestStages:
         whole = merged("", [training(examined, watched)])
         assert [stage.name for stage in whole.stages] == ["dataset", "loss"]
 
+    def test_a_stage_that_the_run_went_through_is_not_called_unreached(self):
+        walk = ("backward", "optimizer step", "evaluation metric")
+        examined = report(stages=tuple(StageResult(name, "not reached") for name in walk))
+        watched = report(stages=(StageResult("gradients", "passed"), StageResult("updates", "not judged")))
+        whole = merged("", [training(examined, watched)])
+        assert [stage.name for stage in whole.stages] == [*walk[1:], "gradients", "updates"]
+
     @pytest.mark.parametrize(("status", "shown"), [("passed", "passed"), ("stopped", "stopped")])
     def test_of_several_a_line_each(self, status, shown):
         examined = report(stages=(StageResult("dataset", status),))

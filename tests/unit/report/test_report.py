@@ -225,6 +225,16 @@ class TestText:
         assert repr(report) == TEXT
         assert max(map(len, str(report).splitlines())) <= 100
 
+    def test_the_marks_are_explained_where_all_stages_are_shown(self):
+        marks = "✓ passed   ! a finding questions this number   ~ the loss did not fall   ✗ failed"
+        assert marks in str(Report("examined", stages=STAGES, verbose=True))
+        assert marks not in str(Report("examined", stages=STAGES))
+
+    def test_of_a_script_only_what_a_run_can_reach_is_named_unreached(self):
+        metric = (*STAGES, StageResult("one-batch overfit", "not reached"))
+        assert "one-batch overfit" in str(Report("examined", stages=metric))
+        assert "one-batch overfit" not in str(Report("ran", stages=metric, script="train.py"))
+
     def test_of_an_exception_that_a_rule_knows(self):
         assert str(Report("explained an exception", (NOTE,), crash=CRASH)) == (
             "explained an exception\n  IndexError: Target 2 is out of bounds.\n"

@@ -206,11 +206,18 @@ class TestBlock:
             "surfaced     bugs/04_wrong_label_count/train.py:5 in loss",
             '                 raise ValueError(f"Target {label} is out of bounds.")',
             "",
-            "next         repair bugs/04_wrong_label_count/train.py, then nox -s bug-04 again",
+            "next         python -m bugs try 04  (a copy to fix yourself)",
             "stuck?       python -m bugs hint 04",
             "the story    exhibits/04_wrong_label_count in the book: nox -s book",
             "the repair   nox -s fix-04, and solutions/04_wrong_label_count/why.md",
         ]
+
+    def test_under_nox_the_commands_are_those_of_its_terminal(self, zoo: Any) -> None:
+        zoo.cage()
+        done = zoo.bugs("run", "04", BUG_ZOO_COMMAND="nox -s learn --")
+        assert "next         nox -s learn -- try 04  (a copy to fix yourself)" in done.stdout
+        assert "stuck?       nox -s learn -- hint 04" in done.stdout
+        assert "python -m bugs" not in done.stdout
 
     def test_a_repair_is_answered_warmly(self, zoo: Any) -> None:
         zoo.cage(broken="print('eval_accuracy=0.74')\n")

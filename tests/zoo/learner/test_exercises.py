@@ -161,8 +161,22 @@ class TestTheCheck:
     ) -> None:
         answers = {1: "def half(number):\n    return number // 2", 2: "is_even = False"}
         made = checked(small, solved(small, answers), tmp_path)
-        assert said(made)["exercise 1"] == (False, "An assertion fails: half(3) == 1.5.")
+        assert said(made)["exercise 1"] == (False, "An assertion fails: half(3) == 1.5. `half(3)` is 1.")
         assert made.why_not[0].endswith("Look at `half`.")
+
+    def test_a_wrong_value_is_shown_and_the_right_names_are_not_suspected(
+        self, small: Path, tmp_path: Path
+    ) -> None:
+        text = SMALL.replace("    return ...\n", "    return ...\n\n\nhalves = ...\n").replace(
+            "assert half(3) == 1.5", "halves = [0.5, 1.0, 1.5]\nassert halves == [half(n) for n in numbers]"
+        )
+        small.write_text(text, "utf-8")
+        mine = {1: "halves = [0, 1, 1]\ndef half(number):\n    return number / 2", 2: "is_even = False"}
+        made = checked(small, solved(small, mine), tmp_path)
+        assert said(made)["exercise 1"][1].endswith(". `halves` is [0, 1, 1].")
+        assert made.why_not[0].endswith("Look at `half` and `halves`.")
+        small.write_text(text.replace("[half(n) for n in numbers]", "[0.5, 1.0, 1.5]"), "utf-8")
+        assert checked(small, solved(small, mine), tmp_path).why_not[0].endswith("Look at `halves`.")
 
     def test_cells_that_the_learner_adds_are_run_before_the_assertions(self, small: Path, tmp_path: Path) -> None:
         notebook = solved(small, {1: "by = 2", 2: "is_even = False"})

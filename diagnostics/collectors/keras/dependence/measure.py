@@ -12,7 +12,7 @@ import numpy as np
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
-from diagnostics.facts.dependence import DependenceFacts, FutureFacts, MixingFacts, SamenessFacts
+from diagnostics.facts.dependence import REFUSED, DependenceFacts, FutureFacts, MixingFacts, SamenessFacts
 
 from .kept_batch import predicts_tokens
 from .linear import find_linear
@@ -76,7 +76,7 @@ def _part(why_not: dict[str, str], name: str, work: Callable[[], T]) -> T | None
     except OutOfTime:
         why_not[name] = "the time for it was over"
     except Exception as error:  # of the model, which may not take such a batch
-        why_not[name] = f"the model raised {type(error).__name__} on a part of its batch"
+        why_not[name] = f"{REFUSED} {type(error).__name__}"
     return None
 
 

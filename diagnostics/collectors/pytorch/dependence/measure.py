@@ -9,7 +9,7 @@ from torch import nn
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.errors import typed_message
-from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.dependence import REFUSED, DependenceFacts
 
 from .batch_statistics import compare_statistics
 from .copied import compare_copy
@@ -121,5 +121,5 @@ def _part(why_not: dict[str, str], name: str, work: Any, *arguments: Any) -> Any
     except OutOfTime:
         why_not[name] = NO_TIME
     except Exception as error:  # of the model, which may not take such a batch
-        why_not[name] = f"the model raised {type(error).__name__} on a part of its batch"
+        why_not[name] = f"{REFUSED} {type(error).__name__}"
     return None

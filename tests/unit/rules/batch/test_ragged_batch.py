@@ -29,6 +29,17 @@ class TestFromCrash:
     def test_says_what_the_text_leaves_open(self):
         assert RULE.from_crash(TEXT, RaggedColumns(clash=(11, 13))).severity == "error"
 
+    def test_names_shapes_where_examples_have_several_axes(self):
+        worker = FrameFacts("torch/utils/data/_utils/worker.py", 374, "_worker_loop")
+        crash = CrashFacts("RuntimeError", "stack expects", (*FRAMES, worker), live=False)
+        finding = RULE.from_crash(crash, RaggedColumns(clash=(8, 9), shapes=((3, 8, 8), (3, 8, 9))))
+        assert finding.message == (
+            "One example has the shape [3, 8, 8] and another [3, 8, 9], so they cannot be stacked into one batch. "
+            "A tensor is rectangular, and nothing resizes them. Which column it is, and how long the others are, "
+            "cannot be read from the traceback's text: pass the exception to diagnostics.explain. A worker of the "
+            "DataLoader sends only text: set num_workers=0 for that."
+        )
+
     def test_says_so_if_not_even_two_lengths_are_known(self):
         finding = RULE.from_crash(LIVE, RaggedColumns())
         assert finding.evidence == {"lengths": {}, "clash": []}

@@ -7,6 +7,11 @@ FRAMES = (FrameFacts("train.py", 31, "<module>", yours=True),)
 MESSAGE = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
 LIVE = CrashFacts("RuntimeError", MESSAGE, FRAMES, live=True)
 TEXT = CrashFacts("RuntimeError", MESSAGE, FRAMES, live=False)
+FIX = (
+    "move the batch to the model's device: x, y = x.to(device), y.to(device), with device = "
+    "next(model.parameters()).device"
+)
+FIX_OF_MODEL = "move the model to the batch's device: model.to(...), before the optimizer is created"
 
 
 class TestFromCrash:
@@ -29,6 +34,25 @@ class TestFromCrash:
         tensors = {**{f"x{i}": "cuda:0" for i in range(8)}, "y": "cuda:1"}
         finding = RULE.from_crash(LIVE, DevicesDiffer((), tensors))
         assert finding.evidence["tensors"] == tensors
+
+    def test_names_the_argument_that_the_message_names(self):
+        got = "but got {} is on {}, different from other tensors on {} (when checking argument in method w)"
+        text = 'File "/lib/torch/nn/modules/linear.py", line 134, in forward\n    return F.linear(x)\n'
+        for name, device, other, what, fix in (
+            ("mat1", "cpu", "cuda:0", "mat1, the input of the layer, is on cpu", FIX),
+            ("mat2", "cpu", "cuda:0", "mat2, the weight of the layer, is on cpu", FIX_OF_MODEL),
+            ("mat1", "cuda:0", "cpu", "mat1, the input of the layer, is on cuda:0", FIX_OF_MODEL),
+            ("weight", "cuda:0", "cpu", "weight is on cuda:0", FIX),
+        ):
+            said = (
+                f"RuntimeError: Expected all tensors to be on the same device, {got.format(name, device, other)}"
+            )
+            (finding,) = diagnostics.explain(f"Traceback (most recent call last):\n  {text}{said}").findings
+            assert finding.message == (
+                f"An operation got tensors on {device} and {other}: its argument {what}, and the others are on "
+                f"{other}. It runs on one device and cannot read the memory of another."
+            )
+            assert finding.fix == fix
 
     def test_says_what_the_text_leaves_open(self):
         assert RULE.from_crash(TEXT, DevicesDiffer(("cuda:0", "cpu"))).severity == "error"

@@ -23,6 +23,12 @@ class TestFires:
     def test_on_batch_norm_that_learns_from_the_evaluation(self):
         finding = judge(RULE.from_modes, run(), NORM)
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
+        assert finding.message == (
+            "20 of the 20 forward passes without gradients, made after 4 of the 400 steps, ran in training "
+            "mode, in which bn and drop behave differently: the metrics do not describe the model, and batch norm "
+            "updated its statistics with this data. torch.no_grad() does not change the mode."
+        )
+        assert finding.fix == "model.eval()  # before an evaluation, and model.train() after it"
 
     def test_as_a_note_on_dropout_which_may_be_meant(self):
         assert judge(RULE.from_modes, run(), DROPOUT).severity == "note"
@@ -49,6 +55,10 @@ class TestFires:
         last = {"no_grad_last_step": 400, "no_grad_last_passes": 7, "no_grad_last_in_training_mode": True}
         finding = judge(RULE.from_modes, run(7, 7, 1, **last), NORM)
         assert (finding.severity, finding.evidence["passes"]) == ("warning", 7)
+        assert finding.message.startswith(
+            "The last 7 forward passes without gradients, made after the last step, ran in training mode, in "
+            "which bn and drop behave differently: the metrics do not describe the model"
+        )
         after_right_ones = judge(RULE.from_modes, run(50, 7, 5, **last), DROPOUT)
         assert after_right_ones.severity == "note"
 

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import OptimizerFacts
 from diagnostics.rules.optimizer.collapsed_schedule import CollapsedSchedule
 from tests.support.courses import history, judge
@@ -25,7 +27,16 @@ class TestFires:
 
     def test_on_a_factor_that_compounds_by_epochs(self):
         course = history(STALLED, rates=rates(lambda step: 1e-3 * 0.5 ** sum(range(step // 20 + 1))))
-        assert judge(RULE.from_steps, course).severity == "warning"
+        finding = judge(RULE.from_steps, course)
+        assert finding.message == (
+            "The learning rate falls from 0.001 to less than a thousandth of it by step 80 and ends at 6.37e-61. "
+            "The 320 steps from there on, 80% of the run, change almost nothing. It falls every 20 steps, and "
+            "each fall multiplies what the last one left."
+        )
+        assert finding.fix == "call scheduler.step() once an epoch, outside of the loop over the batches"
+        compounds = "compute the rate from the initial one: initial_rate * factor**epoch"
+        assert finding.alternatives[0].startswith(compounds)
+        assert finding.for_library("keras").fix.startswith(compounds)
 
     def test_where_the_loss_is_not_known(self):
         assert judge(RULE.from_steps, history(None, steps=400, rates=rates(lambda step: 0.8**step))) is not None
@@ -73,6 +84,49 @@ class TestSilent:
 def test_not_applicable_without_the_rates_of_enough_steps(course):
     with pytest.raises(NotApplicable):
         judge(RULE.from_steps, course)
+
+
+def in_epochs(of_step, rows=32 * 40, found=(), losses=STALLED):
+    """Judge a run of 400 steps of 32 rows; an epoch has 40 steps unless another number of rows is given."""
+    verdicts = Verdicts(frozenset(found), frozenset())
+    dataset = DatasetFacts(size=rows, rows_read=0)
+    return judge(RULE.from_epochs, history(losses, rates=rates(of_step)), dataset, verdicts)
+
+
+class TestEpochs:
+    def test_fires_on_a_staircase_within_epochs_that_leaves_under_two_thirds_of_the_run(self):
+        by_steps = rates(lambda step: 0.05 * 0.8 ** (step // 6))
+        assert judge(RULE.from_steps, history(STALLED, rates=by_steps)) is None
+        finding = in_epochs(lambda step: 0.05 * 0.8 ** (step // 6))
+        assert finding.message == (
+            "The learning rate falls from 0.05 to less than a thousandth of it by step 186 and ends at 2.01e-08. "
+            "The 214 steps from there on, 53% of the run, change almost nothing. It falls every 6 steps, and an "
+            "epoch has 40. The schedule is stepped once a batch where an epoch was meant, or its lengths are "
+            "given in epochs and it counts batches."
+        )
+        assert finding.fix == "call scheduler.step() once an epoch, outside of the loop over the batches"
+        assert "It falls at every step, and an epoch has 40." in in_epochs(lambda step: 0.05 * 0.96**step).message
+
+    @pytest.mark.parametrize(
+        ("of_step", "rows"),
+        [
+            (lambda step: 0.05 * 0.8 ** (step // 6), 32 * 6),
+            (lambda step: 0.05 * 0.975**step, 32 * 40),
+            (lambda step: 0.1 * (1 - step / 400), 32 * 40),
+            (lambda step: 0.05 * (1 + np.cos(np.pi * step / 400)), 32 * 40),
+            (lambda step: 0.05 * (1 + np.cos(np.pi * (step % 50) / 50)), 32 * 40),
+        ],
+        ids=["once an epoch", "late", "linear", "cosine", "restarts"],
+    )
+    def test_silent_on_schedules_that_are_meant(self, of_step, rows):
+        assert in_epochs(of_step, rows) is None
+
+    def test_silent_where_it_is_said_or_nothing_was_left_to_learn(self):
+        falls = {"of_step": lambda step: 0.05 * 0.8 ** (step // 6)}
+        assert in_epochs(**falls, found=["collapsed-schedule"]) is None
+        assert in_epochs(**falls, losses=np.geomspace(1.4, 1e-3, 400)) is None
+        with pytest.raises(NotApplicable, match="needs the number of training rows"):
+            in_epochs(**falls, rows=None)
 
 
 def factor(full, of_step):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,10 @@ class TestExecute:
         steps, python, folder = notebook.cells[-1].outputs[0].text.split()
         assert (steps, python) == ("4", sys.executable)
         assert Path(folder) != desk.folder
+
+        said = desk.said.getvalue()
+        assert "on two cores this takes about 1 minute; each is kept once it is done" in said
+        assert re.search(r"^1 of 1  04_wrong_label_count, \d+ s$", said, re.MULTILINE)
 
         assert desk.run(job) == (["04_wrong_label_count"], [])
         assert desk.line == "notebooks: none to run, 1 unchanged since the last run"

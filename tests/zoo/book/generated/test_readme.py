@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from book.generated.readme import COLUMNS, PICTURE, README, current, report, with_table
+from book.generated.readme import COLUMNS, PICTURE, README, current, report, with_count, with_table
 
 TIME = re.compile(r"\d+\.\d s")
 
@@ -17,6 +17,15 @@ def test_the_table_lists_the_exhibits_there_are():
 def test_a_readme_without_the_marks_is_refused():
     with pytest.raises(ValueError, match="needs one pair of marks"):
         with_table("# bug-zoo\n", "| a |")
+
+
+def test_the_number_of_bugs_is_that_of_the_table():
+    readme = README.read_text("utf-8")
+    count = len(re.findall(r"^\| `bug-\d+` \|", readme, re.MULTILINE))
+    assert f"built around {count} bugs" in readme
+    assert with_count("built around\n3 bugs", 7) == "built around\n7 bugs"
+    with pytest.raises(ValueError, match="needs one"):
+        with_count("# bug-zoo\n", 7)
 
 
 def test_the_picture_shows_what_diagnose_run_prints():

@@ -1,0 +1,18 @@
+import pytest
+
+from diagnostics.text.join import layers_named
+
+
+@pytest.mark.parametrize(
+    ("paths", "most", "named"),
+    [
+        (("bn", "drop"), None, "bn and drop"),
+        (("1",), 4, "layer 1 of Sequential"),
+        (("1", "3"), 4, "layers 1 and 3 of Sequential"),
+        (("0.1", "0.4", "2", "5"), 2, "layers 0.1, 0.4 and 2 more of Sequential"),
+        (("1", "body.drop"), 4, "layer 1 of Sequential, and body.drop"),
+        (("1", "body.a", "body.b"), 1, "layer 1 of Sequential, and 2 more"),
+    ],
+)
+def test_layers_that_are_numbers_are_called_layers_of_a_sequential(paths, most, named):
+    assert layers_named(paths, most) == named
