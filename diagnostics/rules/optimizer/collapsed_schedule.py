@@ -25,7 +25,7 @@ EARLY_IF_IN_BATCHES = 0.6  # of the run, if it falls more often than once an epo
 WITHIN = 0.75  # of an epoch: a shorter tread counts batches, not epochs
 TREADS = 3  # in a staircase, before it counts as a steady fall
 UNEVEN = 0.1  # of a tread's length, plus one step: the tolerance for treads of equal length
-MOVE = "call scheduler.step() once an epoch, outside of the loop over the batches"
+MOVE = "call scheduler.step() once per epoch, outside the loop over the batches"
 COMPOUNDS = (
     "compute the rate from the initial one: initial_rate * factor**epoch, not the last rate times that",
     "use a factor closer to 1, such as 0.95 per epoch",
@@ -35,8 +35,8 @@ SQUARED = 0.01  # relative tolerance for a rate being the square of another
 ABOVE = 1.01  # times the first rate: a schedule that rises above it is a warm-up
 LEARNED = 0.1  # of the first loss: a run that got there earlier needed no more steps
 COUNTS = (
-    "The schedule is stepped once a batch where an epoch was meant, or its lengths are given in epochs and it "
-    "counts batches."
+    "The schedule is stepped once per batch instead of once per epoch, or its lengths are given in epochs although "
+    "it counts batches."
 )
 
 
@@ -148,7 +148,7 @@ class CollapsedSchedule(Rule):
             return None
         if not smooth or fall.tread == 1:
             return self._collapsed(steps, fall, COUNTS)
-        pace = f"It falls every {fall.tread} steps, and each fall multiplies what the last one left."
+        pace = f"It falls every {fall.tread} steps, and each drop multiplies what the last one left."
         return self._collapsed(steps, fall, pace, {"torch": (MOVE, *COMPOUNDS), "keras": COMPOUNDS})
 
     @check
