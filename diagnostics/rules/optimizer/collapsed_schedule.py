@@ -35,8 +35,8 @@ SQUARED = 0.01  # relative tolerance for a rate being the square of another
 ABOVE = 1.01  # times the first rate: a schedule that rises above it is a warm-up
 LEARNED = 0.1  # of the first loss: a run that got there earlier needed no more steps
 COUNTS = (
-    "The schedule is stepped once per batch instead of once per epoch, or its lengths are given in epochs although "
-    "it counts batches."
+    "The schedule is stepped once per batch instead of once per epoch, or its lengths are given in epochs "
+    "although it counts batches."
 )
 
 
