@@ -73,6 +73,7 @@ def current(root: Path = ROOT) -> str:
 def report(script: Path = PICTURED) -> str:
     """Run a script under `diagnose run`; return the report with its colours, as a terminal would show it."""
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT)}
+    environment["TRANSFORMERS_VERBOSITY"] = "error"  # it logs where the checkpoint is on this machine
     command = [sys.executable, "-m", "diagnostics", "run", script.name]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, script.name).write_bytes(script.read_bytes())

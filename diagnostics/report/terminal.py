@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from diagnostics.report.contents import ReportContents, StageResult
 
 SENTENCE = 400  # characters of an exception's first line; TensorFlow writes a whole batch into it
+LIBRARIES = "Read what the libraries reported, above."
 LIBRARY_MESSAGES = 5  # of those that differ
 TRACED = 60  # module calls of one step; the report's page holds all
 TEXT_WIDTH = 100  # columns; longer lines are hard to read
@@ -264,11 +265,10 @@ def closing(report: ReportContents) -> Iterator[Text]:
         yield Text("No findings, but the examination stopped early for the reason above.")
     elif stands_still(report):
         yield Text("No findings, but the loss has not fallen: no rule that could be checked explains why.")
-    elif report.library_messages:
-        yield Text("No findings. Read what the libraries reported, above.")
     else:
         rests_on = f" {count_of(len(report.judged), 'rule')} could be checked." if report.script else ""
-        yield Text(f"Nothing found.{rests_on}", style="green")
+        told = f" {LIBRARIES}" if report.library_messages else ""
+        yield Text(f"Nothing found.{rests_on}{told}", style="" if told else "green")
     if report.failed is not None and not report.failed.why_not:
         step, ending = report.failed.step, report.failed.ending
         yield Text(f"To save the batch of step {step}: report.batch().save('batch{ending}').")

@@ -22,6 +22,7 @@ from diagnostics.facts.where import Where, is_user_code, shorten
 MAX_MESSAGES = 20  # that differ
 MAX_LENGTH = 300  # characters of a text
 MAX_READ = 4 * MAX_LENGTH  # characters of it that are read
+SENTENCE = 30  # characters of a first line that stands for the whole text
 MAX_FRAMES = 96  # of a stack that are searched for the script's line
 ABOUT_CODE = (  # of the library's own future, or of Python: they say nothing about a training
     DeprecationWarning,
@@ -34,6 +35,7 @@ ABOUT_CODE = (  # of the library's own future, or of Python: they say nothing ab
 )
 _OURS, _MACHINERY = __name__.partition(".")[0], ("warnings", "logging", "contextlib")
 _DIGITS = re.compile(r"\d+")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 class LibraryMessageObserver:
@@ -94,7 +96,9 @@ class LibraryMessageObserver:
         self._add(library, record.levelname, record.getMessage())
 
     def _add(self, library: str, kind: str, text: str) -> None:
-        text = " ".join(text[:MAX_READ].split())
+        lines = _COLOUR.sub("", text[:MAX_READ]).strip().splitlines() or [""]
+        # A long first line says it all: what follows is a table, or advice.
+        text = " ".join((lines[0] if len(lines[0]) >= SENTENCE else " ".join(lines)).split())
         key = library, kind, _DIGITS.sub("#", text)
         with self._lock:
             if (known := self._messages.get(key)) is not None:

@@ -66,6 +66,11 @@ def test_locates_a_warning_of_compiled_code(collected):
     assert (message.library, message.kind, message.where.line) == ("compiled code", "RuntimeWarning", 2)
 
 
+def test_keeps_the_first_line_of_a_table_without_its_colours(collected):
+    (message,) = collected("log('\\x1b[1mVisionTransformer LOAD REPORT\\x1b[0m from: base\\nkey | MISSING')")
+    assert message.text == "VisionTransformer LOAD REPORT from: base"
+
+
 def test_counts_a_message_whose_numbers_differ_once(collected):
     (message,) = collected("for step in range(12):\n    log(f'{step} rows were skipped')")
     assert message.times == 12
@@ -107,10 +112,12 @@ def test_shows_and_restores_everything_as_before(collected, caplog):
 
 def test_lists_the_messages_below_the_findings(collected):
     messages = collected("for word in 'alpha beta gamma delta epsilon zeta'.split():\n    log(word)")
-    report = Report("ran train.py", library_messages=messages)
+    report = Report("ran train.py", script="train.py", library_messages=messages)
     assert "reported by the libraries" in str(report)
     assert "and 1 more: --verbose lists them" in str(report)
-    assert "Nothing found" not in str(report)
+    assert str(report).endswith(
+        "Nothing found. 0 rules could be checked. Read what the libraries reported, above."
+    )
     assert "zeta" in str(Report("ran train.py", library_messages=messages, verbose=True))
     listed = json.loads(report.to_json())["library_messages"]
     assert [message["text"] for message in listed][-1] == "zeta"
