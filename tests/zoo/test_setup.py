@@ -220,6 +220,18 @@ class TestSessions:
         fixes = [name for name in names if name.startswith("fix-")]
         assert bugs == sorted(bugs)
         assert [name[4:] for name in fixes] == [name[4:] for name in bugs]
-        own = ["learn", "tests", "verify", "stacks", "trackers", "recall", "scoreboard", "lint", "book", "pages"]
+        own = [
+            "learn",
+            "tests",
+            "messages",
+            "verify",
+            "stacks",
+            "trackers",
+            "recall",
+            "scoreboard",
+            "lint",
+            "book",
+            "pages",
+        ]
         own += ["bench", "record-gpu"]
         assert names == ["env", "light", *bugs, *fixes, *own]

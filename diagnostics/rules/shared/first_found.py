@@ -19,19 +19,19 @@ def first_found(things: Iterable[T], judge: Callable[[T], Finding | None]) -> Fi
     Raises:
         NotApplicable: none could be judged; the reason is that of the last.
     """
-    reason: NotApplicable | None = None
+    reason: str | None = None  # not the exception: its traceback would hold this frame, and so the user's model
     judged = False
     for thing in things:
         try:
             finding = judge(thing)
         except NotApplicable as why:
-            reason = why
+            reason = str(why)
             continue
         judged = True
         if finding is not None:
             return finding
     if not judged and reason is not None:
-        raise reason
+        raise NotApplicable(reason)
     return None
 
 

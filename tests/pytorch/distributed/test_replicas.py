@@ -217,7 +217,7 @@ class TestBroken:
         (finding,) = join_reports(tmp_path).findings
         assert finding.rule == "diverged-replicas"
         assert "The replicas of Sequential differ from the start: after step 1, 0.weight" in finding.message
-        assert "by all_reduce" in finding.message
+        assert "with all_reduce" in finding.message
 
     def test_a_rank_with_more_batches(self, two_ranks, tmp_path):
         codes, _, errors = two_ranks(UNEVEN_WITHOUT_JOIN, "--output", "r.json")

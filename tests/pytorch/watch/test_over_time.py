@@ -200,7 +200,7 @@ def test_a_run_of_any_length_is_looked_at_a_few_times():
     assert steps[:9] == [0, 1, 2, 5, 10, 20, 50, 100, 200]
     assert len(steps) == 17
     _, _, report = train(70, histograms=True, look_steps=range(70))
-    assert len(report.histograms) == looked_at.MOST + 1  # and the end
+    assert len(report.histograms) == looked_at.MAX_LOOKS + 1  # and the end
 
 
 class TestWhatCannotBeShown:
