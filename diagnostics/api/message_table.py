@@ -25,6 +25,13 @@ Traceback (most recent call last):
   File "/home/ada/project/train.py", line 18, in train
     loss = step(model, batch)
 """
+# The first error of a chain may say more than the last, as a tokenizer's does.
+_CHAIN = f"""\
+{_FRAMES}ValueError: expected sequence of length 6 at dim 1 (got 7)
+
+The above exception was the direct cause of the following exception:
+
+{_FRAMES}"""
 
 
 def message_table() -> list[dict[str, Any]]:
@@ -100,6 +107,8 @@ def _explanation(row: Message) -> tuple[str, tuple[str, ...]]:
     in_traceback = _said(row, example, frames=_FRAMES)
     cause_holds &= in_traceback[:1] == said[:1]
     fixes_hold &= in_traceback[1:] == said[1:]
+    if row.exception == "ValueError":
+        cause_holds &= _said(row, example, frames=_CHAIN)[:1] == said[:1]
     return made[0] if cause_holds and not unproven else "", tuple(made[1:]) if fixes_hold and not unproven else ()
 
 
