@@ -24,7 +24,7 @@ def first_batch(data: Any, rows: int) -> Any:
 
     Raises:
         CannotJudge: reading would take rows away from training.
-        StageFailed: there is none.
+        StageFailed: the data has no batch.
         UsersCodeRaised: the dataset or the collator raised.
     """
     with random_states_kept(data), torch.no_grad():

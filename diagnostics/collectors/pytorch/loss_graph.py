@@ -54,7 +54,7 @@ def loss_graph(nodes: Iterable[Any]) -> LossGraph:
     What the script saved with hooks of its own is not read, and the code of its operations is not run.
     """
     places = {node: index for index, node in enumerate(nodes)}
-    shapes = [*map(_shapes, places), ()]  # the last one stands for all nodes that were not walked
+    shapes = [*map(_shapes, places), ()]  # the last is for all nodes that were not walked
     measured = [node for node in places if type(node).__name__ == "MmBackward0"][:PRODUCTS]
     read = []
     with torch.no_grad(), torch._C.DisableTorchFunction():

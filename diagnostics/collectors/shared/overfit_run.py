@@ -60,5 +60,5 @@ class Plan:
         return self.enough is not None and len(turn) == self.batches and sum(turn) / len(turn) <= self.enough
 
     def is_done(self, losses: Sequence[float]) -> bool:
-        """Whether the run may stop after these losses: it succeeded, never will, or is told to."""
+        """Return whether the run may stop: it has succeeded, never will, or is told to."""
         return losses[-1] != losses[-1] or self.got_there(losses) or self.stop()

@@ -85,7 +85,7 @@ class TapeLoopFinder:
         self._recorder.close()
 
     def graph(self) -> LossGraph | None:
-        """Return the graph of the loss that was traced last, and forget it; None if there is none."""
+        """Return the graph of the latest traced loss, or None, and forget it."""
         seen, self._graph = self._graph, None
         return seen
 

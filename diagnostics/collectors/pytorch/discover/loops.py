@@ -180,7 +180,7 @@ class LoopFinder(Generic[W]):
         self._release_losses()
 
     def _observed_call(self, call: taps.ModuleCall) -> None:
-        """Observe a call that is no part of another module's."""
+        """Observe an outermost call of a module."""
         module, inputs = call.module, (call.arguments, call.options)
         if self._others.wants(module):
             self._safely(self._others.evaluated, module, list(self._watched_by), inputs)

@@ -65,7 +65,7 @@ class RecordedLoss:
         node: the number of the result's node in the graph, which outlives the result in `loss_fn(...) * weight`;
             None if it has none.
         value: the result, detached, if it is one number.
-        viewed: the tensor that the target is a view of; None if it is none.
+        viewed: the tensor that the target is a view of; None if it is not a view.
         unflattened: the shape that the prediction had before it was flattened; None if it was not.
         multiplied: whether the prediction is something times a single factor; see `is_multiplied`.
     """

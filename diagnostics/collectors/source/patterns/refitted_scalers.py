@@ -31,7 +31,7 @@ EVALUATION = re.compile(r"(?:^|[_./\d]|(?<=[xyX]))(?:test|val|valid|validation|e
 def find(source: Source) -> Iterator[Found]:
     """Yield class, and what it is fitted on in training and in evaluation.
 
-    Either the call ``fit_transform`` stands there twice, or in a function that both sides are handed to.
+    ``fit_transform`` is called twice, or in a function that gets the training and the evaluation data.
     """
     made = _made(source)
     fits = [

@@ -86,13 +86,13 @@ def _data(node: ast.Assign) -> Iterator[str]:
 
 
 def _is_named_data(made: list[ast.Assign], name: str) -> bool:
-    """Whether a name says that it stands for data that is held out."""
+    """Return whether a name suggests held-out data."""
     of_split = any(name in parts_of_split(node) for node in made)
     return bool(EVALUATION.search(name)) and (of_split or bool(DATA.search(name)))
 
 
 def _is_held_by_name(made: list[ast.Assign], name: str) -> bool:
-    """Whether a name says that it stands for a data set that is held out, and is of no split."""
+    """Return whether a name suggests a held-out data set that does not come from a split."""
     others = ((name in targets(node) and _is_loader(node)) or name in parts_of_split(node) for node in made)
     return _is_named_data(made, name) and not any(others)
 
