@@ -18,8 +18,8 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
-from bugs.keeper.catalogue import Exhibit, survey  # noqa: E402
-from bugs.keeper.spelling import VARIABLE  # noqa: E402
+from bugs.zoo.keeper.catalogue import Exhibit, survey  # noqa: E402
+from bugs.zoo.keeper.spelling import VARIABLE  # noqa: E402
 
 PYTHON = "3.11"  # the one that constraints.txt was made with
 SHOWN = (
@@ -215,14 +215,14 @@ def recall(session: nox.Session) -> None:
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
 def scoreboard(session: nox.Session) -> None:
     """Ask other tools what they say of every exhibit, broken and repaired; --record keeps it for the book."""
-    requirements = "bugs/scoreboard/requirements.txt"
+    requirements = "tests/scoreboard/requirements.txt"
     _install(
         session,
         ("pyproject.toml", "constraints.txt", requirements),
         "Installing the zoo once more, with the tools: about 5 GB of disk, 3 to 20 minutes.",
         *("-c", "constraints.txt", "-r", requirements, "-e", ".[zoo]"),
     )
-    session.run("python", "-m", "bugs.scoreboard.measure", *session.posargs, interrupt_timeout=5)
+    session.run("python", "-m", "tests.scoreboard.measure", *session.posargs, interrupt_timeout=5)
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
@@ -268,4 +268,4 @@ def bench(session: nox.Session) -> None:
 @nox.session(name="record-gpu", requires=["env"], venv_backend="none", default=False)
 def record_gpu(session: nox.Session) -> None:
     """Run exhibits 03 and 07 on a real card, and write down what happened, for the book."""
-    _python(session, "-m", "bugs.keeper.recording")
+    _python(session, "-m", "bugs.zoo.keeper.recording")

@@ -22,8 +22,8 @@ from book.builder.outline import OutlineError, homes, load  # noqa: E402
 from book.builder.rendering import RenderingFailed, render  # noqa: E402
 from book.generated.symptoms import SymptomError  # noqa: E402
 from book.generated.teaching import TeachingError  # noqa: E402
-from bugs.keeper.catalogue import CatalogueError, load_catalogue  # noqa: E402
 from bugs.lab.preparation import prepare  # noqa: E402
+from bugs.zoo.keeper.catalogue import CatalogueError, load_catalogue  # noqa: E402
 
 INTERRUPTED = 130
 

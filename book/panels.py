@@ -20,9 +20,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bugs.keeper import verified
-from bugs.keeper.catalogue import Exhibit
-from bugs.keeper.verified import Said
+from bugs.zoo.keeper import verified
+from bugs.zoo.keeper.catalogue import Exhibit
+from bugs.zoo.keeper.verified import Said
 
 if TYPE_CHECKING:
     from IPython.display import HTML, Markdown

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from book.panels import BLUE, GREY, VERMILION, WIDTH
-from bugs.keeper.verified import Said
+from bugs.zoo.keeper.verified import Said
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from book.panels import BLUE, GREY, VERMILION
-from bugs.keeper.catalogue import Exhibit
-from bugs.keeper.measurement import Span, Step
-from bugs.keeper.recording import Record, measured_step, read
+from bugs.zoo.keeper.catalogue import Exhibit
+from bugs.zoo.keeper.measurement import Span, Step
+from bugs.zoo.keeper.recording import Record, measured_step, read
 
 if TYPE_CHECKING:
     from IPython.display import Markdown

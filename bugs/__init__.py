@@ -1,1 +1,1 @@
-"""The zoo: one folder an exhibit, `bugs.lab` under their feet, `bugs.keeper` to look after them."""
+"""The exhibits, one folder each; `bugs.lab` has what their scripts need, `bugs.zoo` runs and checks them."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from bugs.keeper.catalogue import CatalogueError, Exhibit, UnknownExhibit, find, survey
-from bugs.keeper.strict_json import to_json
-from bugs.learner import arguments as learners
+from bugs.zoo.keeper.catalogue import CatalogueError, Exhibit, UnknownExhibit, find, survey
+from bugs.zoo.keeper.strict_json import to_json
+from bugs.zoo.learner import arguments as learners
 
 ROOT = Path(__file__).resolve().parents[1]
 ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")  # Ctrl-C, kill, a closed terminal, Ctrl-\\
@@ -120,7 +120,7 @@ def _list(options: argparse.Namespace) -> int:
         listed = [_to_dict(exhibit) for exhibit in exhibits.values()]
         print(to_json({"version": 1, "exhibits": listed, "broken": list(map(str, broken))}))
     else:
-        from bugs.keeper.display import show_list
+        from bugs.zoo.keeper.display import show_list
 
         show_list(exhibits.values(), broken)
     return 1 if broken else 0
@@ -130,7 +130,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.mine:
         return learners.run_mine(options)
     exhibits, exhibit = _find(options.root, options.id)
-    from bugs.keeper.runner import run
+    from bugs.zoo.keeper.runner import run
 
     return run(
         exhibit, list(exhibits.values()), solution=options.solution, seed=options.seed, as_json=options.json
@@ -145,7 +145,7 @@ def _verify(options: argparse.Namespace) -> int:
         chosen = list(exhibits)
         if broken:
             raise broken[0]
-    from bugs.keeper.runner import run_verification
+    from bugs.zoo.keeper.runner import run_verification
 
     return run_verification(
         [exhibits[id] for id in chosen], seeds=options.seeds, jobs=options.jobs, as_json=options.json
@@ -153,14 +153,14 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from bugs.keeper.export import CATALOGUE, RESULTS, as_csv, as_json, catalogue
+    from bugs.zoo.keeper.export import CATALOGUE, RESULTS, as_csv, as_json, catalogue
 
     exhibits, broken = survey(options.root)
     if broken:
         raise broken[0]
     name, columns, rows = "exhibits", CATALOGUE, catalogue(exhibits.values())
     if options.results:
-        from bugs.learner.results import results
+        from bugs.zoo.learner.results import results
 
         name, columns, rows = "results", RESULTS, results(options.results, exhibits)
     if options.format == "json":

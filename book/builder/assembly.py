@@ -23,18 +23,18 @@ from book.generated.curves import curves_in
 from book.generated.llms import FOLDER, NAME, llms_txt
 from book.generated.recall import recall_page
 from book.generated.scoreboard import scoreboard_page
-from bugs.keeper.catalogue import Exhibit
-from bugs.learner.exercises import student_copy
-from bugs.scoreboard.record import Record, load_tools
+from bugs.zoo.keeper.catalogue import Exhibit
+from bugs.zoo.learner.exercises import student_copy
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
+from tests.scoreboard.record import Record, load_tools
 
 WRITTEN = ("_config.yml", "index.md", "habits.md", "paste.md", "report.md", "guide", "_static")
 SHARED = (  # what every notebook's outcome depends on
     *("bugs/lab", "diagnostics", "constraints.txt"),
     *("book/builder/notebooks.py", "book/kernels.py", "book/panels.py", "book/pictures.py"),
     *("book/rank_recorder.py", "book/ranks.py", "book/recordings.py"),
-    *(f"bugs/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
+    *(f"bugs/zoo/keeper/{name}.py" for name in ("catalogue", "manifest", "measurement", "recording", "verified")),
 )
 HERO = "hero"  # tag of a cell whose figure is on the landing page, with a link to the cell's page
 SHOWS_REPORT = "report-page"  # tag of the cell whose output is the report on the landing page

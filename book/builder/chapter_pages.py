@@ -16,8 +16,8 @@ from book.builder.colab import Published, install_cell
 from book.builder.outline import Chapter, numbers, shown
 from book.generated.pages import FRAMEWORKS, SYMPTOMS, seen
 from book.generated.pipeline_map import pipeline_map
-from bugs.keeper.catalogue import Exhibit
-from bugs.learner.exercises import ANSWER, MAP
+from bugs.zoo.keeper.catalogue import Exhibit
+from bugs.zoo.learner.exercises import ANSWER, MAP
 
 FOLDED = (  # tag, what is hidden, and the words to unfold it
     (ANSWER, "hide-cell", "the answer"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode, v4
 
-from bugs.keeper.catalogue import Exhibit
+from bugs.zoo.keeper.catalogue import Exhibit
 
 # Not with constraints.txt: Colab has frameworks of its own, built for its cards. A script that a cell starts finds
 # `bugs` by PYTHONPATH.

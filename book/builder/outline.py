@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from bugs.keeper.catalogue import Exhibit
+from bugs.zoo.keeper.catalogue import Exhibit
 
 STATIONS = ("dataset", "batch", "forward", "loss", "backward", "step", "evaluation")  # of the pipeline, in order
 LEVELS = ("first steps", "intermediate", "advanced")

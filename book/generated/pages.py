@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from book.builder.outline import shown
-from bugs.keeper.catalogue import ExceptionSignature, Exhibit, reasons_without_exhibit
+from bugs.zoo.keeper.catalogue import ExceptionSignature, Exhibit, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import Rule
 from diagnostics.facts.crash import CrashFacts

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from book.builder.outline import Chapter, load
 from book.generated.pages import FRAMEWORKS, ROOT, seen
-from bugs.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
 
 README, PICTURE = ROOT / "README.md", ROOT / "book" / "_static" / "report.svg"
 PICTURED = ROOT / "bugs" / "04_wrong_label_count" / "train.py"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from book.builder.outline import numbers, shown
-from bugs.keeper.manifest import Exhibit
-from bugs.scoreboard.record import OURS, PLAIN, VERSIONS, Record, Tool
+from bugs.zoo.keeper.manifest import Exhibit
+from tests.scoreboard.record import OURS, PLAIN, VERSIONS, Record, Tool
 
 SILENT, NOT_ASKED, NOT_MEASURED = "silent", "", "?"
 SHOWN = 300  # characters of a message on the page

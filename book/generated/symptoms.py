@@ -11,7 +11,7 @@ from typing import Any
 
 from book.builder.outline import Chapter, shown
 from book.generated.curves import Curve, drawing
-from bugs.keeper.catalogue import Exhibit
+from bugs.zoo.keeper.catalogue import Exhibit
 from diagnostics.engine.rule import Rule
 
 FILE = Path(__file__).parents[1] / "symptoms.toml"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from book.builder.outline import homes, load
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 from tests.pages.site import PHONE, ROOT, SITE
 
 EXHIBITS = list(load_catalogue(ROOT).values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bugs.keeper.catalogue import ExceptionSignature, load_catalogue
+from bugs.zoo.keeper.catalogue import ExceptionSignature, load_catalogue
 from tests.pages.site import PHONE, ROOT, SITE, in_the_zoo
 
 THROWING = [e for e in load_catalogue(ROOT).values() if isinstance(e.signature, ExceptionSignature)]
@@ -14,7 +14,7 @@ TRACEBACK = """\
 import sys
 from pathlib import Path
 from book.panels import said
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 exhibit = load_catalogue(Path.cwd())[sys.argv[1]]
 stderr = said(exhibit, exhibit.script).stderr
 print(stderr[stderr.index("Traceback (most recent call last)"):])

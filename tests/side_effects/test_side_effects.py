@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 from tests.side_effects.harness import compare, compare_program
 from tests.support import healthy
 

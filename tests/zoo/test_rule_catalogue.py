@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bugs.keeper.catalogue import load_catalogue, reasons_without_exhibit
+from bugs.zoo.keeper.catalogue import load_catalogue, reasons_without_exhibit
 from diagnostics.engine.finding import SEVERITIES, STAGES
 from diagnostics.engine.rule import SECTIONS, Rule
 from diagnostics.rules.registry import all_rules

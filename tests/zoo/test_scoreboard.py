@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bugs.scoreboard import cost
-from bugs.scoreboard.record import load_tools
+from tests.scoreboard import cost
+from tests.scoreboard.record import load_tools
 
 SCRIPT = """\
 import torch
@@ -34,7 +34,7 @@ def test_each_tool_gets_the_prepared_script_and_its_answers_are_written(tmp_path
     script.parent.mkdir()
     script.write_text(SCRIPT)
     done = subprocess.run(
-        [sys.executable, "-m", "bugs.scoreboard.ask", script, tmp_path, "plain", "anomaly_mode"],
+        [sys.executable, "-m", "tests.scoreboard.ask", script, tmp_path, "plain", "anomaly_mode"],
         capture_output=True,
         text=True,
     )

@@ -151,7 +151,12 @@ class TestSessions:
     @pytest.fixture
     def clone(self, tmp_path: Path) -> Path:
         """The real noxfile and catalogue over a project that installs in a second."""
-        for source in (ROOT / "noxfile.py", ROOT / "bugs/__init__.py", *(ROOT / "bugs/keeper").glob("*.py")):
+        for source in (
+            ROOT / "noxfile.py",
+            ROOT / "bugs/__init__.py",
+            ROOT / "bugs/zoo/__init__.py",
+            *(ROOT / "bugs/zoo/keeper").glob("*.py"),
+        ):
             copy = tmp_path / source.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(source.read_bytes())
@@ -201,7 +206,8 @@ class TestSessions:
         """The learner reads what `bugs` says and nothing of nox; the commands that it prints are those of nox."""
         assert self.nox(clone, "-s", "env").returncode == 0
         (clone / "bugs/__main__.py").write_text(
-            "import sys\nfrom bugs.keeper.spelling import command\nprint(command(*sys.argv[1:]))\nsys.exit(1)\n"
+            "import sys\nfrom bugs.zoo.keeper.spelling import command\n"
+            "print(command(*sys.argv[1:]))\nsys.exit(1)\n"
         )
         done = self.nox(clone, "-s", "learn", "--", "check", "04")
         said = (done.returncode, done.stdout, done.stderr)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bugs.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
 from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).resolve().parents[2]

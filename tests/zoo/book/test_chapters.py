@@ -21,8 +21,8 @@ from book.builder.notebooks import read_source
 from book.builder.outline import Chapter, load
 from book.generated.pipeline_map import described, pipeline_map
 from book.generated.teaching import TAG, TeachingError, places, points, taught_page
-from bugs.keeper.catalogue import load_catalogue
-from bugs.learner.exercises import ANSWER, EXERCISE
+from bugs.zoo.keeper.catalogue import load_catalogue
+from bugs.zoo.learner.exercises import ANSWER, EXERCISE
 from diagnostics.rules.registry import all_rules
 
 ROOT = Path(__file__).parents[3]

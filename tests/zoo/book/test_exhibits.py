@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from book.builder.notebooks import read_source
-from bugs.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
 
 ROOT = Path(__file__).parents[3]
 CATALOGUE = load_catalogue(ROOT)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from book import panels
-from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.keeper.manifest import Guess
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.keeper.manifest import Guess
 
 CATALOGUE = load_catalogue(Path(__file__).parents[3])
 

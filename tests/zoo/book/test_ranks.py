@@ -9,7 +9,7 @@ import pytest
 
 from book import ranks
 from book.ranks import RanksRun, Span
-from bugs.keeper.verified import Said
+from bugs.zoo.keeper.verified import Said
 
 
 def spans_of(tmp_path: Path, *lines: tuple[str, str, float, object]) -> tuple[Span, ...]:

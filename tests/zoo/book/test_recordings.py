@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from book import recordings
-from bugs.keeper.measurement import Span, Step
+from bugs.zoo.keeper.measurement import Span, Step
 
 FAILED = Step(
     "simulated device",

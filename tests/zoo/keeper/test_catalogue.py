@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bugs.keeper.catalogue import (
+from bugs.zoo.keeper.catalogue import (
     CatalogueError,
     Condition,
     ExceptionSignature,
@@ -270,6 +270,6 @@ class TestCondition:
 def test_the_catalogue_needs_the_standard_library_alone() -> None:
     root = Path(__file__).parents[3]
     # -S: no site-packages; -I: no environment variables.
-    program = f"import sys; sys.path.insert(0, {str(root)!r}); import bugs.keeper.catalogue"
+    program = f"import sys; sys.path.insert(0, {str(root)!r}); import bugs.zoo.keeper.catalogue"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 
 CATALOGUE = load_catalogue(Path(__file__).resolve().parents[3])
 

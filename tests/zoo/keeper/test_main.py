@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 
 HERE = str(Path(__file__).parent)
 ROOT = Path(__file__).parents[3]

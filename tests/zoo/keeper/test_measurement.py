@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bugs.keeper.measurement import STEP, Span, Step, measure_memory
-from bugs.keeper.recording import measured_step
+from bugs.zoo.keeper.measurement import STEP, Span, Step, measure_memory
+from bugs.zoo.keeper.recording import measured_step
 
 ROOT = Path(__file__).parents[3]
 LAST_WORDS = "AcceleratorError: CUDA error: device-side assert triggered (simulated device)"
@@ -42,7 +42,7 @@ def script(folder: Path, *, label: int = 1, loop: str = "model.train()") -> Path
 
 class TestMeasureStep:
     def test_a_sound_step_is_seen_to_its_end_by_both_clocks(self, tmp_path: Path, torch_forks: Any) -> None:
-        program = f"from bugs.keeper.measurement import main; main(['step', {str(script(tmp_path))!r}])"
+        program = f"from bugs.zoo.keeper.measurement import main; main(['step', {str(script(tmp_path))!r}])"
         done = torch_forks.run(program, folder=ROOT, ZOO_DEVICE="simulated")
         step = Step.of(json.loads(done.stdout))
         assert (step.device, step.error) == ("simulated device", "")
@@ -77,7 +77,7 @@ class TestMeasureStep:
         with pytest.raises(RuntimeError) as caught:
             measured_step(path, ZOO_DEVICE="cpu")
         command, *_, last = str(caught.value).splitlines()
-        assert command == f"-m bugs.keeper.measurement step {path} ended with exit code 1:"
+        assert command == f"-m bugs.zoo.keeper.measurement step {path} ended with exit code 1:"
         assert last == (
             f"ValueError: {path} trains on the CPU, which is the host: there is no second clock to read"
         )

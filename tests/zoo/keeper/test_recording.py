@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bugs.keeper import recording
-from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.keeper.measurement import Step
-from bugs.keeper.recording import Card
+from bugs.zoo.keeper import recording
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.keeper.measurement import Step
+from bugs.zoo.keeper.recording import Card
 
 CATALOGUE = load_catalogue(Path(__file__).parents[3])
 CARD = Card(name="Tesla T4", memory=15 << 30, driver="570.86.10", torch="2.13.0+cu130", cuda="13.0")

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bugs.keeper.child import Ending, keep_quiet, run_child
+from bugs.zoo.keeper.child import Ending, keep_quiet, run_child
 
 linux_only = pytest.mark.skipif(
     sys.platform != "linux", reason="orphans are reparented to the supervisor on Linux"

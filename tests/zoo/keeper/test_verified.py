@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from book import panels
-from bugs.keeper import verified
-from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.keeper.verified import Said
+from bugs.zoo.keeper import verified
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.keeper.verified import Said
 
 ROOT = Path(__file__).parents[3]
 SAID = Said(1, "epoch 1\n", "ValueError: Target 2 is out of bounds.\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from bugs.keeper.manifest import Exhibit
-from bugs.learner.checking.halves import _trains as trains
+from bugs.zoo.keeper.manifest import Exhibit
+from bugs.zoo.learner.checking.halves import _trains as trains
 
 ZOO = Path(__file__).resolve().parents[3]
 # Cuts the data to a handful of rows, and evaluates on what is trained on: under the names that our scripts use.
@@ -51,9 +51,9 @@ else:
 """
 PATCHED = """
 import diagnostics.engine.evaluate
-import bugs.learner.checking.evidence
+import bugs.zoo.learner.checking.evidence
 
-bugs.learner.checking.evidence.judgements = lambda *_: []
+bugs.zoo.learner.checking.evidence.judgements = lambda *_: []
 for _name in dir(diagnostics.engine.evaluate.Evaluator):
     if not _name.startswith("_") and callable(getattr(diagnostics.engine.evaluate.Evaluator, _name)):
         setattr(diagnostics.engine.evaluate.Evaluator, _name, lambda self, *_, **__: None)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.learner.checking.check import check
-from bugs.learner.checking.result import Check
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.learner.checking.check import check
+from bugs.zoo.learner.checking.result import Check
 
 TRAIN = '''\
 """Learn which of two sums is larger.

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bugs.__main__ import _parser
-from bugs.learner.attempts import Attempt
-from bugs.learner.display import reasons
+from bugs.zoo.learner.attempts import Attempt
+from bugs.zoo.learner.display import reasons
 
 ATTEMPT = "attempts/04_wrong_label_count/train.py"
 

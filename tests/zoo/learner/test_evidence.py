@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bugs.keeper.catalogue import load_catalogue
-from bugs.keeper.child import Ending
-from bugs.keeper.manifest import Effort
-from bugs.keeper.outcome import judge
-from bugs.learner.checking.evidence import Evidence, judgements, reservations
+from bugs.zoo.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.child import Ending
+from bugs.zoo.keeper.manifest import Effort
+from bugs.zoo.keeper.outcome import judge
+from bugs.zoo.learner.checking.evidence import Evidence, judgements, reservations
 
 ROOT = Path(__file__).resolve().parents[3]
 CATALOGUE = load_catalogue(ROOT)
@@ -214,11 +214,11 @@ def test_a_repair_is_told_what_was_seen() -> None:
             ],
         ),
         (
-            evidence(changed=["bugs/learner/path.py"]),
+            evidence(changed=["bugs/zoo/learner/path.py"]),
             [
                 (
                     "honesty",
-                    "While the script ran, files of the zoo changed: bugs/learner/path.py. git checkout puts "
+                    "While the script ran, files of the zoo changed: bugs/zoo/learner/path.py. git checkout puts "
                     "them back; only your script may change.",
                 )
             ],

@@ -11,9 +11,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from bugs.learner import exercises
-from bugs.learner.checking.pages import check_chapter
-from bugs.learner.checking.result import Check
+from bugs.zoo.learner import exercises
+from bugs.zoo.learner.checking.pages import check_chapter
+from bugs.zoo.learner.checking.result import Check
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[3] / "book" / "chapters").glob("[0-9]*.md"))
 CHOSEN = [chapter for chapter in CHAPTERS if chapter.stem[:2] in os.environ.get("CHAPTERS", chapter.stem[:2])]

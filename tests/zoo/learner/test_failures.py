@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from bugs.keeper.catalogue import load_catalogue
-from bugs.keeper.child import Ending
-from bugs.learner.progress import ProgressStore
-from bugs.learner.surprise import dealt_cage
+from bugs.zoo.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.child import Ending
+from bugs.zoo.learner.progress import ProgressStore
+from bugs.zoo.learner.surprise import dealt_cage
 from tests.zoo.keeper.conftest import BROKEN
 from tests.zoo.learner.faults import Faults, Killed, bugs, injected
 
@@ -53,8 +53,8 @@ def no_script(monkeypatch: pytest.MonkeyPatch) -> list[Ending]:
         ran.append(Ending("exited", 1, 0.1, 10.0, "", THROWN))
         return ran[-1]
 
-    monkeypatch.setattr("bugs.learner.checking.check.run_child", run)
-    monkeypatch.setattr("bugs.learner.checking.check._fingerprints", lambda _: {})
+    monkeypatch.setattr("bugs.zoo.learner.checking.check.run_child", run)
+    monkeypatch.setattr("bugs.zoo.learner.checking.check._fingerprints", lambda _: {})
     return ran
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.learner.checking.halves import halves
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.learner.checking.halves import halves
 
 CATALOGUE = load_catalogue(Path(__file__).resolve().parents[3])
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.keeper.manifest import ExceptionSignature
-from bugs.learner.checking.check import check
-from bugs.learner.checking.effort import effort_of
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.keeper.manifest import ExceptionSignature
+from bugs.zoo.learner.checking.check import check
+from bugs.zoo.learner.checking.effort import effort_of
 from tests.zoo.learner.cheats import cheats
 from tests.zoo.learner.repairs import REPAIRS, Repair
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bugs.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
 from tests.zoo.learner.cheats import cheats
 from tests.zoo.learner.repairs import REPAIRS, Repair
 
@@ -30,7 +30,7 @@ def test_at_least_eight_cheats_that_are_programs_and_no_repair(exhibit: Exhibit)
 
 @pytest.mark.parametrize("exhibit", CATALOGUE.values(), ids=CATALOGUE)
 def test_every_exhibit_says_what_its_training_amounts_to(exhibit: Exhibit) -> None:
-    assert exhibit.effort is not None, "not measured yet: python -m bugs.learner.checking.effort prints it"
+    assert exhibit.effort is not None, "not measured yet: python -m bugs.zoo.learner.checking.effort prints it"
 
 
 @pytest.mark.parametrize("repair", REPAIRS, ids=lambda repair: f"{repair.id}-{repair.name}")

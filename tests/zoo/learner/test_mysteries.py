@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bugs.learner.checking.pages import check_mystery, launcher
-from bugs.learner.exercises import bound_in, read
+from bugs.zoo.learner.checking.pages import check_mystery, launcher
+from bugs.zoo.learner.exercises import bound_in, read
 
 MYSTERIES = sorted((Path(__file__).resolve().parents[3] / "book" / "mysteries").glob("mystery_*.py"))
 CHOSEN = [each for each in MYSTERIES if each.stem[-2:] in os.environ.get("MYSTERIES", each.stem[-2:])]

@@ -10,7 +10,7 @@ import pytest
 
 KERAS = """
 import json
-from bugs.learner.checking.observation import Observation
+from bugs.zoo.learner.checking.observation import Observation
 seen = Observation()
 seen.begin()
 
@@ -29,7 +29,7 @@ model.evaluate(rows.skip(32).batch(8), verbose=0)
 """
 TORCH = """
 import json
-from bugs.learner.checking.observation import Observation
+from bugs.zoo.learner.checking.observation import Observation
 seen = Observation()
 seen.begin()
 

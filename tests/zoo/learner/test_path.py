@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from book.builder.outline import load
-from bugs.keeper.catalogue import load_catalogue
-from bugs.learner.path import ORDER, in_order, next_step
-from bugs.learner.progress import Cage, Progress
+from bugs.zoo.keeper.catalogue import load_catalogue
+from bugs.zoo.learner.path import ORDER, in_order, next_step
+from bugs.zoo.learner.progress import Cage, Progress
 
 ROOT = Path(__file__).resolve().parents[3]
 CATALOGUE = load_catalogue(ROOT)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bugs.learner.progress import Cage, Progress, ProgressStore, write_atomically
+from bugs.zoo.learner.progress import Cage, Progress, ProgressStore, write_atomically
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -120,8 +120,8 @@ WORK = """
 import sys
 from pathlib import Path
 
-from bugs.learner.attempts import Attempt
-from bugs.learner.progress import ProgressStore
+from bugs.zoo.learner.attempts import Attempt
+from bugs.zoo.learner.progress import ProgressStore
 
 root = Path(sys.argv[1])
 attempt = Attempt(root, "05_nan_loss")

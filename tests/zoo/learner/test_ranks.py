@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bugs.learner.checking.ranks import RankObservations
+from bugs.zoo.learner.checking.ranks import RankObservations
 
 
 def leave(folder: Path, number: int, trained: list[int], **facts: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bugs.learner.checking.rows import Rows, inputs_of
+from bugs.zoo.learner.checking.rows import Rows, inputs_of
 
 
 def rows(*batches: list[np.ndarray]) -> Rows:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bugs.keeper.catalogue import Exhibit, load_catalogue
-from bugs.learner.surprise import VARIANTS, deal, dealt_cage, digest, disguised
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
+from bugs.zoo.learner.surprise import VARIANTS, deal, dealt_cage, digest, disguised
 
 CATALOGUE = load_catalogue(Path(__file__).resolve().parents[3])
 CAGES = list(CATALOGUE.values())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bugs.learner.checking.tampering import SolutionReads, replaced
+from bugs.zoo.learner.checking.tampering import SolutionReads, replaced
 
 
 @pytest.fixture

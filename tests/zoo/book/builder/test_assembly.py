@@ -15,7 +15,7 @@ from nbformat import NotebookNode, v4
 from book.builder.assembly import WRITTEN, AssemblyError, assemble, chapter_jobs, jobs, report_in, write_rules
 from book.builder.outline import load, shown
 from book.panels import CURVE
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 from diagnostics.api.message_table import message_table
 from diagnostics.rules.registry import all_rules
 

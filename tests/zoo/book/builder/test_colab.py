@@ -12,7 +12,7 @@ from nbformat import v4
 from book.builder.chapter_pages import exhibit_notebook
 from book.builder.colab import Published, install_cell, published
 from book.builder.outline import homes, load
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 
 ROOT = Path(__file__).parents[4]
 EXHIBITS = load_catalogue(ROOT)

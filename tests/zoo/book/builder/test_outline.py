@@ -8,7 +8,7 @@ import pytest
 
 from book.builder.chapter_pages import CHAPTER_OF
 from book.builder.outline import STATIONS, OutlineError, homes, load, numbers, ordered, table_of_contents
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 
 ROOT = Path(__file__).parents[4]
 EXHIBITS = list(load_catalogue(ROOT).values())

@@ -10,7 +10,7 @@ import pytest
 from book.builder.chapter_pages import exhibits_index
 from book.builder.outline import shown
 from book.generated import pages
-from bugs.keeper.catalogue import Exhibit, load_catalogue, reasons_without_exhibit
+from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue, reasons_without_exhibit
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import SECTIONS, Rule
 from diagnostics.rules.registry import all_rules

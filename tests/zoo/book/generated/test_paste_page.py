@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from book.generated.pages import messages_script
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 from diagnostics.api.explain import explain
 from diagnostics.api.message_table import message_table
 from diagnostics.collectors.crash.messages.table import all_messages

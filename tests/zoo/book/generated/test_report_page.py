@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from book.generated.pages import rules_script
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 from diagnostics import Finding, Report
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.ranks.notes import RankNotes

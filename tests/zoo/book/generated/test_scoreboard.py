@@ -11,8 +11,8 @@ import pytest
 
 from book.builder.outline import numbers
 from book.generated.scoreboard import scoreboard_page
-from bugs.keeper.catalogue import load_catalogue
-from bugs.scoreboard.record import OURS, Record, Tool, load_tools
+from bugs.zoo.keeper.catalogue import load_catalogue
+from tests.scoreboard.record import OURS, Record, Tool, load_tools
 
 ROOT = Path(__file__).parents[4]
 EXHIBITS = load_catalogue(ROOT)
@@ -123,7 +123,7 @@ class TestRecorded:
                 assert tool.is_asked(EXHIBITS[id])
 
     def test_the_versions_are_those_that_are_installed_for_it(self) -> None:
-        pinned = (ROOT / "bugs/scoreboard/requirements.txt").read_text() + (ROOT / "constraints.txt").read_text()
+        pinned = (ROOT / "tests/scoreboard/requirements.txt").read_text() + (ROOT / "constraints.txt").read_text()
         for package in ("torch", "transformers", *(tool.package for tool in self.TOOLS.values())):
             version = self.RECORD.versions[package].partition("+")[0]
             assert package == "bug-zoo" or f"\n{package}=={version}\n" in f"\n{pinned}"

@@ -21,7 +21,7 @@ from book.builder.outline import load as load_chapters
 from book.builder.outline import shown
 from book.generated.curves import Curve, Line
 from book.generated.symptoms import Links, SymptomError, curves_of, load, symptoms_page
-from bugs.keeper.catalogue import load_catalogue
+from bugs.zoo.keeper.catalogue import load_catalogue
 from diagnostics.api.explain import explain
 from diagnostics.rules.registry import all_rules
 

@@ -1,0 +1,190 @@
+"""A script in a process of its own, held to a budget of time and memory, with nothing left behind.
+
+A supervisor (`bugs/zoo/keeper/supervisor.py`) runs between the runner and the script. It ends whatever the script
+has started, also when the runner is killed. The script works in a temporary folder (also its `TMPDIR`), so that
+checkpoints and half-written files go when it does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+
+import psutil
+
+POLL_S = 0.1  # how often memory is read; one reading of a small tree takes about 2 ms
+TAIL_BYTES = 1 << 20  # how much of each stream is kept, to find the traceback and the metrics in
+DRAIN_S = 1.0  # how long, after the end of all who write to a pipe, the last of it may take to be read
+KILL_S = 10.0  # how long the supervisor may take to end everything; twice its own bound
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+
+Sink = Callable[[bytes], object]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a child process ended, and the last of what it said."""
+
+    how: Literal["exited", "too slow", "too big", "stopped"]  # stopped: by the `stop` event
+    returncode: int  # negative: the signal that killed it
+    seconds: float  # until the script and all that it started had ended
+    peak_mb: float  # largest resident set of the process tree seen, MiB
+    stdout: str
+    stderr: str
+
+
+def run_child(
+    arguments: Sequence[str],
+    *,
+    budget_s: float,
+    budget_mb: float,
+    to_stdout: Sink,
+    to_stderr: Sink,
+    environment: Mapping[str, str] | None = None,
+    stop: threading.Event | None = None,
+) -> Ending:
+    """Run this Python with `arguments`, pass on its output as it comes, unchanged, and return how it ended.
+
+    The child and all that it started are killed when a budget (seconds, MiB of resident memory) is used up,
+    when `stop` is set, when an exception such as KeyboardInterrupt leaves this function, and when this process
+    dies. What outlives the child itself has a second to end.
+    """
+    with tempfile.TemporaryDirectory(prefix="bug-zoo-", ignore_cleanup_errors=True) as folder:
+        started = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(SUPERVISOR), folder, *arguments],
+            env=_environment(folder) | dict(environment or {}),
+            stdin=subprocess.PIPE,  # nothing is written to it: its end tells the supervisor that we are gone
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C and a closed terminal are the runner's to answer
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        streams = [_Stream(process.stdout, to_stdout), _Stream(process.stderr, to_stderr)]
+        tree = _Tree(process)
+        how: Literal["exited", "too slow", "too big", "stopped"] = "exited"
+        try:
+            while how == "exited":
+                try:
+                    process.wait(POLL_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    pass
+                if tree.measure() > budget_mb:
+                    how = "too big"
+                elif time.monotonic() - started > budget_s:
+                    how = "too slow"
+                elif stop is not None and stop.is_set():
+                    how = "stopped"
+            seconds = time.monotonic() - started
+        finally:
+            tree.kill()
+        for stream in streams:
+            stream.join(DRAIN_S)
+    return Ending(how, process.returncode, seconds, tree.peak_mb, streams[0].text(), streams[1].text())
+
+
+def _environment(folder: str) -> dict[str, str]:
+    environment = dict(os.environ)
+    for name in ("ZOO_MODEL", "ZOO_DATASET"):
+        # A folder named relative to where the reader stands must be found from the temporary one, too.
+        if os.path.exists(value := environment.get(name, "")):
+            environment[name] = os.path.abspath(value)
+    if sys.stderr.isatty():
+        # Progress bars fill the reader's terminal although they are written to a pipe.
+        size = shutil.get_terminal_size()
+        environment |= {"COLUMNS": str(size.columns), "LINES": str(size.lines)}
+    # Threads that spin while they wait for each other make a busy machine up to four times slower.
+    environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    return environment | {"PYTHONUNBUFFERED": "1", "TMPDIR": folder}
+
+
+class _Stream:
+    """A thread that passes on what comes out of a pipe, and keeps the end of it."""
+
+    def __init__(self, pipe: IO[bytes], sink: Sink) -> None:
+        self._pipe, self._sink = pipe, sink
+        self._tail = bytearray()
+        self._thread = threading.Thread(target=self._pump, daemon=True)
+        self._thread.start()
+
+    def _pump(self) -> None:
+        sink: Sink | None = self._sink
+        with contextlib.suppress(OSError, ValueError):  # closed under us
+            while chunk := os.read(self._pipe.fileno(), 1 << 16):
+                if sink is not None:
+                    try:
+                        sink(chunk)
+                    except OSError:  # nobody reads our output any more (`| head`); the child may still finish
+                        sink = None
+                self._tail += chunk
+                if len(self._tail) > 2 * TAIL_BYTES:
+                    del self._tail[:-TAIL_BYTES]
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(max(0.0, seconds))
+
+    def text(self) -> str:
+        return bytes(self._tail[-TAIL_BYTES:]).decode("utf-8", "replace")
+
+
+class _Tree:
+    """The script and everything that descends from it; the supervisor's memory does not count."""
+
+    def __init__(self, supervisor: subprocess.Popen[bytes]) -> None:
+        self._supervisor = supervisor
+        self._root = psutil.Process(supervisor.pid)
+        self._descendants: set[psutil.Process] = set()
+        self.peak_mb = 0.0
+
+    def measure(self) -> float:
+        """Return the resident memory of the whole tree, MiB; pages that processes share count for each."""
+        with contextlib.suppress(psutil.Error):
+            self._descendants |= set(self._root.children(recursive=True))
+        total = 0
+        for process in tuple(self._descendants):
+            try:
+                total += process.memory_info().rss
+            except psutil.Error:
+                self._descendants.discard(process)
+        self.peak_mb = max(self.peak_mb, total / 2**20)
+        return total / 2**20
+
+    def kill(self) -> None:
+        """Have the supervisor end whatever of the tree still runs, at once, and wait for it."""
+        assert self._supervisor.stdin is not None
+        self._supervisor.stdin.close()
+        try:
+            self._supervisor.wait(KILL_S)
+        except subprocess.TimeoutExpired:
+            self._supervisor.kill()
+            self._supervisor.wait()
+        for process in self._descendants:  # off Linux, those that left the supervisor's reach
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(self._descendants, timeout=2)
+
+
+def pass_to(stream: IO[str]) -> Sink:
+    """Return a sink that writes bytes to `stream` at once, so that carriage returns stay what they are."""
+
+    def write(chunk: bytes) -> None:
+        stream.buffer.write(chunk)  # type: ignore[attr-defined]
+        stream.flush()
+
+    return write
+
+
+def keep_quiet(_: bytes) -> None:
+    """Take a chunk of output and show it to nobody."""
