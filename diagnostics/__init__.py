@@ -28,30 +28,34 @@ from . import launch as launch
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .api.baselines import baselines
-from .api.examine import examine
-from .api.explain import explain
-from .api.largest_batch import largest_batch
-from .api.notebook import check_notebook
-from .api.overfit import overfit
-from .api.watch import Watch, watch
-from .engine.finding import Finding
-from .errors import CheckFailed, DiagnosticsError, FindingsPresent, InvalidInput
-from .fixed_batch import FixedBatch
-from .report.report import Report
-from .tensor_probe import probe
-
 if TYPE_CHECKING:
+    from .api.baselines import baselines as baselines
     from .api.checks.compare import compare as compare
     from .api.checks.gradients import GradientChecks as GradientChecks
     from .api.checks.loaders import LoaderChecks as LoaderChecks
+    from .api.examine import examine as examine
+    from .api.explain import explain as explain
     from .api.keras_callback import KerasCallback as KerasCallback
+    from .api.largest_batch import largest_batch as largest_batch
+    from .api.notebook import check_notebook as check_notebook
+    from .api.overfit import overfit as overfit
     from .api.show_tokens import show_tokens as show_tokens
     from .api.stacks.fastai import FastaiCallback as FastaiCallback
     from .api.stacks.lightning import LightningCallback as LightningCallback
     from .api.stacks.skorch import SkorchCallback as SkorchCallback
     from .api.trainer_callback import TrainerCallback as TrainerCallback
+    from .api.watch import Watch as Watch
+    from .api.watch import watch as watch
+    from .engine.finding import Finding as Finding
+    from .errors import CheckFailed as CheckFailed
+    from .errors import DiagnosticsError as DiagnosticsError
+    from .errors import FindingsPresent as FindingsPresent
+    from .errors import InvalidInput as InvalidInput
+    from .fixed_batch import FixedBatch as FixedBatch
+    from .report.report import Report as Report
+    from .tensor_probe import probe as probe
 
+# Without those that need a framework or that only tests need: `from diagnostics import *` imports no framework.
 __all__ = [
     "CheckFailed",
     "DiagnosticsError",
@@ -71,28 +75,46 @@ __all__ = [
     "watch",
 ]
 
-# Imported on first use. The callbacks are subclasses of classes of their frameworks, and `import diagnostics`
-# imports none; the others are needed in tests alone. Not in `__all__`: `from diagnostics import *` would import
-# them.
-_LAZY = {
-    "FastaiCallback": "stacks.fastai",
-    "GradientChecks": "checks.gradients",
-    "KerasCallback": "keras_callback",
-    "LightningCallback": "stacks.lightning",
-    "LoaderChecks": "checks.loaders",
-    "SkorchCallback": "stacks.skorch",
-    "TrainerCallback": "trainer_callback",
-    "compare": "checks.compare",
-    "show_tokens": "show_tokens",
+# Imported on first use, so that a command that needs none of them starts at once.
+_HOMES = {
+    "CheckFailed": "errors",
+    "DiagnosticsError": "errors",
+    "FastaiCallback": "api.stacks.fastai",
+    "Finding": "engine.finding",
+    "FindingsPresent": "errors",
+    "FixedBatch": "fixed_batch",
+    "GradientChecks": "api.checks.gradients",
+    "InvalidInput": "errors",
+    "KerasCallback": "api.keras_callback",
+    "LightningCallback": "api.stacks.lightning",
+    "LoaderChecks": "api.checks.loaders",
+    "Report": "report.report",
+    "SkorchCallback": "api.stacks.skorch",
+    "TrainerCallback": "api.trainer_callback",
+    "Watch": "api.watch",
+    "baselines": "api.baselines",
+    "check_notebook": "api.notebook",
+    "compare": "api.checks.compare",
+    "examine": "api.examine",
+    "explain": "api.explain",
+    "largest_batch": "api.largest_batch",
+    "overfit": "api.overfit",
+    "probe": "tensor_probe",
+    "show_tokens": "api.show_tokens",
+    "watch": "api.watch",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f".api.{_LAZY[name]}", __name__), name)
+    found = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
 
 
 def load_ipython_extension(shell: Any) -> None:

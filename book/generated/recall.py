@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diagnostics.rules.registry import all_rules
 
 
-def recall_page(measured: Mapping[str, Any]) -> str:
+VERDICTS = ("named", "symptom", "silent", "misleading")  # of a broken program in a blind round
+
+
+def recall_page(measured: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]] = ()) -> str:
     """Return the page, in MyST.
 
     Args:
         measured: the content of `tests/recall/measured.json`, as `tests/recall/measure.py --record` writes it.
+        rounds: the content of `tests/recall/blind.json`.
     """
     rules, missed, alarmed = measured["rules"], measured["missed"], measured["alarmed"]
     programs = sum(row["programs"] for row in rules.values())
@@ -31,6 +35,7 @@ def recall_page(measured: Mapping[str, Any]) -> str:
         "",
         "We wrote the programs ourselves, so in your own programs expect lower figures than these.",
         "",
+        *_blind(rounds),
         "## By rule",
         "",
         "*Named* counts the reports that contain the rule, *first* those that begin with it, and *only noted* "
@@ -82,6 +87,42 @@ def recall_page(measured: Mapping[str, Any]) -> str:
         lines += ["", "## False alarms", "", "| healthy program | reported |", "|---|---|"]
         lines += [f"| {_title(program)} | {', '.join(said)} |" for program, said in alarmed.items()]
     return "\n".join([*lines, ""])
+
+
+def _blind(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the section on blind rounds, with a table of all programs."""
+    if not rounds:
+        return []
+    lines = [
+        "## Programs by people who had not read the rules",
+        "",
+        "In a blind round, the author has not read the rules, takes each bug from a public report, and writes down the "
+        "right answer before the program is run. It is run once, and this first look is what counts. *Named* means "
+        "that an error or a warning names the cause. *True symptom* means that it describes what really went "
+        "wrong, but not why.",
+        "",
+        "| round | programs | named | true symptom | silent | misleading | healthy | alarmed |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for tried in rounds:
+        verdicts = [row["verdict"] for row in tried["broken"]]
+        counts = " | ".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
+        lines.append(
+            f"| {tried['round']} | {len(verdicts)} | {counts} | {tried['healthy']} | {len(tried['alarmed'])} |"
+        )
+    lines += [
+        "",
+        ":::{dropdown} All programs of these rounds",
+        "| program | domain | cause | reported | verdict |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| [{_title(row['name'])}]({row['source']}), {row['stack']} | {row['domain']} | {row['cause']} | "
+        f"{', '.join(_link(rule) for rule in row['said']) or 'nothing'} | {row['verdict']} |"
+        for tried in rounds
+        for row in tried["broken"]
+    ]
+    return [*lines, ":::", ""]
 
 
 def _link(rule: str) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from book.generated.recall import recall_page
+import json
+from pathlib import Path
+
+from book.generated.recall import VERDICTS, recall_page
+
+BLIND = Path(__file__).resolve().parents[3] / "recall" / "blind.json"
 
 MEASURED = {
     "date": "2026-11-22",
@@ -41,3 +46,23 @@ def test_shows_how_the_functions_fared() -> None:
     assert "## By function" not in recall_page(MEASURED)
     tried = {"compare": {"healthy": 5, "silent": 5, "broken": 6, "named": 4}}
     assert "| `compare` | 5 | 5 | 6 | 4 |" in recall_page({**MEASURED, "functions": tried})
+
+
+def test_counts_the_verdicts_of_a_blind_round() -> None:
+    row = {"stack": "pytorch", "domain": "tabular", "source": "https://example.org/1", "cause": "a rate of 0"}
+    broken = [
+        {**row, "name": "house_prices", "said": ["learning-rate-too-low"], "verdict": "named"},
+        {**row, "name": "two_heads", "said": [], "verdict": "silent"},
+    ]
+    page = recall_page(MEASURED, [{"round": "one", "broken": broken, "healthy": 2, "alarmed": {}}])
+    assert "| one | 2 | 1 | 0 | 1 | 0 | 2 | 0 |" in page
+    assert "| [two heads](https://example.org/1), pytorch | tabular | a rate of 0 | nothing | silent |" in page
+
+
+def test_every_blind_round_on_record_is_complete() -> None:
+    for tried in json.loads(BLIND.read_text("utf-8")):
+        assert {"round", "date", "commit", "broken", "healthy", "alarmed"} <= tried.keys()
+        for row in tried["broken"]:
+            assert row["verdict"] in VERDICTS, row["name"]
+            assert row["source"].startswith("https://"), row["name"]
+            assert (row["verdict"] == "silent") == (row["said"] == []), row["name"]
