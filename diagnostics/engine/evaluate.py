@@ -32,6 +32,7 @@ class Evaluator:
         ]
         self._checks = tuple(self._waiting)
         self._judged: set[str] = set()
+        self._clean: set[str] = set()
         self._reasons: dict[str, str] = {}
         self._named: set[str] = set()
         self.faults: list[str] = []
@@ -53,6 +54,11 @@ class Evaluator:
     def judged(self) -> frozenset[str]:
         """The rules that had their evidence, by name."""
         return frozenset(self._judged)
+
+    @property
+    def clean(self) -> frozenset[str]:
+        """The checks that had their evidence and found nothing, as ``rule.method``."""
+        return frozenset(self._clean)
 
     def not_applicable(self, *kinds: type) -> dict[str, str]:
         """Return the reason, by name, for each rule that could not be checked.
@@ -95,6 +101,8 @@ class Evaluator:
             self._reasons[rule.name] = "the rule itself failed"
             return None
         self._judged.add(rule.name)
+        if finding is None:
+            self._clean.add(f"{rule.name}.{name}")
         return finding
 
     def _worded(self, finding: Finding) -> Finding:

@@ -55,6 +55,7 @@ def evaluated(
         findings=tuple(findings),
         not_applicable=evaluator.not_applicable(*kinds),
         judged=evaluator.judged,
+        clean=evaluator.clean,
         faults=(*other_faults, *evaluator.faults, *faults(of_crash)),
         **seen,
     )
@@ -89,6 +90,7 @@ def judged_as_a_whole(
         watched,
         findings=(*watched.findings, *findings),
         judged=watched.judged | evaluator.judged,
+        clean=watched.clean | evaluator.clean,
         not_applicable={
             name: why
             for name, why in {**watched.not_applicable, **evaluator.not_applicable(*kinds)}.items()
@@ -137,6 +139,7 @@ def _extended(
         findings=(*report.findings, *found),
         stages=tuple(stages),
         judged=report.judged | evaluator.judged,
+        clean=report.clean | evaluator.clean,
         not_applicable={name: why for name, why in reasons.items() if name not in evaluator.judged},
         faults=(*report.faults, *evaluator.faults),
         facts=(*report.facts, *facts),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from diagnostics.engine.finding import SEVERITIES, Finding
 from diagnostics.errors import InvalidInput
 
+from .answers import Answer, answers
+
 if TYPE_CHECKING:
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.layers import RangeFacts
@@ -52,6 +54,8 @@ class ReportContents:
         stages: of an examination, or the parts of a watched run.
         not_applicable: the reason, by rule, for the rules without their evidence.
         judged: the rules that had their evidence; those without a finding are clean.
+        clean: the checks that had their evidence and found nothing, as ``rule.method``; of several trainings,
+            those that were clean in each.
         crash: the exception that was explained, if there was one.
         faults: errors in this library itself; they never affect training.
         script: the script that `diagnose run` ran.
@@ -77,6 +81,7 @@ class ReportContents:
     stages: tuple[StageResult, ...] = ()
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     judged: frozenset[str] = frozenset()
+    clean: frozenset[str] = frozenset()
     crash: CrashFacts | None = None
     faults: tuple[str, ...] = ()
     script: str | None = None
@@ -110,6 +115,13 @@ class ReportContents:
             and self.crash is None
         )
 
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """What a script's run established, and what is unknown; empty if it failed or did not train."""
+        if self.script is None or self.history is None or self.crash is not None:
+            return ()
+        return answers(self.findings, self.clean)
+
     def batch(self) -> FailedBatch:
         """Return the batch in which NaN or inf first appeared, as the model was called with it.
 
@@ -140,6 +152,7 @@ class ReportContents:
             "findings": [finding.as_dict() for finding in self.findings],
             "not_applicable": sorted(self.not_applicable),
             "reasons": dict(sorted(self.not_applicable.items())),
+            "answers": [vars(answer) for answer in self.answers],
             "crash": self.crash
             and {
                 "exception": self.crash.exception,

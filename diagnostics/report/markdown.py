@@ -54,6 +54,7 @@ def _sections(report: ReportContents, private: Redaction) -> Iterator[Iterator[s
     for finding in report.findings:
         yield _finding(finding, private)
     yield _library_messages(report, private)
+    yield _answers(report)
     yield _stages(report, private)
     if report.history is not None and len(report.history.steps.steps):
         yield _course(report.history)
@@ -130,6 +131,14 @@ def _library_messages(report: ReportContents, private: Redaction) -> Iterator[st
         yield ""
         for message in report.library_messages:
             yield f"- {_plain(private.prose(str(message)))}"
+
+
+def _answers(report: ReportContents) -> Iterator[str]:
+    if report.answers:
+        yield "### What is established"
+        yield ""
+        for answer in report.answers:
+            yield f"- {answer.subject}: {'unknown, ' if answer.status == 'unknown' else ''}{answer.detail}"
 
 
 def _stages(report: ReportContents, private: Redaction) -> Iterator[str]:

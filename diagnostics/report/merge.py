@@ -104,6 +104,7 @@ def merged(
         stages=tuple(_stages(trainings, [causality.grouped(one) for one in single])),
         not_applicable=_judged_by_none(reports),
         judged=frozenset[str]().union(*(report.judged for report in reports)),
+        clean=_clean_in_each(trainings),
         crash=None if explained is None else explained.crash,
         faults=tuple(dict.fromkeys([*(fault for report in reports for fault in report.faults), *faults])),
         history=main.history,
@@ -174,6 +175,11 @@ def _line(training: TrainingReports, findings: Sequence[Finding]) -> str:
 def _status(training: TrainingReports) -> Status:
     seen = {stage.status for report in training.both for stage in report.stages}
     return next((status for status in WORST[:2] if status in seen), "passed")
+
+
+def _clean_in_each(trainings: Sequence[TrainingReports]) -> frozenset[str]:
+    each = [frozenset[str]().union(*(report.clean for report in training.both)) for training in trainings]
+    return each[0].intersection(*each[1:]) if each else frozenset()
 
 
 def _judged_by_none(reports: Sequence[Report]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from rich.text import Text
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
+from .answers import Answer
 from .doubts import doubted, stands_still
 from .unjudged import not_judged
 
@@ -102,6 +103,8 @@ def _parts(report: ReportContents, width: int) -> Iterator[RenderableType]:
         yield _trace(trace, width)
     if report.library_messages:
         yield _library_messages(report, width)
+    if report.answers:
+        yield Padding(_answers(report.answers, width), (0, 0, 1, 0))
     yield from closing(report)
 
 
@@ -208,6 +211,21 @@ def _laid_out(message: str, width: int) -> str:
             named = [f"{name} {cell}" for name, cell in zip(head[1:], cells, strict=False) if cell != "-"]
             table += [first, f"    {'; '.join(named)}"]
     return "\n".join([text, *(textwrap.fill(line, width, subsequent_indent="    ") for line in table)])
+
+
+def _answers(given: tuple[Answer, ...], width: int) -> Table:
+    """List what was established, then the subjects of which nothing is known."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.width = width
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    table.add_row(Text("established", style="bold"))
+    for answer in given:
+        if answer.status != "unknown":
+            table.add_row(answer.subject, answer.detail)
+    if unknown := [f"{answer.subject} ({answer.detail})" for answer in given if answer.status == "unknown"]:
+        table.add_row(Text("unknown", style="dim"), Text("; ".join(unknown), style="dim"))
+    return table
 
 
 def _trace(trace: TraceFacts, width: int) -> Padding:

@@ -79,12 +79,14 @@ def not_judged(report: ReportContents) -> str:
         return "\n".join(["Not checked:", *(f"  {name}: {why}" for name, why in sorted(reasons.items()))])
     if len(reasons) <= MAX_NAMED_RULES:
         return f"Not checked: {', '.join(sorted(reasons))}."
-    where = "report.not_applicable explains why" if report.script is None else "--verbose explains why"
     cures = _of_library(report) if report.script is None else _of_run(report)
-    before = " before the failure" if report.crash is not None else ""
     wanted = [f"{cure} ({listed(rules, most=NAMED)})" for cure, rules in cures]
-    more = f" To check more, {'; '.join(wanted)}." if wanted else ""
-    return f"{count_of(len(reasons), 'rule')} could not be checked{before}; {where}.{more}"
+    more = f"To check more, {'; '.join(wanted)}." if wanted else ""
+    if report.answers:  # they say what is unknown
+        return more
+    where = "report.not_applicable explains why" if report.script is None else "--verbose explains why"
+    before = " before the failure" if report.crash is not None else ""
+    return f"{count_of(len(reasons), 'rule')} could not be checked{before}; {where}. {more}".rstrip()
 
 
 def _of_library(report: ReportContents) -> Iterator[tuple[str, list[str]]]:

@@ -81,6 +81,10 @@ def parts(report: ReportContents) -> Iterator[str]:
     if report.library_messages:
         items = (f"<li>{escaped(str(message))}</li>" for message in report.library_messages)
         yield section("Reported by the libraries", f"<ul>{''.join(items)}</ul>")
+    if report.answers:
+        rows = [(answer.subject, answer.status, answer.detail) for answer in report.answers]
+        head = ("subject", "status", "what is known")
+        yield section("What is established", table_of(head, rows, "what the run established", wide=2))
     if report.stages:
         yield section("Stages", _stages(report.stages, _marks(report)))
     if report.origin is not None and (report.origin.frames or report.failed is not None):

@@ -272,5 +272,6 @@ def _continued(early: Report, later: Report) -> Report:
         findings=(*early.findings, *(finding for finding in later.findings if finding.rule not in reported)),
         stages=tuple(known.get(result.name, result) for result in later.stages),
         judged=judged,
+        clean=early.clean | later.clean,
         not_applicable={name: why for name, why in later.not_applicable.items() if name not in judged},
     )

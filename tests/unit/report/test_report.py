@@ -154,6 +154,7 @@ class TestJson:
             ],
             "not_applicable": ["class-imbalance", "ragged-batch"],
             "reasons": {"class-imbalance": "needs DatasetFacts", "ragged-batch": "needs RaggedColumns"},
+            "answers": [],
             "crash": {
                 "exception": "IndexError",
                 "message": "Target 2 is out of bounds.\nand more",
