@@ -15,7 +15,7 @@ from rich.text import Text
 from bugs.zoo.keeper.last_words import short_path
 from bugs.zoo.keeper.manifest import CatalogueError, ExceptionSignature, Exhibit
 from bugs.zoo.keeper.outcome import Outcome, Verdict
-from bugs.zoo.keeper.spelling import command
+from bugs.zoo.keeper.spelling import command, session
 from diagnostics.text.visible import shortened, visible
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def _next_steps(outcome: Outcome) -> list[tuple[str, str]]:
     exhibit = outcome.exhibit
     script, number = f"bugs/{exhibit.folder}/train.py", exhibit.id
     hints = ("stuck?", command("hint", number))
-    page = ("the story", f"{exhibit.page} in the book: nox -s book")
-    repair = ("the repair", f"nox -s fix-{number}, and solutions/{exhibit.folder}/why.md")
+    page = ("the story", f"{exhibit.page} in the book: {session('book')}")
+    repair = ("the repair", f"{session(f'fix-{number}')}, and solutions/{exhibit.folder}/why.md")
     match outcome.verdict:
         case "reproduced":
             own = ("next", f"{command('try', number)}  (a copy to fix yourself)")

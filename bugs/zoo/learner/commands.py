@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import random
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from rich.console import Console
 
 from bugs.zoo.keeper.catalogue import Exhibit, find
 from bugs.zoo.keeper.child import Sink
-from bugs.zoo.keeper.spelling import command
+from bugs.zoo.keeper.spelling import command, jupyter_installation
 from bugs.zoo.keeper.strict_json import to_json
 from bugs.zoo.learner import display, surprise
 from bugs.zoo.learner.arguments import Refused
@@ -28,7 +27,7 @@ from bugs.zoo.learner.checking.pages import check_chapter, check_mystery, launch
 from bugs.zoo.learner.checking.result import Check
 from bugs.zoo.learner.path import in_order, next_step
 from bugs.zoo.learner.progress import HINTS, OLD_SURPRISE, Cage, Progress, ProgressStore, now
-from bugs.zoo.learner.works import NoSuchPage, Work, page_work, pages
+from bugs.zoo.learner.works import MYSTERIES, NoSuchPage, Work, page_work, pages
 
 WATCH_S = 0.4  # between two looks at a file that is being edited
 SETTLE_S = 0.2  # an editor may write a file in two steps
@@ -111,8 +110,8 @@ class Learner:
         work = self._begun(name)
         script = str(work.attempt.script)
         if work.kind == "chapter":
-            if importlib.util.find_spec("notebook") is None:
-                raise Refused(f"this Python lacks Jupyter: {sys.executable} -m pip install notebook")
+            if installation := jupyter_installation():
+                raise Refused(f"this Python lacks Jupyter: {installation}")
             return subprocess.call([sys.executable, "-m", "notebook", script])
         words = launcher(work.attempt.script.read_text("utf-8", errors="replace"))
         if diagnose:
@@ -421,7 +420,7 @@ class Learner:
 def _where_answers(work: Work) -> str:
     if work.kind == "chapter":
         return "the answers are on the chapter's page, folded"
-    return f"the solution is the page mysteries/{work.source.stem} of the book"
+    return f"the solution is on its page, {MYSTERIES}/{work.solution.name}, and in the book once that is built"
 
 
 def _state_of(file: Path) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from bugs.zoo.keeper.manifest import Exhibit
-from bugs.zoo.keeper.spelling import command, in_nox
+from bugs.zoo.keeper.spelling import command, in_nox, jupyter_installation
 from bugs.zoo.learner import surprise
 from bugs.zoo.learner.checking.result import Check
 from bugs.zoo.learner.path import Step, in_order
@@ -56,10 +56,12 @@ def show_work(screen: Console, work: Work, is_new: bool) -> None:
     if not work.is_surprise:
         again = ("restart", command("reset", work.word))
     todo = "answer the exercises" if work.kind == "chapter" else "fix it"
+    installation = jupyter_installation() if work.kind == "chapter" else ""
     _steps(
         screen,
         [
             ("yours", work.attempt.shown),
+            *([("install", installation)] if installation else []),
             ("open it" if work.kind == "chapter" else "run it", _running(work)),
             ("then", f"{todo}, and {command('check', work.word)}"),
             *([("stuck?", command("hint", work.word))] if work.exhibit is not None else []),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
 
 from bugs.__main__ import _parser
 from bugs.zoo.learner.attempts import Attempt
+from bugs.zoo.learner.commands import Learner
 from bugs.zoo.learner.display import reasons
 
 ATTEMPT = "attempts/04_wrong_label_count/train.py"
@@ -61,6 +63,38 @@ class TestTry:
             (zoo.root / parent / "04_older_name").rename(zoo.root / parent / "04_newer_name")
         found = said(zoo.bugs("try", "04", "--json"))
         assert found == {"exhibit": "04", "script": "attempts/04_older_name/train.py", "new": False}
+
+
+class TestPages:
+    @pytest.fixture
+    def with_pages(self, zoo: Any) -> Any:
+        zoo.cage()
+        for name in ("chapters", "mysteries"):
+            (zoo.root / "book" / name).mkdir(parents=True)
+        (zoo.root / "book" / "chapters" / "02_data.md").write_text("# 2 · Data\n")
+        (zoo.root / "book" / "mysteries" / "mystery_09.py").write_text("print(1)\n")
+        return zoo
+
+    @pytest.mark.parametrize("installed", [True, False])
+    def test_a_chapter_names_the_missing_package(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: Any, with_pages: Any, installed: bool
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "notebook", None)
+        if installed:
+            monkeypatch.delitem(sys.modules, "notebook")
+            (with_pages.root / "notebook").mkdir()
+            (with_pages.root / "notebook" / "__init__.py").touch()
+            monkeypatch.syspath_prepend(with_pages.root)
+        install = f"{sys.executable} -m pip install notebook"
+        assert Learner(with_pages.root, {}, as_json=False).try_("chapter-02") == 0
+        words = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
+        assert (["install", install] in words) is not installed
+
+    @pytest.mark.parametrize("word", ["diff", "hint"])
+    def test_a_mystery_names_the_file_of_its_solution(self, with_pages: Any, word: str) -> None:
+        done = with_pages.bugs(word, "mystery-09")
+        assert done.returncode == 2
+        assert "the solution is on its page, book/mysteries/mystery_09.md" in done.stderr
 
 
 class TestReset:
