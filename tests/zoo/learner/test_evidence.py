@@ -73,6 +73,16 @@ def test_a_repair_is_told_what_was_seen() -> None:
             ],
         ),
         (
+            evidence(report=REPORT | {"findings": [finding("ragged-batch"), finding("non-finite-loss")]}),
+            [
+                (
+                    "rules",
+                    "diagnose run still reports non-finite-loss. The message of non-finite-loss. New since your "
+                    "change: ragged-batch.",
+                )
+            ],
+        ),
+        (
             evidence(report=REPORT | {"findings": [finding("ragged-batch")]}),
             [
                 (

@@ -164,6 +164,24 @@ class TestTheCheck:
         assert said(made)["exercise 1"] == (False, "An assertion fails: half(3) == 1.5. `half(3)` is 1.")
         assert made.why_not[0].endswith("Look at `half`.")
 
+    @pytest.mark.parametrize(
+        ("assertion", "told"),
+        [
+            ("2 > half(4) > half(3)", "half(4) > half(3). `half(4)` is 1. `half(3)` is 1."),
+            ("half(4) == 1 and 1 < half(3)", "1 < half(3). `half(3)` is 1."),
+            ("half(4) == 1 and not half(3)", "half(4) == 1 and (not half(3))."),
+            ("half(4) == 2, 'Half of 4 is 2.'", "half(4) == 2 (Half of 4 is 2.). `half(4)` is 1."),
+        ],
+    )
+    def test_of_several_comparisons_the_one_that_fails_is_shown(
+        self, small: Path, tmp_path: Path, assertion: str, told: str
+    ) -> None:
+        small.write_text(SMALL.replace("assert half(3) == 1.5", f"assert {assertion}"), "utf-8")
+        made = checked(
+            small, solved(small, {1: "def half(number):\n    return 1", 2: "is_even = False"}), tmp_path
+        )
+        assert said(made)["exercise 1"] == (False, f"An assertion fails: {told}")
+
     def test_a_wrong_value_is_shown_and_the_right_names_are_not_suspected(
         self, small: Path, tmp_path: Path
     ) -> None:
@@ -173,7 +191,8 @@ class TestTheCheck:
         small.write_text(text, "utf-8")
         mine = {1: "halves = [0, 1, 1]\ndef half(number):\n    return number / 2", 2: "is_even = False"}
         made = checked(small, solved(small, mine), tmp_path)
-        assert said(made)["exercise 1"][1].endswith(". `halves` is [0, 1, 1].")
+        shown = ". `halves` is [0, 1, 1]. `[half(n) for n in numbers]` is [0.5, 1.0, 1.5]."
+        assert said(made)["exercise 1"][1].endswith(shown)
         assert made.why_not[0].endswith("Look at `half` and `halves`.")
         small.write_text(text.replace("[half(n) for n in numbers]", "[0.5, 1.0, 1.5]"), "utf-8")
         assert checked(small, solved(small, mine), tmp_path).why_not[0].endswith("Look at `halves`.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bugs.zoo.learner.checking.pages import check_mystery, launcher
+from bugs.zoo.learner.checking.pages import _asserted, check_mystery, launcher
 from bugs.zoo.learner.exercises import bound_in, read
 
 MYSTERIES = sorted((Path(__file__).resolve().parents[3] / "book" / "mysteries").glob("mystery_*.py"))
@@ -48,6 +48,13 @@ def test_a_script_of_two_ranks_is_launched_so() -> None:
         "-m",
     ]
     assert launcher("$ diagnose run mystery_04.py") == ["-m"]
+
+
+def test_a_failed_assertion_says_whose_results_its_names_hold() -> None:
+    problem = "An assertion fails: float(after[-1]) > 0.9. `float(after[-1])` is 0.2"
+    assert _asserted({"broken": {}, "problems": {"5": problem}}).said == (
+        f"The solution's assertions do not all hold for your script. {problem}. (`after` is of your script.)"
+    )
 
 
 @pytest.mark.exhaustive

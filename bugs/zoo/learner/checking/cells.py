@@ -22,6 +22,7 @@ STEP = "bug-zoo step"  # a line of these words, "3 of 20", tells how far it is
 _SHORT = reprlib.Repr()
 _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = 8
 _SHORT.maxother = _SHORT.maxstring = 80
+_SIDE = "_bug_zoo_side_"  # with a number, a side of a comparison that is being asserted
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)  # what later cells may need
 
 
@@ -58,38 +59,65 @@ def _failed(answer: str, given: set[str], space: dict[str, Any]) -> str:
             continue
         if problem and not isinstance(statement, DEFINES):
             continue
+        sides = _keep_sides(statement) if isinstance(statement, ast.Assert) else []
         try:
-            exec(compile(ast.Module([statement], []), "<the answer's assertions>", "exec"), space)
+            code = ast.fix_missing_locations(ast.Module([statement], []))
+            exec(compile(code, "<the answer's assertions>", "exec"), space)
         except AssertionError as error:
-            test = statement.test if isinstance(statement, ast.Assert) else None
-            problem = "An assertion fails" if test is None else f"An assertion fails: {ast.unparse(test)}"
-            problem += f" ({error})" if str(error) else ""
-            problem += "".join(f". `{name}` is {value}" for name, value in _given(test, given, space).items())
+            problem = "An assertion fails"
+            if isinstance(statement, ast.Assert):
+                test, worth = _failed_test(statement.test, sides, given, space)
+                problem += f": {test}" + (f" ({error})" if str(error) else "")
+                problem += "".join(f". `{name}` is {value}" for name, value in worth.items())
         except Exception as error:
             problem = f"It raises {_named(error)}, in {ast.unparse(statement).splitlines()[0]}"
+        for name in range(len(sides)):
+            space.pop(f"{_SIDE}{name}", None)
     return problem
 
 
-def _given(test: ast.expr | None, given: set[str], space: dict[str, Any]) -> dict[str, str]:
-    """Return what a learner's names, and calls of them with constants, are worth in an assertion that failed."""
+def _keep_sides(statement: ast.Assert) -> list[ast.Compare]:
+    """Have an assertion keep the sides that it compares, each under the next name, as they are evaluated.
+
+    Returns:
+        For each side the comparison that ends with it; an empty list if it is not comparisons that decide.
+    """
+    test = statement.test
+    joined = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    if not all(isinstance(each, ast.Compare) for each in joined):
+        return []
+    made: list[ast.Compare] = []
+
+    def kept(side: ast.expr, before: ast.expr, operators: list[ast.cmpop]) -> ast.expr:
+        made.append(ast.Compare(before, operators, [side] if operators else []))
+        return ast.NamedExpr(ast.Name(f"{_SIDE}{len(made) - 1}", ast.Store()), side)
+
+    for each in joined:
+        assert isinstance(each, ast.Compare)
+        sides = [each.left, *each.comparators]
+        each.left = kept(each.left, each.left, [])
+        each.comparators = [
+            kept(side, before, [operator])
+            for before, operator, side in zip(sides, each.ops, sides[1:], strict=False)
+        ]
+    return made
+
+
+def _failed_test(
+    test: ast.expr, sides: list[ast.Compare], given: set[str], space: dict[str, Any]
+) -> tuple[str, dict[str, str]]:
+    """Return what did not hold, and what its sides and the learner's names in it are worth."""
     worth: dict[str, str] = {}
-    for node in () if test is None else ast.walk(test):
-        plain = isinstance(node, ast.Name) and not callable(space.get(node.id))
-        called = (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and not node.keywords
-            and all(isinstance(argument, ast.Constant) for argument in node.args)
-        )
-        name = node.id if isinstance(node, ast.Name) else node.func.id if called else ""
-        if name not in given or not (plain or called):
-            continue
-        try:
-            value = eval(compile(ast.Expression(node), "<a learner's value>", "eval"), space)
-            worth[ast.unparse(node)] = _SHORT.repr(value)
-        except Exception:  # the assertion has shown what the learner's code does
-            continue
-    return worth
+    last = max((number for number in range(len(sides)) if f"{_SIDE}{number}" in space), default=None)
+    if last is not None and sides[last].ops:
+        test = sides[last]
+        for number, side in ((last - 1, sides[last].left), (last, sides[last].comparators[0])):
+            if any(isinstance(node, ast.Name) for node in ast.walk(side)):
+                worth[ast.unparse(side)] = _SHORT.repr(space[f"{_SIDE}{number}"])
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name) and node.id in given and not callable(space.get(node.id)):
+            worth.setdefault(node.id, _SHORT.repr(space.get(node.id)))
+    return ast.unparse(test), worth
 
 
 def _is_about_our_text(statement: ast.stmt) -> bool:

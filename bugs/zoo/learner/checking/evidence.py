@@ -122,15 +122,14 @@ _ROOM = {
 def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
     told = alarms(seen.report)
     if told:
-        first = finding(seen.report, told[0])
         known = [rule for rule in told if rule in exhibit.rules]
-        whose = "still " if known else ""
-        return Judgement(
-            "rules",
-            False,
-            f"diagnose run {whose}reports {listed(told)}. {first['message']}",
-            "" if known else "The exhibit's script does not have this one: your change introduced it.",
-        )
+        new = [rule for rule in told if rule not in known]
+        whose, first = ("still ", known) if known else ("", new)
+        said = f"diagnose run {whose}reports {listed(first)}. {finding(seen.report, first[0])['message']}"
+        if known and new:
+            said += f" New since your change: {listed(new)}."
+        advice = "" if known else "The exhibit's script does not have this one: your change introduced it."
+        return Judgement("rules", False, said, advice)
     if seen.report.get("faults") or "stages" not in seen.report:
         return Judgement("rules", False, "diagnose run could not make its report.", "Check once more.")
     unjudged = [

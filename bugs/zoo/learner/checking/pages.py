@@ -26,6 +26,8 @@ from bugs.zoo.learner.works import ranks_in
 from diagnostics.text.join import listed
 
 BUDGET_S, BUDGET_MB = 1800, 6000  # a chapter runs within 30 s, on a machine that has nothing else to do
+_OF = {"after": "your script", "sound": "your script", "before": "the original", "broken": "the original"}
+"""Whose results the names on the pages of the solutions hold."""
 FIXED = "fixed"  # the name that holds our fix of a mystery's script, on the page of its solution
 
 
@@ -212,9 +214,9 @@ def _asserted(result: Mapping[str, Mapping[str, str]] | None) -> Judgement:
         return Judgement("result", False, "The solution's assertions could not be run on your script.", "")
     if found := [*result["broken"].values(), *result["problems"].values()]:
         advice = "The bug is still there, or your script no longer prints what the original does."
-        return Judgement(
-            "result", False, f"The solution's assertions do not all hold for your script. {found[0]}.", advice
-        )
+        whose = [f"`{name}` is of {script}" for name, script in _OF.items() if re.search(rf"\b{name}\b", found[0])]
+        said = f"The solution's assertions do not all hold for your script. {found[0]}."
+        return Judgement("result", False, said + (f" ({listed(whose)}.)" if whose else ""), advice)
     return Judgement("result", True, "What the solution asserts of a fix holds for yours.")
 
 
