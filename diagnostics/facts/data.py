@@ -30,6 +30,8 @@ class DatasetFacts:
         labels: integers (rows_read,), one class label a row; None if rows carry no such thing.
         label_names: what the classes are called, if the dataset says so.
         token_lengths: integers (rows_read,), tokens in each row without padding; None if there are no tokens.
+        words: integers (rows_read,), words in the longest text of each row, separated by white space; None if the
+            rows hold no text, or most of them the text of another.
         weighted_sampling: whether a sampler draws some rows more often than others; None if not known.
         shuffled: whether training sees the rows in random order; None if not known.
         first_batches: class labels, each (batch_size,), of the first batches in the order in which training
@@ -48,6 +50,7 @@ class DatasetFacts:
     labels: Array | None = None
     label_names: tuple[str, ...] | None = None
     token_lengths: Array | None = None
+    words: Array | None = None
     weighted_sampling: bool | None = False
     shuffled: bool | None = None
     first_batches: tuple[Array, ...] = ()

@@ -218,16 +218,19 @@ def dataset_facts(
     first = sample.rows[0]
     all_columns = list(first) if isinstance(first, Mapping) else []
     kept = all_columns if columns is None else [name for name in all_columns if name in columns]
+    text_columns = tuple(name for name in all_columns if isinstance(first[name], str))
+    token_lengths = _token_lengths(sample.rows, pad_token_id)
     return DatasetFacts(
         size=sample.size,
         rows_read=len(sample.rows),
         spread_out=sample.spread_out,
         columns=tuple(kept),
         dropped_columns=tuple(name for name in all_columns if name not in kept),
-        text_columns=tuple(name for name in all_columns if isinstance(first[name], str)),
+        text_columns=text_columns,
         labels=_class_labels(sample.rows),
         label_names=label_names,
-        token_lengths=_token_lengths(sample.rows, pad_token_id),
+        token_lengths=token_lengths,
+        words=None if token_lengths is None else _words(sample.rows, text_columns),
         weighted_sampling=weighted_sampling,
         shuffled=shuffled,
         first_batches=first_batches,
@@ -260,6 +263,13 @@ def _token_lengths(rows: list[Any], pad_token_id: int | None) -> Array | None:
             counted = np.ones_like(ids) if pad_token_id is None else ids != pad_token_id
         lengths.append(int(counted.sum()))
     return np.array(lengths)
+
+
+def _words(rows: list[Any], text_columns: tuple[str, ...]) -> Array | None:
+    texts = [max((str(row.get(name) or "") for name in text_columns), key=len, default="") for row in rows]
+    if 2 * len(set(texts)) <= len(rows):  # several rows may be windows of one text, which together hold all of it
+        return None
+    return np.array([len(text.split()) for text in texts])
 
 
 def to_device(batch: Any, device: torch.device) -> Any:

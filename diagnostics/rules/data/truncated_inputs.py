@@ -6,6 +6,7 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
 from diagnostics.facts.data import DatasetFacts
 
 AT_LIMIT = 0.5  # our choice: natural texts do not share one length this often, but truncated ones do
@@ -36,12 +37,14 @@ class TruncatedInputs(Rule):
     ## Thresholds
     At least half of the rows have the maximum length and some are shorter (our choice): natural texts do not share
     one length this often. No shorter length may have a quarter as many rows, since texts of a few fixed lengths
-    follow a pattern. At least 50 rows (our choice): with fewer, the share may be due to chance.
+    follow a pattern. At least 50 rows (our choice): with fewer, the share may be due to chance. If all rows have
+    the same length, the texts of at least half of them must have more words than tokens: tokenizers split words.
 
     ## Known problems
-    Rows that all have the same length, such as text packed into blocks, are not reported. Packed text with a few
-    shorter blocks is reported, and so is data whose natural length is nearly constant. The lost text may also be
-    irrelevant. This is why the finding is a note.
+    If all rows have the same length, only their texts distinguish truncation from text packed into blocks: without
+    a column that holds them, the rule does not apply. Packed text with a few shorter blocks is reported, and so is
+    data whose natural length is nearly constant. The lost text may also be irrelevant. This is why the finding is
+    a note.
 
     ## Sources
     The Hugging Face documentation "Padding and truncation"; the Hugging Face course, chapter 7, "Question
@@ -60,13 +63,41 @@ class TruncatedInputs(Rule):
             raise NotApplicable(f"needs the lengths of at least {MIN_ROWS} rows")
         longest = int(lengths.max())
         at_limit = int((lengths == longest).sum())
-        if at_limit == lengths.size or at_limit < AT_LIMIT * lengths.size:
+        if at_limit == lengths.size:
+            return self._all_equal(lengths, longest, dataset.words)
+        if at_limit < AT_LIMIT * lengths.size:
             return None
         if np.unique(lengths[lengths < longest], return_counts=True)[1].max() >= NEXT * at_limit:
             return None
-        return self.found(
+        seen = (
             f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and none has more: they "
-            "were probably truncated. The model never sees the rest of each text.",
+            "were probably truncated."
+        )
+        return self._truncated(seen, lengths, longest, at_limit)
+
+    def _all_equal(self, lengths: Array, longest: int, words: Array | None) -> Finding:
+        """Report rows of one length if the texts have more words than tokens.
+
+        Raises:
+            NotApplicable: it cannot be known.
+        """
+        longer = 0 if words is None else int((words > longest).sum())
+        if words is None or longer < AT_LIMIT * lengths.size:
+            raise NotApplicable(
+                f"all {lengths.size} rows have exactly {longest} tokens: only their texts show whether these are "
+                "blocks, or texts cut to that length"
+            )
+        return self._truncated(
+            f"All {lengths.size} rows read have exactly {longest} tokens, but the texts of {longer} have more "
+            f"words than that, up to {words.max()}: they were truncated.",
+            lengths,
+            longest,
+            lengths.size,
+        )
+
+    def _truncated(self, seen: str, lengths: Array, longest: int, at_limit: int) -> Finding:
+        return self.found(
+            f"{seen} The model never sees the rest of each text.",
             fix=(
                 f"increase max_length={longest} in the tokenizer call, up to the model's maximum length",
                 "keep the rest as additional rows: return_overflowing_tokens=True, stride=...",

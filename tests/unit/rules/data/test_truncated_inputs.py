@@ -32,8 +32,16 @@ class TestFromDataset:
     def test_is_silent_on_texts_of_a_few_lengths(self):
         assert RULE.from_dataset(DatasetFacts(500, 500, token_lengths=np.repeat([13, 7], [260, 240]))) is None
 
-    def test_is_silent_on_text_packed_into_blocks(self):
-        assert RULE.from_dataset(DatasetFacts(100, 100, token_lengths=np.full(100, 128))) is None
+    def test_counts_the_texts_that_have_more_words_than_any_row_has_tokens(self):
+        words = 100 + np.arange(100)
+        finding = RULE.from_dataset(DatasetFacts(100, 100, token_lengths=np.full(100, 128), words=words))
+        assert finding.evidence == {"longest": 128, "shortest": 128, "rows_at_longest": 100, "rows_read": 100}
+        assert "the texts of 71 have more words than that, up to 199" in finding.message
+
+    @pytest.mark.parametrize("words", [None, np.full(100, 128), np.repeat([129, 90], [49, 51])])
+    def test_does_not_guess_whether_rows_of_one_length_are_blocks(self, words):
+        with pytest.raises(NotApplicable, match="all 100 rows have exactly 128 tokens"):
+            RULE.from_dataset(DatasetFacts(100, 100, token_lengths=np.full(100, 128), words=words))
 
     def test_needs_fifty_rows(self):
         with pytest.raises(NotApplicable):
