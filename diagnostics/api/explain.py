@@ -357,5 +357,7 @@ def _nothing_in(text: str) -> str:
     wanted = (
         "It takes a whole traceback, from 'Traceback (most recent call last):' to the line with the exception."
     )
-    lines = f"{count_of(len(text.splitlines()), 'line')} without a traceback"
-    return f"explain() was given {lines if text.strip() else 'an empty text'}. {wanted}"
+    if not text.strip():
+        return f"explain() was given an empty text. {wanted}"
+    lines = count_of(len(text.splitlines()), "line")
+    return f"No rule knows this text. explain() was given {lines} without a traceback. {wanted}"

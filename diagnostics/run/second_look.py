@@ -107,7 +107,8 @@ class SecondLook:
                         training.examined = extended(training.examined, facts)
         except KeyboardInterrupt:
             over = time.monotonic() - begun >= seconds
-            reasons.append(f"stopped after {seconds:.3g} s" if over else "interrupted")
+            untested = "" if seen else ", before it had tested what the predictions depend on"
+            reasons.append((f"stopped after {seconds:.3g} s" if over else "interrupted") + untested)
         finally:
             self._kept.clear()
         if not seen:

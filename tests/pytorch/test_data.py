@@ -98,6 +98,12 @@ class TestDatasetFacts:
         masked = [row | {"attention_mask": [1, 1, 1, 0]} for row in rows]
         assert dataset_facts(sample_rows(masked), pad_token_id=0).token_lengths.tolist() == [3, 3]
 
+    def test_words_are_those_of_the_longest_text_of_a_row(self):
+        rows = [{"input_ids": [5, 6], "id": "a1", "text": text} for text in ("one two three", "four")]
+        assert dataset_facts(sample_rows(rows)).words.tolist() == [3, 1]
+        assert dataset_facts(sample_rows(rows[:1] * 2)).words is None  # windows of one text
+        assert dataset_facts(sample_rows([{"input_ids": [5, 6]}, {"input_ids": [7]}])).words is None
+
 
 class TestFreshIterator:
     def test_of_what_can_be_iterated_again(self):

@@ -199,18 +199,17 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("text", "given"),
         [
-            ("", "an empty text"),
-            ("  \n", "an empty text"),
-            ("epoch 1\nepoch 2", "2 lines without a traceback"),
-            ("epoch 1", "1 line without a traceback"),
+            ("", "explain() was given an empty text"),
+            ("  \n", "explain() was given an empty text"),
+            ("epoch 1\nepoch 2", "No rule knows this text. explain() was given 2 lines without a traceback"),
+            ("epoch 1", "No rule knows this text. explain() was given 1 line without a traceback"),
         ],
     )
     def test_a_text_without_a_traceback(self, text, given):
         with pytest.raises(InvalidInput) as raised:
             diagnostics.explain(text)
         assert str(raised.value) == (
-            f"explain() was given {given}. It takes a whole traceback, from 'Traceback (most recent call "
-            "last):' to the line with the exception."
+            f"{given}. It takes a whole traceback, from 'Traceback (most recent call last):' to the line with the exception."
         )
 
     def test_a_fault_of_a_rule_is_a_line_in_the_report(self, monkeypatch):

@@ -142,6 +142,12 @@ class TestInterrupt:
             [time.sleep(0.01) for _ in range(3000)]
         assert time.monotonic() - begun < 10
 
+    def test_it_says_that_nothing_was_tested(self):
+        second, training = SecondLook(), object()
+        second.keep(training, lambda *_: [time.sleep(0.01) for _ in range(3000)])
+        stage = second.look([training], 0.3)
+        assert stage.detail == "stopped after 0.3 s, before it had tested what the predictions depend on"
+
 
 class TestTrainedAgain:
     """A copy is trained on the first batch, where the run did not learn."""

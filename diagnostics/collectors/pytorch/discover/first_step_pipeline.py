@@ -150,7 +150,7 @@ class FirstStepPipeline(Pipeline):
         if (settings := of_loader(loader)) is not None:
             yield settings
         if loader is None:
-            raise CannotJudge("the DataLoader of this batch is not known")
+            raise CannotJudge("no DataLoader was seen to give this batch, so the dataset's rows cannot be counted")
         if (length := own_length(loader)) is not None:
             yield length
         self._read = training_rows(loader)
