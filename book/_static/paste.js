@@ -111,15 +111,16 @@ const bugZooPaste = (() => {
   function explained(hit, exhibits) {
     const {cages, element, link, prose} = bugZooDom;
     const {row, said} = hit;
-    const parts = verdict(sentence(hit) || row.title);
-    if (!row.cause) {
+    const words = sentence(hit);
+    const parts = verdict(words || `This message belongs to the rule \`${row.rule}\`.`);
+    if (!words) {
       parts.push(element("p", ["The message: ", element("code", said)]));
       if (row.proves) parts.push(...prose(`It proves: ${row.proves}.`));
       if (row.unknown) parts.push(...prose(`It does not tell: ${row.unknown}.`));
     }
     parts.push(element("h2", "What to do"));
     if (row.fixes.length) parts.push(element("ul", fixes(hit).map(fix => element("li", prose(fix)))));
-    else parts.push(...prose(`The fix depends on the values: \`diagnose explain traceback.txt\` names it. For example:\n\n${row.fix}`));
+    else parts.push(...prose(`The fix depends on the values: \`diagnose explain traceback.txt\` names it. The rule's own example:\n\n${row.fix}`));
     const named = element("p", ["The rule is ", link(`rules/${row.rule}`, row.rule), "."], {className: "rule"});
     return [...parts, ...cages(exhibits[row.rule] ?? []), named];
   }

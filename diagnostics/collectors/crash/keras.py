@@ -196,7 +196,8 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
             return ShapesDiffer()
         # Keras leaves out the rows, but for its oldest versions.
         rows = (None,) if found.kind == "per example" and not outputs.startswith("None") else ()
-        return ShapesDiffer((*rows, *sizes(outputs)), (*rows, *sizes(targets)))
+        sparse = found.kind == "sparse"
+        return ShapesDiffer((*rows, *sizes(outputs)), (*rows, *sizes(targets)), sparse=sparse)
     found = ELEMENT_WISE.search(message)
     if found is None or found.kind == "merged" or sizes(found["one"])[1:] == sizes(found["other"])[1:] != ():
         return None  # where the rows alone differ, it is the batch

@@ -75,6 +75,7 @@ class ShapesDiffer:
         target: the same.
         wants_indices: whether the loss takes class indices and said that the target has an axis too many.
         rows: how many predictions and targets there are, where the message tells no more than that.
+        sparse: whether it is Keras' sparse loss, which said that the target does not lack the last axis alone.
         asked: the target's shape that the loss asked for, and the one it got, with the classes along axis 1.
     """
 
@@ -82,6 +83,7 @@ class ShapesDiffer:
     target: tuple[int | None, ...] | None = None
     wants_indices: bool = False
     rows: tuple[int, int] | None = None
+    sparse: bool = False
     asked: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 

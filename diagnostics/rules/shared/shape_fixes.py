@@ -220,7 +220,12 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
             "logits = predictions[0] if isinstance(predictions, tuple) else predictions",
         )
     if symptom.operation == "matrix product":
-        return "", _matrix_product(one, a, other, b)
+        fix = _matrix_product(one, a, other, b)
+        if symptom.tensors or symptom.library != "torch" or len(b) != 2:
+            return "", fix
+        # A message alone: most of these are of a Linear, whose weight PyTorch transposes.
+        linear = f"nn.Linear({a[-1]}, {b[-1]}), if it is, and its input is right"
+        return f"If this is a Linear, it has in_features={b[0]}.", (linear, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
         return "Only the rows differ: another batch size.", f"{x}[0] instead of a fixed one; or {drop}=True"

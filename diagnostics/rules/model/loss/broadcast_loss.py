@@ -31,6 +31,12 @@ ONE_HOT = {
         "pass target.argmax(-1) to the loss",
     ),
 }
+SPARSE = (  # as the row of the message has it, which the page for pasted errors reads
+    "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
+    "pass target.argmax(-1) to the loss, if it is one-hot",
+    "if the target has fewer axes: keras.layers.Flatten() before the last layer, or return_sequences=False in the "
+    "last recurrent layer",
+)
 
 
 class BroadcastLoss(MessageRule):
@@ -163,6 +169,14 @@ class BroadcastLoss(MessageRule):
             "prediction_shape": list(prediction) if prediction is not None else None,
             "target_shape": list(target) if target is not None else None,
         }
+        if symptom.sparse:
+            return self.found(
+                "This loss reads class indices: one integer per prediction, along all axes of the prediction but "
+                f"the last. The prediction has shape {prediction} and the target {target}.",
+                fix=SPARSE,
+                evidence=evidence,
+                where=crash.where,
+            )
         if prediction is not None and prediction == target:
             if len(prediction) < 2:
                 return None  # one score for each target: the shapes are right

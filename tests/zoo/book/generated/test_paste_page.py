@@ -168,6 +168,36 @@ class TestSaysWhatExplainSays:
         assert answer["fixes"][0] == "data_collator=DataCollatorWithPadding(tokenizer), which pads each batch"
 
 
+RANK = (
+    "ValueError: Argument `output` must have rank (ndim) `target.ndim - 1`. Received: target.shape={}, "
+    "output.shape={}"
+)
+PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 1024x10)"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "fix"),
+    [
+        (
+            RANK.format("(32, 10)", "(32, 10)"),
+            "This loss reads class indices",
+            "keras.losses.CategoricalCrossentropy",
+        ),
+        (RANK.format("(None,)", "(None, 20, 10)"), "This loss reads class indices", "keras.losses.Categorical"),
+        (
+            PRODUCT,
+            "Matrix shapes (32, 4096) and (1024, 10) do not match",
+            "nn.Linear(4096, 10), if it is, and its",
+        ),
+    ],
+)
+def test_page_and_terminal_say_the_same_of_shapes(answers, text, sentence, fix):
+    (finding,), (answer,) = explain(text).findings, answers([text])
+    assert (finding.message, [finding.fix, *finding.alternatives]) == (answer["sentence"], answer["fixes"])
+    assert finding.message.startswith(sentence)
+    assert finding.fix.startswith(fix)
+
+
 def test_nothing_is_named_in_prose_or_in_code(answers):
     texts = [
         "My loss does not fall. What can I do?",
