@@ -209,7 +209,8 @@ class TestArguments:
         with pytest.raises(InvalidInput) as raised:
             diagnostics.explain(text)
         assert str(raised.value) == (
-            f"{given}. It takes a whole traceback, from 'Traceback (most recent call last):' to the line with the exception."
+            f"{given}. It takes a whole traceback, from 'Traceback (most recent call last):' to the line with the "
+            "exception."
         )
 
     def test_a_fault_of_a_rule_is_a_line_in_the_report(self, monkeypatch):

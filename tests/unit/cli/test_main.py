@@ -83,8 +83,8 @@ class TestExplain:
         file.write_text("epoch 1\nepoch 2\n")
         assert main(["explain", str(file)]) == 2
         assert capsys.readouterr().err == (
-            "diagnose: No rule knows this text. explain() was given 2 lines without a traceback. It takes a whole traceback, from "
-            "'Traceback (most recent call last):' to the line with the exception.\n"
+            "diagnose: No rule knows this text. explain() was given 2 lines without a traceback. It takes a whole "
+            "traceback, from 'Traceback (most recent call last):' to the line with the exception.\n"
         )
 
 

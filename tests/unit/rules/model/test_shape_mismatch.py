@@ -121,6 +121,12 @@ class TestFromOperands:
         symptom = OperandsMisfit(operation, a[-1], b[-1], None, (), {"a": a, "b": b})
         assert RULE.from_operands(CRASH, symptom).severity == "error"
 
+    def test_a_product_without_its_tensors_may_be_a_linear(self):
+        symptom = OperandsMisfit("matrix product", 4096, 1024, None, ((32, 4096), (1024, 10)))
+        assert RULE.from_operands(CRASH, symptom).fix.startswith("nn.Linear(4096, 10), if it is")
+        vector = OperandsMisfit("matrix product", 4096, 1024, None, ((32, 4096), (1024,)))
+        assert "Linear" not in RULE.from_operands(CRASH, vector).message
+
     def test_of_a_concatenation_one_short(self):
         assert RULE.from_operands(CRASH, OperandsMisfit("concatenation", 56, 57, 1)).severity == "error"
 

@@ -181,6 +181,10 @@ class TestFromCrash:
     def test_sees_one_hot_targets_under_a_loss_of_indices(self, inside):
         assert crashed((4, 3), (4, 3), *inside).severity == "error"
 
+    def test_a_sparse_loss_says_along_which_axes_it_reads_indices(self):
+        differ = ShapesDiffer((None, 10), (None, 10), sparse=True)
+        assert RULE.from_crash(CrashFacts("ValueError", "", FRAMES, False), differ).fix.startswith("keras.losses.")
+
     def test_one_score_for_each_target_is_another_matter(self):
         assert crashed((4,), (4,)) is None
 
