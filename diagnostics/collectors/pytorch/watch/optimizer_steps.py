@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import Gradient, StepRecord
@@ -17,8 +18,8 @@ from diagnostics.collectors.pytorch.watch.record.update_size import UpdateMeasur
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 from diagnostics.collectors.shared.sampling import is_sampled_step
 
-from .measurements import Measurements
 from .pending_steps import PendingSteps
+from .training_probe import TrainingProbe
 
 Held = list[tuple[int, nn.Parameter]]
 
@@ -41,7 +42,7 @@ class OptimizerSteps:
         guard: runs the hooks.
         pending: takes the records.
         replay: is told of gradients that are not finite.
-        measurements: of the sampled steps.
+        probes: of the sampled steps.
         calls: is told of each step.
 
     Attributes:
@@ -62,13 +63,13 @@ class OptimizerSteps:
         guard: FaultGuard,
         pending: PendingSteps,
         replay: ReplayBuffer,
-        measurements: Measurements,
+        probes: Probes[TrainingProbe],
         calls: CallOrder,
     ) -> None:
         self._optimizers, self._layers, self._held = optimizers, layers, held
         self._every, self._deferred, self._groups = every, deferred, groups
         self._guard = guard
-        self._pending, self._replay, self._measurements, self._calls = pending, replay, measurements, calls
+        self._pending, self._replay, self._probes, self._calls = pending, replay, probes, calls
         # Where no optimizer holds a parameter of the model, all are measured, to see that nothing changes.
         self._moved = held if any(held) else [layers.everything() for _ in held]
         self._updates = [UpdateMeasure(layers, moved) for moved in self._moved]
@@ -106,7 +107,7 @@ class OptimizerSteps:
             self._leader = number
         if number == self._leader:
             if not self.count:
-                self._measurements.training_begins()
+                self._probes.tell(TrainingProbe.on_training_begin)
             self._begin()
         if isinstance(self._optimizers[number], torch.optim.LBFGS):
             return
@@ -115,7 +116,7 @@ class OptimizerSteps:
         self._measure(row, self._held[number], self._optimizers[number])
         if self.is_sampled and self._moved[number]:
             self._updates[number].begin()
-            self._measurements.step_begins(self.count, number)
+            self._probes.tell(TrainingProbe.on_step, self.count, number)
 
     def _begin(self) -> None:
         rates = [
@@ -142,7 +143,7 @@ class OptimizerSteps:
             self._guard.run("weights", self._replay.copy_now)
         row.gradients.append(Gradient(norms, which, of_scaler.get("grad_scale"), overflow))
         if self.is_sampled:
-            self._measurements.gradients(self.count, gradients, which)
+            self._probes.tell(TrainingProbe.on_gradients, self.count, gradients, which)
 
     def _measures_gradients(self, parameters: int) -> bool:
         return parameters <= MANY or self._deferred or self.is_sampled or not self.count % SELDOM

@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.pytorch.watch.record.norms import taken
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog, StepRecord
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 
-from .measurements import Measurements
 from .skipped_steps import SkippedSteps
+from .training_probe import TrainingProbe
 
 
 class PendingSteps:
@@ -31,7 +32,7 @@ class PendingSteps:
         log: takes what was read.
         replay: locates a NaN.
         skipped: knows which steps a loss scaler skips.
-        measurements: are read along.
+        probes: are read along.
         guard: runs the reading.
         unhooked: returns a context in which no hook of ours is on the model, so that it can be copied.
 
@@ -50,12 +51,12 @@ class PendingSteps:
         log: StepLog,
         replay: ReplayBuffer,
         skipped: SkippedSteps,
-        measurements: Measurements,
+        probes: Probes[TrainingProbe],
         guard: FaultGuard,
         unhooked: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._every, self._device, self._log = every, device, log
-        self._replay, self._skipped, self._measurements = replay, skipped, measurements
+        self._replay, self._skipped, self._probes = replay, skipped, probes
         self._safely, self._faults, self._unhooked = guard.run, guard.faults, unhooked
         self.next = StepRecord()
         self.open: StepRecord | None = None
@@ -131,7 +132,7 @@ class PendingSteps:
         self.open = self.open if self.closed else None
         failure = self._log.read(rows, self._device) if rows else None
         failure, self._failure = self._failure or failure, None
-        self._measurements.read(steps)
+        self._probes.tell(TrainingProbe.on_read, steps)
         if failure is not None and self._replay.origin is None:
             if failure.left_out:
                 self._replay.copy_now()  # none of these steps has changed them
@@ -149,7 +150,7 @@ class PendingSteps:
         del self.complete[: len(rows)]
         if rows:
             self._failure = self._log.read(rows, self._device) or self._failure
-        self._measurements.read_beside(steps)
+        self._probes.tell(TrainingProbe.on_read, steps)
 
     def _find(self, failure: NonFiniteStep, steps: int) -> None:
         with self._unhooked():

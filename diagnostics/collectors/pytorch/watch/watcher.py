@@ -20,9 +20,13 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.recording import is_recorded
+from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
+from diagnostics.collectors.pytorch.watch import metrics
+from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
+from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
 from diagnostics.collectors.pytorch.watch.record.beside_outputs import beside_outputs
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
@@ -37,11 +41,11 @@ from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
-from .measurements import Measurements
 from .optimizer_steps import OptimizerSteps
 from .passed_losses import PassedLosses
 from .pending_steps import PendingSteps
 from .skipped_steps import SkippedSteps
+from .training_probe import TrainingProbe, WatchedModel
 
 OUTPUTS = 4  # of the model's output tensors, those with a hook for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always recorded; later only in sampled ones
@@ -79,9 +83,19 @@ class TorchWatcher:
         self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
         self._step_log = StepLog(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
         self.compiled = self._inner is not model
-        self._measurements = Measurements(
-            self._inner, self._layers, self._optimizers, self._held, guard, self.compiled
+        self._watched = WatchedModel(
+            self._inner,
+            self._layers,
+            self._optimizers,
+            self._held,
+            self.compiled,
+            guard.run,
+            steps=lambda: self.steps,
+            is_own=lambda: self._pending.is_own(),
+            losses=lambda: self.history().losses,
+            probe=lambda kind: self._probes[kind],
         )
+        self._probes = Probes(metrics, TrainingProbe, self._watched, guard.run)
         self._trace = Trace(self._inner, trace_steps, lambda fault: guard.switch_off("trace", fault))
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile fuses the modules: trace the model without it"
@@ -105,7 +119,7 @@ class TorchWatcher:
             self._step_log,
             self._replay_buffer,
             self._skipped,
-            self._measurements,
+            self._probes,
             guard,
             self._unhooked,
         )
@@ -120,7 +134,7 @@ class TorchWatcher:
             guard=guard,
             pending=self._pending,
             replay=self._replay_buffer,
-            measurements=self._measurements,
+            probes=self._probes,
             calls=self._calls,
         )
         shard = "of the shards of this process" if any(map(is_sharded, self._layers.parameters.values())) else ""
@@ -156,12 +170,12 @@ class TorchWatcher:
         if self._closed:
             return
         self._closed = self._pending.closed = True
-        self._measurements.training_goes_on()
+        self._probes.tell(TrainingProbe.on_training_again)
         self._detach_from_model()
         self._calls.close()
         while self._handles:
             self._handles.pop().remove()
-        self._measurements.activations.close()
+        self._probes.tell(TrainingProbe.on_unhooked)
         self._trace.abandon()
         self._pending.look_at_unfinished(self.steps, losses=False)
         self.read()
@@ -172,6 +186,7 @@ class TorchWatcher:
         The parts refer to each other, and would otherwise stay until the next garbage collection.
         """
         self.close()
+        vars(self._watched).clear()  # the hooks of a graph that the script has kept may hold it
         vars(self).clear()
 
     def step(self, loss: Any, labels: Any = None) -> None:
@@ -188,7 +203,7 @@ class TorchWatcher:
         if labels is not None:
             self._latest = self._latest[0], labels.detach() if isinstance(labels, Tensor) else None
             if self._steps.samples(of_step):
-                self._measurements.labels(of_step, labels)
+                self._probes.tell(TrainingProbe.on_labels, of_step, labels)
         self._losses.take(loss, self.steps)
 
     def evaluated(self, loss: float) -> None:
@@ -209,13 +224,14 @@ class TorchWatcher:
             self.steps,
             "accelerator" if self._device.type == "cuda" else "process",
             list(self._losses.evaluations),
-            self._measurements.no_grad.history(),
+            self._probes[NoGradPasses].history(),
             self._losses.unstepped,
         )
 
     def ranges(self) -> RangeFacts | None:
         """Return the ranges of the activations; None if none were measured."""
-        return self._measurements.activations.ranges()
+        ranges: RangeFacts | None = self._probes[Samplers].ranges()
+        return ranges
 
     def batch(self) -> FailedBatch | None:
         """Return the batch in which NaN or inf first appeared; None while there is none."""
@@ -227,7 +243,7 @@ class TorchWatcher:
 
     def course(self) -> tuple[Any, ...]:
         """Return the other facts: predictions, inputs, modes, live graphs, units, calls."""
-        measured = self._measurements.facts(self.steps, self._pending.is_own(), lambda: self.history().losses)
+        measured = self._probes.facts("sampled")
         self._safely("calls", self._calls.read)
         return (*measured, *self._calls.facts())
 
@@ -265,16 +281,17 @@ class TorchWatcher:
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not is_recorded() and not self._unreadable:
-            self._measurements.activations.close()
+            self._probes.tell(TrainingProbe.on_unhooked)
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
-                self._measurements.evaluation_ends(self.steps, output)
+                self._probes.tell(TrainingProbe.on_evaluation_end, self.steps, output)
             elif self._steps.is_sampled or self.steps < FIRST or self._pending.next.passes > FIRST:
                 self._safely("backward passes", self._listen, output)
                 if self._steps.is_sampled:
-                    self._measurements.pass_ends(self.steps, output, self._pending.next.kept)
-            self._measurements.forget_labels()
+                    kept = self._pending.next.kept
+                    inputs = None if kept is None or kept.changed else kept.inputs
+                    self._probes.tell(TrainingProbe.on_pass_end, self.steps, output, inputs)
 
     def _why_unread(self, args: Any, kwargs: Any) -> bool:
         """Note why a pass cannot be read, if that holds; no operation is needed."""
@@ -288,10 +305,11 @@ class TorchWatcher:
         if self._unreadable:
             return
         if not torch.is_grad_enabled():
-            self._measurements.evaluation_begins(self.steps, self._model.training, args, kwargs)
+            mode = self._model.training
+            self._probes.tell(TrainingProbe.on_evaluation_begin, self.steps, mode, args, kwargs)
             return
         self._pending.trains_here()
-        self._measurements.training_goes_on()
+        self._probes.tell(TrainingProbe.on_training_again)
         if not self.forwards:
             self.uncovered.pop("forward passes", None)
         self.forwards += 1
@@ -303,7 +321,7 @@ class TorchWatcher:
         if self._replay_buffer.always:
             self._safely("weights", self._replay_buffer.before_pass, self.steps)
         if self._steps.is_sampled and row.passes == 1:
-            self._measurements.pass_begins(self.steps, args, kwargs)
+            self._probes.tell(TrainingProbe.on_pass_begin, self.steps, args, kwargs)
         if self.steps in self._trace.steps and row.passes == 1 and not self.compiled:
             self._safely("trace", self._trace.open, self.steps, (args, kwargs))
 
@@ -337,7 +355,7 @@ class TorchWatcher:
         row = self._pending.next
         row.backwards += 1
         self._skipped.begins(self.steps, [pair for held in self._held for pair in held])
-        self._measurements.backward_begins(self.steps)
+        self._probes.tell(TrainingProbe.on_backward, self.steps)
         row.kept = kept or row.kept
 
     def _look_at_leftovers(self) -> None:
@@ -358,7 +376,7 @@ class TorchWatcher:
     def _unhooked(self) -> Iterator[None]:
         """Take the hooks off the model, or the copy might call them."""
         self._detach_from_model()
-        self._measurements.activations.close()
+        self._probes.tell(TrainingProbe.on_unhooked)
         self._trace.abandon()
         try:
             yield

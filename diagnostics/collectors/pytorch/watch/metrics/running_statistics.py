@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
 from diagnostics.facts.layers import BatchNormFacts
+
+
+class RunningStatistics(TrainingProbe):
+    """Reads them when it is asked."""
+
+    def facts(self) -> Iterator[BatchNormFacts | None]:
+        """Describe the layers."""
+        yield batch_norm_facts(self.subject.model)
 
 
 def batch_norm_facts(model: nn.Module) -> BatchNormFacts | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.layers import RangeFacts
 
 from .activation_ranges import ActivationRanges
@@ -23,29 +23,29 @@ MANY_MODULES = 1000
 SELDOM = 4
 
 
-class Samplers:
-    """The measurements of one model.
+class Samplers(TrainingProbe):
+    """The measurements of modules, which share their hooks."""
 
-    Args:
-        model: its hooks are there from `open` to `close`.
-        layers: its parameters.
-        safely: `FaultGuard.run`.
-    """
+    part = "activations"
 
-    def __init__(self, model: nn.Module, layers: Layers, safely: Callable[..., None]) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        model, safely = subject.model, subject.guard
         self._hooks = ModuleHooks()
         self._ranges = ActivationRanges(model, partial(safely, "activations"), self._hooks)
         self._activity = UnitActivity(model, partial(safely, "activations"), self._hooks)
         self._recurrences = RecurrentGradients(model, partial(safely, "recurrences"), self._hooks)
-        self._underflow = GradientUnderflow(layers)
+        self._underflow = GradientUnderflow(subject.layers)
         self._looks = (self._ranges, self._activity, self._recurrences)
         self._open = False
         self._many = sum(1 for _ in model.modules()) > MANY_MODULES
         self._count = 0
 
-    def open(self, step: int) -> None:
-        """Measure the forward pass that is about to run."""
-        self.close()
+    def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
+        """Hook the modules."""
+        if self.subject.compiled:
+            return
+        self.on_unhooked()
         self._count += 1
         if self._many and self._count % SELDOM != 1:
             return
@@ -54,7 +54,7 @@ class Samplers:
             look.open(step)
         self._hooks.attach()
 
-    def close(self) -> None:
+    def on_unhooked(self) -> None:
         """Remove all hooks."""
         if self._open:
             self._open = False
@@ -62,12 +62,12 @@ class Samplers:
             for look in self._looks:
                 look.close()
 
-    def gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
+    def on_gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
         """Measure the gradients of a step, if a module computed in float16 in it."""
         if self._ranges.half_at == step:
             self._underflow.look(step, gradients, which)
 
-    def read(self) -> None:
+    def on_read(self, step: int) -> None:
         """Read the measurements from the device."""
         for look in (*self._looks, self._underflow):
             look.read()
@@ -76,6 +76,6 @@ class Samplers:
         """Return the ranges of the activations; None if none were measured."""
         return self._ranges.facts()
 
-    def facts(self) -> tuple[Any, ...]:
-        """Return the other facts; None for each that was not measured."""
-        return self._activity.facts(), self._recurrences.facts(), self._underflow.facts()
+    def facts(self) -> Iterator[Any]:
+        """Yield the other facts."""
+        yield from (self._activity.facts(), self._recurrences.facts(), self._underflow.facts())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,10 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_CLASSES, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
 from diagnostics.facts.array import Array
@@ -35,6 +37,7 @@ SMALLEST = 1e-30  # of a probability
 HALF = 0.02  # the same where it was computed in half precision, with eight bits to the number
 TOGETHER = 16  # passes that are read and counted at once; one by one, many small operations would cost more
 TOGETHER_BYTES = 8 * 2**20
+POOR = 0.7  # share of right answers in evaluations, below which they may be at chance
 
 
 @dataclass
@@ -74,10 +77,11 @@ class _Look:
     beside: Tensor | None = None
 
 
-class Predictions:
+class Predictions(TrainingProbe):
     """Copies a few outputs of sampled passes; the copies stay on the device until they are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._pending: list[_Look] = []
         self._evaluated: list[_Look] = []
         self._handed: dict[int, Tensor] = {}
@@ -93,9 +97,20 @@ class Predictions:
         self._softmax: bool | None = None
         self._plain: bool | None = None
         self._beside: bool | None = None  # whether what stands beside the inputs are the labels
+        # Of the running pass: the labels that the model was called with, and what stands beside its inputs.
+        self._labels: tuple[Any, Tensor | None] = None, None
 
-    def training(self, step: int, output: Any, labels: Any, beside: Tensor | None = None) -> None:
+    def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
+        """Look for the labels of a pass."""
+        self._labels = kwargs.get("labels"), latest_batch.labels_beside((args, kwargs))
+
+    def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
+        """Look for the labels of a pass without gradients."""
+        self.on_pass_begin(step, args, kwargs)
+
+    def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
         """Record a training pass, and the gradient of its scores."""
+        (labels, beside), self._labels = self._labels, (None, None)
         scores = _scores(output)
         if scores is None or not scores.requires_grad:
             return
@@ -111,8 +126,9 @@ class Predictions:
 
         scores.register_hook(functools.partial(call_without_user_modes, came))
 
-    def evaluation(self, step: int, output: Any, labels: Any, beside: Tensor | None = None) -> None:
+    def on_evaluation_end(self, step: int, output: Any) -> None:
         """Record the predictions of a pass without gradients."""
+        (labels, beside), self._labels = self._labels, (None, None)
         if self._evaluation != step:
             self._evaluation, self._passes, self._stride = step, 0, 1
         self._passes += 1
@@ -142,12 +158,12 @@ class Predictions:
         elif target.numel() == prediction.numel() == len(prediction):
             look.labels = _copy(target.reshape(-1))
 
-    def training_goes_on(self) -> None:
+    def on_training_again(self) -> None:
         """Hear no more losses of an evaluation."""
         self._unlabelled = None
         evaluation_calls.leave(self.heard)
 
-    def labels(self, step: int, labels: Any) -> None:
+    def on_labels(self, step: int, labels: Any) -> None:
         """Record the labels that the loop passes for a step."""
         copy = _label_copy(labels, None)
         if copy is not None:
@@ -155,15 +171,17 @@ class Predictions:
             if len(self._handed) > 2 * TOGETHER:
                 self._handed.pop(next(iter(self._handed)), None)
 
-    def read(self, before: int, everything: bool = True) -> None:
+    def on_read(self, step: int) -> None:
+        """Read if there is enough to be worth it."""
+        if len(self._pending) > TOGETHER or self._pending_bytes > TOGETHER_BYTES:
+            self._read(step)
+
+    def _read(self, before: int) -> None:
         """Read the records and count them; of training only the steps before this one.
 
         Args:
             before: a step.
-            everything: False to wait until there is enough to be worth it.
         """
-        if not everything and len(self._pending) <= TOGETHER and self._pending_bytes <= TOGETHER_BYTES:
-            return
         pending = [look for look in self._pending if look.step < before]
         del self._pending[: len(pending)]
         self._pending_bytes = 0
@@ -189,7 +207,23 @@ class Predictions:
             assert answers is not None
             self._answered(look.step, answers, beside if labels is None and self._beside else labels)
 
-    def facts(self) -> PredictionFacts | None:
+    def facts(self) -> Iterator[PredictionFacts | None]:
+        """Yield the counts."""
+        self._read_now()
+        yield self._counted()
+
+    def is_poor(self) -> bool:
+        """Whether the evaluations may be at chance."""
+        self._read_now()
+        seen = self._evaluations.values() if self._rows is not None else ()
+        labels = sum(int(one.labels.sum()) for one in seen)
+        return bool(labels) and sum(one.right for one in seen) < POOR * labels
+
+    def _read_now(self) -> None:
+        read = self._read if self.subject.is_own() else self.on_read
+        read(self.subject.steps())
+
+    def _counted(self) -> PredictionFacts | None:
         """Return the counts; None if no classifier was seen."""
         if self._rows is None or not self._num_outputs:
             return None
@@ -289,11 +323,6 @@ class Predictions:
         width = max(2, scores.shape[1]) if scores.ndim == 2 else 2
         self._num_outputs = self._num_outputs or width
         return width == self._num_outputs and bool(np.isfinite(scores).all())
-
-
-def labels_in(kwargs: Mapping[str, Any]) -> Any:
-    """Return the labels in the arguments of a Hugging Face model, if there are any."""
-    return kwargs.get("labels")
 
 
 def _scores(output: Any) -> Tensor | None:

@@ -6,7 +6,7 @@ Of a pass at most `MOST` numbers are copied and `ROWS` rows of inputs and target
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
+from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.learnability import order_fit, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import (
@@ -38,6 +40,7 @@ from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.training import LossHistory
 
 from .pass_inputs import ROWS, are_whole, features, is_plain, last_step
+from .predictions import Predictions
 
 MOST = 2**15  # numbers of an output; larger ones are not looked at
 PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
@@ -132,17 +135,18 @@ def _moments(found: Recovered, chosen: slice = slice(0)) -> _Moments:
     return _Moments(found.loss, targets.mean(axis=0), float(np.square(targets).mean()), targets[chosen][:ROWS])
 
 
-class Targets:
+class Targets(TrainingProbe):
     """Listens to the gradient of the output at sampled steps; copies stay on the device until they are read.
 
     Attributes:
-        repeated: what targets the same rows had in several of these steps; known once `facts` was called.
+        repeated: what targets the same rows had in several of these steps; known once `history` was called.
     """
 
     repeated: RepeatedRows | None = None
     _of_training: Array | None = None  # (rows, outputs), where the loss is the mean squared error
 
-    def __init__(self) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._asked: tuple[int, int] | None = None  # address and size of the latest output of an evaluation
         self._heard: list[Tensor] = []
         self._pending: list[_Pass] = []
@@ -150,7 +154,7 @@ class Targets:
         self._every = 1
         self._count = 0
 
-    def training(self, step: int, output: Any, inputs: Any) -> None:
+    def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
         """Record a pass of training, and the gradient of its output, if that is one tensor."""
         if not isinstance(output, Tensor):
             output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
@@ -174,14 +178,14 @@ class Targets:
 
         output.register_hook(functools.partial(call_without_user_modes, came))
 
-    def evaluation(self, step: int, output: Any) -> None:
+    def on_evaluation_end(self, step: int, output: Any) -> None:
         """Wait for the loss that compares the output of a pass without gradients with its targets."""
         self._asked = None
         if step and len(self._heard) < EVALUATED and is_plain(output) and output.numel():
             self._asked = output.data_ptr(), output.numel()
             evaluation_calls.join(self._hear, OF_NUMBERS)
 
-    def training_goes_on(self) -> None:
+    def on_training_again(self) -> None:
         """Hear no more losses of an evaluation."""
         self._asked = None
         evaluation_calls.leave(self._hear)
@@ -210,7 +214,7 @@ class Targets:
             return None
         return TargetSides(self._of_training, evaluation, inputs)
 
-    def read(self) -> None:
+    def on_read(self, step: int) -> None:
         """Bring the copies to the host."""
         pending = taken(self._pending)
         parts = [part for one in pending for part in (one.output, one.gradient, one.inputs)]
@@ -235,7 +239,18 @@ class Targets:
         rows = [row.tobytes() for inputs in kept for row in inputs]
         return DrawnRows(len(rows), len(set(rows)), len(kept))
 
-    def facts(self, losses: LossHistory | None, fits: bool = False) -> TargetHistory | None:
+    def facts(self) -> Iterator[Any]:
+        """Yield what the targets were, and what else follows from them."""
+        self.on_read(self.subject.steps())
+        losses, maximized = self.subject.losses(), self.subject.is_maximized
+        # Where the answers are poor, the reason may be wanted.
+        yield self.history(losses, self.subject.probe(Predictions).is_poor())
+        yield self.repeated
+        yield self.drawn()
+        yield self.negated(losses, maximized)
+        yield self.sides(self.subject.probe(InputSamples).of_both_sides())
+
+    def history(self, losses: LossHistory | None, fits: bool = False) -> TargetHistory | None:
         """Return the targets, if a formula gives the losses of the run; None otherwise.
 
         Args:

@@ -1,0 +1,97 @@
+"""Probes of a watched training: what they hear of, and what they may ask.
+
+Their files are in the folder `metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from diagnostics.collectors.probe import Probe
+from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard
+from diagnostics.facts.training import LossHistory
+
+
+@dataclass(eq=False)
+class WatchedModel:
+    """A model and what trains it.
+
+    Attributes:
+        model: not compiled.
+        layers: its parameters.
+        optimizers: that step on them.
+        held: by optimizer, the parameters of the model that it holds, with their numbers.
+        compiled: whether the model is called through torch.compile: then no module within it is measured.
+        guard: runs the work of a part within hooks.
+        steps: returns how many steps were made.
+        is_own: whether the training thread asks, or that thread has ended.
+        losses: returns those of the run.
+        probe: returns another probe, by its class.
+    """
+
+    model: nn.Module
+    layers: Layers
+    optimizers: list[Any]
+    held: list[list[tuple[int, nn.Parameter]]]
+    compiled: bool
+    guard: Guard
+    steps: Callable[[], int]
+    is_own: Callable[[], bool]
+    losses: Callable[[], LossHistory | None]
+    probe: Callable[[type[Any]], Any]
+
+    @property
+    def is_maximized(self) -> bool:
+        """Whether the optimizers go up the gradient in all of their groups."""
+        groups = [group for optimizer in self.optimizers for group in getattr(optimizer, "param_groups", ())]
+        return bool(groups) and all(group.get("maximize") is True for group in groups)
+
+
+class TrainingProbe(Probe[WatchedModel]):
+    """Measures one thing of sampled steps or of evaluations, within the hooks of the watcher.
+
+    `step` is the number of steps made.
+    """
+
+    when = "sampled"
+
+    def on_training_begin(self) -> None:
+        """Before the first step."""
+
+    def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
+        """Before the first pass of a sampled step."""
+
+    def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
+        """After a pass of a sampled step; its inputs are None where they have changed meanwhile."""
+
+    def on_backward(self, step: int) -> None:
+        """Before a backward pass."""
+
+    def on_labels(self, step: int, labels: Any) -> None:
+        """Called with the labels of a sampled step, by the loop."""
+
+    def on_step(self, step: int, number: int) -> None:
+        """Before a sampled step of an optimizer, given by its number."""
+
+    def on_gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
+        """Called with the gradients of a sampled step, and the numbers of their parameters."""
+
+    def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
+        """Before a pass with gradients off, in the training mode or not."""
+
+    def on_evaluation_end(self, step: int, output: Any) -> None:
+        """After a pass with gradients off."""
+
+    def on_training_again(self) -> None:
+        """Before each pass with gradients, and at the end."""
+
+    def on_unhooked(self) -> None:
+        """No hook may stay on the modules from now on."""
+
+    def on_read(self, step: int) -> None:
+        """Read what is pending from the device; another thread may train."""
