@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
@@ -19,13 +18,12 @@ from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
-from .batch_source import BatchSource, RememberedLoader
+from .batch_source import BatchSource
 from .first_step_pipeline import FirstPass
-from .inner_calls import InnerCalls
 from .loss_calls import LossRecorder, RecordedLoss, node_number, unflattened
+from .probes.leaves import InnerCalls, Reach, Vanished
 
 MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
-MOST_COMPARED = 2  # sets of rows that a model is evaluated on
 FACTORS = 4  # of a loss, one after the other, as the square of a temperature is written
 MOST_TERMS = 4  # of a loss, that are examined beside the main one
 MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
@@ -48,11 +46,11 @@ class _Call:
     outputs: tuple[weakref.ref[Tensor], ...] = ()
     prediction: Tensor | None = None
     inner: InnerCalls = field(default_factory=InnerCalls)
-    made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()  # matrices of layers that ended with the call
+    vanished: Vanished = ()
 
     def returned(self, output: Any, heard: int) -> None:
         """Record what the module returned."""
-        self.heard_within, self.made = heard, self.inner.gone()
+        self.heard_within, self.vanished = heard, self.inner.gone()
         self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MOST_OUTPUTS])
         prediction = prediction_in(output)
         self.prediction = None if prediction is None else prediction.detach()
@@ -91,8 +89,6 @@ class FirstStepRecorder:
         self._misses: IdentityMap[nn.Module, int] = IdentityMap()
         self._calls: dict[int, _Call] = {}
         self._thread = 0
-        # By module that learned: the loader of its rows, and how many comparisons with others are left.
-        self._trained_on: IdentityMap[nn.Module, tuple[RememberedLoader, int]] = IdentityMap()
         self._waiting: dict[int, tuple[weakref.ref[nn.Module], FirstPass]] = {}
         self._waited = 0
 
@@ -162,12 +158,9 @@ class FirstStepRecorder:
             if module is not None and call.wanted:
                 self._done[module] = None
                 seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
-                seen.leaves, seen.made = reached, call.made
-                seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
+                seen.reach = Reach(reached, _feeding(call, trained), _following(call, trained), call.vanished)
                 seen.graph = loss_graph(nodes) if call is trained[-1] else None
                 seen.terms = _terms(heard, other) if call is trained[-1] else ()
-                if seen.loader is not None:
-                    self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)
 
     def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
@@ -182,10 +175,7 @@ class FirstStepRecorder:
             inputs=first.inputs,
             given=first.given,
             versions=first.versions,
-            leaves=first.leaves,
-            feeding=first.feeding,
-            following=first.following,
-            made=first.made,
+            reach=first.reach,
         )
 
     def stepped(self) -> None:
@@ -197,26 +187,6 @@ class FirstStepRecorder:
         """Drop all records, and stop recording losses."""
         self._calls = {}
         self._losses.close()
-
-    def is_trained(self, module: nn.Module) -> bool:
-        """Whether to record calls without gradients: they may be on evaluation rows."""
-        return module in self._trained_on
-
-    def evaluated(self, module: nn.Module, inputs: Any) -> tuple[DataLoader[Any], DataLoader[Any]] | None:
-        """Return the loaders of a module's training rows, and of the rows that it is called with now.
-
-        None where they are not known, are the same rows, or were compared before.
-        """
-        remembered, left = self._trained_on[module]
-        found = self.loaders.source(tensors(inputs))
-        training = None if found is None else remembered.get()
-        if not left or (found is not None and training is None):
-            del self._trained_on[module]
-        elif found is not None and training is not None and found[0].dataset is not training.dataset:
-            self._trained_on[module] = remembered, left - 1
-            self.loaders.forget()
-            return training, found[0]
-        return None
 
     def _is_mine(self) -> bool:
         return self._thread == threading.get_ident() and not self._suspended()

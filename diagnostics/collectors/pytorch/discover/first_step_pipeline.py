@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import weakref
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.probe import probes_in
 from diagnostics.collectors.pytorch.activations import last_activation, output_facts
 from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import split_batch
+from diagnostics.collectors.pytorch.discover import probes
 from diagnostics.collectors.pytorch.loader_rows import own_length, training_rows
 from diagnostics.collectors.pytorch.loss_graph import with_shapes
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
@@ -27,14 +28,14 @@ from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import DatasetFacts, UnpairedRows
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
-from .leaves import leaf_facts
 from .loss_calls import RecordedLoss
-from .row_order import unpaired_by_collator, unpaired_in_loop
+from .probes.leaves import Reach
+from .step_probe import StepProbe
 
 LARGEST_OUTPUT = 2**24  # scalars of a prediction that are examined, which takes memory during the step
 
@@ -57,12 +58,9 @@ class FirstPass:
         batch: what the loader returned.
         direct: whether the loss read the memory that the module returned, in its order.
         items: the examples that a collator of the script's own made the batch of; None if not known.
-        leaves: of the graph of the loss, by identity.
-        feeding: modules that were called before, if the inputs depend on parameters.
-        following: modules that were called later, with inputs that depend on parameters.
+        reach: what the loss depends on; None if it was not differentiated.
         graph: of the loss; None if it is not the last of several passes that led to it.
         terms: KL divergences beside other terms of the loss, and a loss that is not a common one.
-        made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
         given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
     """
@@ -80,12 +78,9 @@ class FirstPass:
     batch: Any = None
     direct: bool = False
     items: list[Any] | None = None
-    leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
-    feeding: tuple[nn.Module, ...] = ()
-    following: tuple[nn.Module, ...] = ()
+    reach: Reach | None = None
     graph: LossGraph | None = None
     terms: tuple[RecordedLoss, ...] = ()
-    made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
     given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
 
@@ -95,14 +90,11 @@ class FirstStepPipeline(Pipeline):
 
     Which parameters get a gradient is left to the watcher: a single step may leave out a layer by chance.
 
-    Args:
-        model: the module of the loop.
+    Attributes:
+        model: the module of the loop, not compiled.
         optimizers: those that hold parameters of it.
         seen: its first pass.
         held: identities of the parameters of all optimizers of the script.
-
-    Attributes:
-        seen: its first pass.
     """
 
     not_offered: Mapping[str, str] = {
@@ -115,24 +107,19 @@ class FirstStepPipeline(Pipeline):
     def __init__(
         self, model: nn.Module, optimizers: list[Any], seen: FirstPass, held: Collection[int] = ()
     ) -> None:
-        self._model = uncompiled(model)
-        self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
+        self.model = uncompiled(model)
+        self.optimizers = [unwrapped(optimizer) for optimizer in optimizers]
         self.seen = self._seen = seen
-        self._held = held
+        self.held = held
         self._recognised = Recognised()
         self._target: Tensor | None = None
         self._read: DatasetFacts | None = None
-        self.name = f"the first step of {type(self._model).__name__}"
+        self.name = f"the first step of {type(self.model).__name__}"
 
     @property
     def recognised(self) -> Recognised:
         """The loss, once the batch was examined."""
         return self._recognised
-
-    @property
-    def optimizers(self) -> list[Any]:
-        """The optimizers that hold parameters of the model."""
-        return self._optimizers
 
     @contextlib.contextmanager
     def untouched(self) -> Iterator[None]:
@@ -142,7 +129,7 @@ class FirstStepPipeline(Pipeline):
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
-        described = describe_model(self._model, training=None, computes_loss=False)
+        described = describe_model(self.model, training=None, computes_loss=False)
         yield dataclasses.replace(described, computes_loss=self._seen.of_model)
         loader = self._seen.loader
         if (workers := worker_facts(self._seen.latest_loader if loader is None else loader)) is not None:
@@ -165,7 +152,7 @@ class FirstStepPipeline(Pipeline):
             for name, tensor in seen.inputs.items()
             if tensor._version == seen.versions[name] and (array := to_array(tensor)) is not None
         }
-        inputs = named_arguments(self._model, inputs)
+        inputs = named_arguments(self.model, inputs)
         name = next((name for name in LABEL_NAMES if name in inputs), None)
         labels = inputs.pop(name) if name is not None else self._labels(inputs)
         if labels is None and seen.loader is None and seen.batch is None:
@@ -178,11 +165,10 @@ class FirstStepPipeline(Pipeline):
             labels_name=name,
             ignore_index=IGNORE_INDEX if seen.call is None else seen.call.ignore_index,
         )
-        if (unpaired := self._unpaired()) is not None:
-            yield unpaired
-        if (end := end_token(self._model)) is not None:
+        yield from self._probed("batch")
+        if (end := end_token(self.model)) is not None:
             yield end
-        if (added := embedding_rows.added_to(self._model)) is not None:
+        if (added := embedding_rows.added_to(self.model)) is not None:
             yield added
 
     def forward(self) -> Iterator[Fact]:
@@ -191,7 +177,7 @@ class FirstStepPipeline(Pipeline):
         prediction = seen.prediction if seen.call is None else seen.call.prediction
         if prediction is not None and self._target is not None:
             part, target = _first_rows(prediction, self._target)
-            activation = last_activation(self._model) if seen.is_output else None
+            activation = last_activation(self.model) if seen.is_output else None
             if seen.call is not None and seen.call.made_by is not None:
                 activation = seen.call.made_by
             facts = output_facts(part, target, found.num_classes, activation)
@@ -219,12 +205,10 @@ class FirstStepPipeline(Pipeline):
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
-        if not self._optimizers:
+        if not self.optimizers:
             raise CannotJudge("the script updates the weights itself")
-        yield facts_together(self._optimizers, self._model)
-        if self._seen.leaves:
-            seen = self._seen
-            yield leaf_facts(self._model, seen.leaves, self._held, seen.feeding, seen.made, seen.following)
+        yield facts_together(self.optimizers, self.model)
+        yield from self._probed("optimizer step")
 
     def _recognise(self) -> None:
         """Recognise the loss and its target."""
@@ -258,14 +242,10 @@ class FirstStepPipeline(Pipeline):
             return False
         return bool(labels.min() >= 0 and labels.max() < classes and (labels != labels[0]).any())
 
-    def _unpaired(self) -> UnpairedRows | None:
-        """Return the rows whose inputs were moved and whose targets were not, where the loss reads both."""
-        seen = self._seen
-        if seen.call is None or seen.batch is None or not seen.direct:
-            return None
-        inputs = [tensor for name, tensor in seen.inputs.items() if tensor._version == seen.versions[name]]
-        found = None if seen.items is None else unpaired_by_collator(seen.items, inputs, seen.call.target)
-        return unpaired_in_loop(seen.batch, inputs, seen.call.target) if found is None else found
+    def _probed(self, stage: str) -> Iterator[Any]:
+        """Yield what the probes of a stage measure."""
+        kinds = [kind for kind in probes_in(probes, StepProbe) if kind.stage == stage]
+        yield from (fact for kind in kinds for fact in kind(self).facts() if fact is not None)
 
     def _labels(self, inputs: Mapping[str, Array]) -> Array | None:
         """Return the target, in the shape of the inputs if the loss got it flattened."""

@@ -19,12 +19,12 @@ from torch.optim import Optimizer
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run, own_run
+from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.recording import is_recorded
-from diagnostics.collectors.pytorch.loader_rows import evaluation_facts
+from diagnostics.collectors.probe import Probes
+from diagnostics.collectors.pytorch.discover import probes
 from diagnostics.collectors.pytorch.watch.record.calls.script_calls import calls
-from diagnostics.facts.calls import OfOtherInstance, RemadeOptimizer, RestoreFacts
-from diagnostics.facts.pipeline import Fact
+from diagnostics.facts.calls import RestoreFacts
 from diagnostics.taps import torch as taps
 from diagnostics.taps.tap import Source, Tap, Unsubscribe, subscribe
 
@@ -32,9 +32,10 @@ from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
 from .hand_updates import HandUpdates
 from .joined_modules import joined
+from .loop_probe import LoopProbe, ScriptLoops
 from .loss_calls import hold_losses
-from .optimizers import RemadeOptimizers, ScriptOptimizers, ShortTrainings, held_by, is_idle
-from .untrained_instances import UntrainedInstanceProbe
+from .optimizers import ScriptOptimizers, ShortTrainings, held_by, is_idle
+from .probes.remade_optimizers import RemadeOptimizers
 
 MOST_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
@@ -54,8 +55,6 @@ class Watching(Protocol):
 
 
 W = TypeVar("W", bound=Watching)
-LateFact = Fact | RestoreFacts | RemadeOptimizer | OfOtherInstance
-"""What is known only when a training goes on, or is over."""
 
 
 class LoopFinder(Generic[W]):
@@ -80,7 +79,7 @@ class LoopFinder(Generic[W]):
         fault: Callable[[Exception], None],
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
         on_finished: Callable[[W], None] = lambda watching: None,
-        compare: Callable[[W, tuple[LateFact, ...]], None] = lambda watching, facts: None,
+        compare: Callable[[W, tuple[Any, ...]], None] = lambda watching, facts: None,
         on_alternating: Callable[[W], None] = lambda watching: None,
     ):
         """Start observing, until `close`.
@@ -91,15 +90,14 @@ class LoopFinder(Generic[W]):
             examine: called at most once per loop, with the result of `watch` and the first step.
             on_finished: called with the closed result of `watch` when the script has deleted the loop's model or
                 its optimizers, or when there are too many loops. The finder drops its reference.
-            compare: called with the result of `watch`, and with facts about the training rows and the evaluation
-                rows of the loop, or about a load of its weights after its end.
+            compare: called with the result of `watch`, and with facts that are known only when the loop goes on,
+                or is over.
             on_alternating: called with the result of `watch` for each loop that steps in turn with another, as
                 those of two players do.
         """
         self._watch, self._examine, self._on_finished, self._compare = watch, examine, on_finished, compare
         self._on_alternating = on_alternating
         self._stepped: IdentityMap[W, int] = IdentityMap()
-        self._remade, self._others = RemadeOptimizers(), UntrainedInstanceProbe()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self.on_call: Callable[[nn.Module], object] | None = None
@@ -120,6 +118,8 @@ class LoopFinder(Generic[W]):
         self._loops: IdentityMap[nn.Module, tuple[W, list[weakref.ref[Optimizer]]]] = IdentityMap()
         self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
         self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
+        loops = ScriptLoops(self._watched_by, self._first.loaders, compare)
+        self._probes = Probes(probes, LoopProbe, loops, self._probe)
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._passes_before = taps.backward.passes
         # First: at a step, the record of calls is up to date before a loop begins with that step.
@@ -167,7 +167,7 @@ class LoopFinder(Generic[W]):
 
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""
-        for watched, fact in self._safely(self._others.facts, list(self._watched_by)) or ():
+        for watched, fact in self._probes.facts("end"):
             self._compare(watched, (fact,))
         self._unsubscribe()
         self._unsubscribe_calls()
@@ -182,11 +182,10 @@ class LoopFinder(Generic[W]):
     def _observed_call(self, call: taps.ModuleCall) -> None:
         """Observe an outermost call of a module."""
         module, inputs = call.module, (call.arguments, call.options)
-        if self._others.wants(module):
-            self._safely(self._others.evaluated, module, list(self._watched_by), inputs)
-        if not torch.is_grad_enabled():
-            if self._first.is_trained(module):
-                self._safely(self._evaluated, module, inputs)
+        learns = torch.is_grad_enabled()
+        if self.short.watched and not (learns and module.training):
+            self._probes.tell(LoopProbe.on_evaluation, module, inputs)
+        if not learns:
             return
         if self.on_call is not None:  # also while suspended, within a Trainer
             self._guard.attempt(self.on_call, module)
@@ -205,6 +204,9 @@ class LoopFinder(Generic[W]):
         if self._paused:
             return None
         return self._guard.attempt(work, *arguments, **options)
+
+    def _probe(self, _part: str, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> None:
+        self._safely(work, *arguments, **options)
 
     # Events of the script. Each of these is called through `_safely`.
 
@@ -247,8 +249,7 @@ class LoopFinder(Generic[W]):
             self._losses.clear()
 
     def _restored(self, *arguments: Any, **options: Any) -> None:
-        self._remade.restored()
-        self._others.restored(*arguments, **options)
+        self._probes.tell(LoopProbe.on_load, *arguments, **options)
 
     def _scaled(self, result: Any, _scaler: Any, outputs: Any) -> None:
         if isinstance(outputs, Tensor) and isinstance(result, Tensor) and result is not outputs:
@@ -309,7 +310,6 @@ class LoopFinder(Generic[W]):
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
         self._losses.clear()
         self._first.stepped()
-        self._others.stepped()
         if watched is not None:
             self._alone.clear()
             for loss in losses:
@@ -321,14 +321,13 @@ class LoopFinder(Generic[W]):
                 self.watches.remove(watched)
                 self.watches.append(watched)
             self._stepped[watched] = self._stepped.get(watched, 0) + 1
-            self._remade.stepped(watched, optimizer, self._stepped[watched])
+        steps = 0 if watched is None else self._stepped[watched]
+        self._probes.tell(LoopProbe.on_step, optimizer, watched, steps)
 
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> W:
         called = [model] if called is None else called
         before = self._watched_by.get(model)
         self.short.watched += before is None
-        if before is not None and (fact := self._remade.again(model, before)) is not None:
-            self._compare(before, (fact,))
         self._watched.update((module, None) for module in called)
         watched = self._watch(model, optimizers)
         self.watches.append(watched)
@@ -344,12 +343,13 @@ class LoopFinder(Generic[W]):
         if (seen := self._first.begun(called)) is not None:
             self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._optimizers.all_held()))
         self._watched_by[model] = watched
-        self._others.trained(model, watched)
+        self._probes.tell(LoopProbe.on_loop, model, watched, before)
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
         return watched
 
     def _deliver(self, module: nn.Module, seen: FirstPass) -> bool:
         """Examine the first step of a module's loop; return whether the loop is known."""
+        self._probes.tell(LoopProbe.on_first_pass, module, seen)
         if (loop := self._loops.get(module)) is None:
             return False
         watching, references = loop
@@ -367,7 +367,7 @@ class LoopFinder(Generic[W]):
         if watched not in self._watch_of.values():
             self._end(watched)
             for reference in modules:
-                if (module := reference()) is not None and not self._remade.is_known(module):
+                if (module := reference()) is not None and not self._probes[RemadeOptimizers].is_known(module):
                     self._watched.pop(module, None)
 
     def _end(self, watched: W) -> None:
@@ -385,14 +385,6 @@ class LoopFinder(Generic[W]):
     def _finish(self, watched: W) -> None:
         watched.close()
         self._on_finished(watched)
-
-    def _evaluated(self, module: nn.Module, inputs: Any) -> None:
-        watched, loaders = self._watched_by.get(module), self._first.evaluated(module, inputs)
-        if watched is not None and loaders is not None:
-            with own_run():
-                facts = evaluation_facts(*loaders)
-            if facts:
-                self._compare(watched, facts)
 
     def _loaded(self, model: nn.Module, facts: RestoreFacts) -> None:
         """Report a load of weights after the end of their training."""

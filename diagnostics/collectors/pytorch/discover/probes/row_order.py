@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import default_collate
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
+from diagnostics.collectors.pytorch.discover.step_probe import StepProbe
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import UnpairedRows
@@ -49,7 +50,22 @@ class CollatedItems:
         self.latest = None
 
 
-def unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target: Tensor) -> UnpairedRows | None:
+class RowOrder(StepProbe):
+    """Looks for rows whose inputs were moved and whose targets were not, where the loss reads both."""
+
+    stage = "batch"
+
+    def facts(self) -> Iterator[UnpairedRows | None]:
+        """Yield the rows."""
+        seen = self.subject.seen
+        if seen.call is None or seen.batch is None or not seen.direct:
+            return
+        inputs = [tensor for name, tensor in seen.inputs.items() if tensor._version == seen.versions[name]]
+        found = None if seen.items is None else _unpaired_by_collator(seen.items, inputs, seen.call.target)
+        yield _unpaired_in_loop(seen.batch, inputs, seen.call.target) if found is None else found
+
+
+def _unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target: Tensor) -> UnpairedRows | None:
     """Compare the examples of a batch with what a model and a loss got."""
     columns = _columns(items)
     if columns is None:
@@ -57,7 +73,7 @@ def unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target:
     return _unpaired(columns, inputs, target, collated=True)
 
 
-def unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> UnpairedRows | None:
+def _unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> UnpairedRows | None:
     """Compare a batch, as a loader gave it, with what a model and a loss got."""
     rows = len(target) if target.ndim else 0
     given = [tensor for tensor in tensors(batch) if tensor.ndim and len(tensor) == rows]
