@@ -6,15 +6,19 @@ Their files are in the folder `metrics`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.probe import Probe
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, Work
 from diagnostics.facts.training import LossHistory
+from diagnostics.tensor_probe import listening
 
 
 @dataclass(eq=False)
@@ -26,7 +30,7 @@ class WatchedModel:
         layers: its parameters.
         optimizers: that step on them.
         held: by optimizer, the parameters of the model that it holds, with their numbers.
-        compiled: whether the model is called through torch.compile: then no module within it is measured.
+        hooks: on its modules, for one pass.
         guard: runs the work of a part within hooks.
         steps: returns how many steps were made.
         is_own: whether the training thread asks, or that thread has ended.
@@ -38,7 +42,7 @@ class WatchedModel:
     layers: Layers
     optimizers: list[Any]
     held: list[list[tuple[int, nn.Parameter]]]
-    compiled: bool
+    hooks: ModuleHooks
     guard: Guard
     steps: Callable[[], int]
     is_own: Callable[[], bool]
@@ -90,8 +94,33 @@ class TrainingProbe(Probe[WatchedModel]):
     def on_training_again(self) -> None:
         """Before each pass with gradients, and at the end."""
 
+    def on_modules(self, step: int) -> None:
+        """Before a pass in which modules are hooked; see `ModuleProbe`."""
+
     def on_unhooked(self) -> None:
-        """No hook may stay on the modules from now on."""
+        """After the hooks of a pass were removed."""
 
     def on_read(self, step: int) -> None:
         """Read what is pending from the device; another thread may train."""
+
+
+class ModuleProbe(TrainingProbe):
+    """Measures modules, within hooks that all such probes share."""
+
+    part = "activations"
+
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        self._guard, self._probed = partial(subject.guard, self.part), ExitStack()
+
+    def after(self, module: nn.Module, look: Work) -> None:
+        """Call `look` with module, positional and named arguments, and output, each time the module has run."""
+        self.subject.hooks.add(module, self._guard, look)
+
+    def at_probes(self, look: Callable[[Any, str], None]) -> None:
+        """Call `look` with each value that the model passes to `diagnostics.probe`, and with its name."""
+        self._probed.enter_context(listening(partial(self._guard, look), is_recorded))
+
+    def on_unhooked(self) -> None:
+        """Hear no more of `diagnostics.probe`."""
+        self._probed.close()

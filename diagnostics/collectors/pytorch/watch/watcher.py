@@ -25,13 +25,14 @@ from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unus
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
 from diagnostics.collectors.pytorch.watch import metrics
+from diagnostics.collectors.pytorch.watch.metrics.activation_ranges import ActivationRanges
 from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
-from diagnostics.collectors.pytorch.watch.metrics.samplers import Samplers
 from diagnostics.collectors.pytorch.watch.record.beside_outputs import beside_outputs
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
 from diagnostics.collectors.pytorch.watch.record.step_log import StepLog
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 from diagnostics.collectors.pytorch.watch.replay.trace import Trace
@@ -88,7 +89,7 @@ class TorchWatcher:
             self._layers,
             self._optimizers,
             self._held,
-            self.compiled,
+            ModuleHooks(self._inner),
             guard.run,
             steps=lambda: self.steps,
             is_own=lambda: self._pending.is_own(),
@@ -175,7 +176,7 @@ class TorchWatcher:
         self._calls.close()
         while self._handles:
             self._handles.pop().remove()
-        self._probes.tell(TrainingProbe.on_unhooked)
+        self._unhook_modules()
         self._trace.abandon()
         self._pending.look_at_unfinished(self.steps, losses=False)
         self.read()
@@ -230,7 +231,7 @@ class TorchWatcher:
 
     def ranges(self) -> RangeFacts | None:
         """Return the ranges of the activations; None if none were measured."""
-        ranges: RangeFacts | None = self._probes[Samplers].ranges()
+        ranges: RangeFacts | None = self._probes[ActivationRanges].ranges()
         return ranges
 
     def batch(self) -> FailedBatch | None:
@@ -281,7 +282,7 @@ class TorchWatcher:
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not is_recorded() and not self._unreadable:
-            self._probes.tell(TrainingProbe.on_unhooked)
+            self._unhook_modules()
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
@@ -322,8 +323,21 @@ class TorchWatcher:
             self._safely("weights", self._replay_buffer.before_pass, self.steps)
         if self._steps.is_sampled and row.passes == 1:
             self._probes.tell(TrainingProbe.on_pass_begin, self.steps, args, kwargs)
+            if not self.compiled:  # then there are no modules to hook
+                self._hook_modules()
         if self.steps in self._trace.steps and row.passes == 1 and not self.compiled:
             self._safely("trace", self._trace.open, self.steps, (args, kwargs))
+
+    def _hook_modules(self) -> None:
+        self._unhook_modules()
+        if self._watched.hooks.are_wanted():
+            self._probes.tell(TrainingProbe.on_modules, self.steps)
+            self._watched.hooks.attach()
+
+    def _unhook_modules(self) -> None:
+        if self._watched.hooks.are_open:
+            self._watched.hooks.close()
+            self._probes.tell(TrainingProbe.on_unhooked)
 
     def _listen(self, output: Any) -> None:
         held = self._pending.next.kept
@@ -376,7 +390,7 @@ class TorchWatcher:
     def _unhooked(self) -> Iterator[None]:
         """Take the hooks off the model, or the copy might call them."""
         self._detach_from_model()
-        self._probes.tell(TrainingProbe.on_unhooked)
+        self._unhook_modules()
         self._trace.abandon()
         try:
             yield
