@@ -52,6 +52,9 @@ FLOORS = {
 Returned = Callable[[Tensor], None]
 """Takes the result of a call."""
 
+Heard = Callable[[Tensor, Tensor], None]
+"""Takes prediction and target of a call."""
+
 
 @dataclass
 class RecordedLoss:
@@ -314,14 +317,14 @@ class EvaluationCalls:
     """
 
     def __init__(self) -> None:
-        self._listeners: list[tuple[Callable[[Tensor, Tensor], None], tuple[str, ...]]] = []
+        self._listeners: list[tuple[weakref.WeakMethod[Heard], tuple[str, ...]]] = []
         self._open: list[Callable[[], None]] = []
         self._thread = 0
         self._guard = FaultGuard(on_fault=lambda fault: self.close())
 
-    def join(self, listener: Callable[[Tensor, Tensor], None], names: tuple[str, ...]) -> None:
-        """Tell a listener of the calls of these losses in this thread; nothing where they are recorded already."""
-        if any(listener == other for other, _ in self._listeners):
+    def join(self, listener: Heard, names: tuple[str, ...]) -> None:
+        """Call a method at these losses in this thread, while its object lives; not where others record them."""
+        if any(listener == other() for other, _ in self._listeners):
             return
         functions = [_FUNCTIONS[name] for name in (*OF_CLASSES, *OF_NUMBERS)]
         if not self._open:
@@ -329,11 +332,11 @@ class EvaluationCalls:
                 return
             self._thread = threading.get_ident()
             self._open = [overheard.join(functions, Listener(self._hear, self._is_mine, self._guard))]
-        self._listeners.append((listener, names))
+        self._listeners.append((weakref.WeakMethod(listener), names))
 
-    def leave(self, listener: Callable[[Tensor, Tensor], None]) -> None:
+    def leave(self, listener: Heard) -> None:
         """Tell it no more."""
-        others = [entry for entry in self._listeners if entry[0] != listener]
+        others = [entry for entry in self._listeners if entry[0]() not in (listener, None)]
         if len(others) < len(self._listeners):
             self._listeners = others
             if not others:
@@ -353,8 +356,8 @@ class EvaluationCalls:
         prediction: Any = given.get("input")
         target: Any = given.get("target")
         if type(prediction) is Tensor and type(target) is Tensor and prediction.ndim:
-            for listener, names in list(self._listeners):
-                if name in names:
+            for reference, names in list(self._listeners):
+                if name in names and (listener := reference()) is not None:
                     listener(prediction, target)
 
 

@@ -1,67 +1,30 @@
-"""Probes of a watched training: what they hear of, and what they may ask.
-
-Their files are in the folder `metrics`.
-"""
+"""Probes of a watched training, and what they hear of. Their files are in the folder `metrics`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.probe import Probe
-from diagnostics.collectors.pytorch.watch.record.norms import Layers
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, Work
-from diagnostics.facts.training import LossHistory
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Work
 from diagnostics.tensor_probe import listening
 
-
-@dataclass(eq=False)
-class WatchedModel:
-    """A model and what trains it.
-
-    Attributes:
-        model: not compiled.
-        layers: its parameters.
-        optimizers: that step on them.
-        held: by optimizer, the parameters of the model that it holds, with their numbers.
-        hooks: on its modules, for one pass.
-        guard: runs the work of a part within hooks.
-        steps: returns how many steps were made.
-        is_own: whether the training thread asks, or that thread has ended.
-        losses: returns those of the run.
-        probe: returns another probe, by its class.
-    """
-
-    model: nn.Module
-    layers: Layers
-    optimizers: list[Any]
-    held: list[list[tuple[int, nn.Parameter]]]
-    hooks: ModuleHooks
-    guard: Guard
-    steps: Callable[[], int]
-    is_own: Callable[[], bool]
-    losses: Callable[[], LossHistory | None]
-    probe: Callable[[type[Any]], Any]
-
-    @property
-    def is_maximized(self) -> bool:
-        """Whether the optimizers go up the gradient in all of their groups."""
-        groups = [group for optimizer in self.optimizers for group in getattr(optimizer, "param_groups", ())]
-        return bool(groups) and all(group.get("maximize") is True for group in groups)
+if TYPE_CHECKING:
+    from .watcher import TorchWatcher
 
 
-class TrainingProbe(Probe[WatchedModel]):
+class TrainingProbe(Probe[Any]):
     """Measures one thing of sampled steps or of evaluations, within the hooks of the watcher.
 
     `step` is the number of steps made.
     """
 
+    subject: TorchWatcher
     when = "sampled"
 
     def on_training_begin(self) -> None:
@@ -109,9 +72,9 @@ class ModuleProbe(TrainingProbe):
 
     part = "activations"
 
-    def __init__(self, subject: WatchedModel) -> None:
+    def __init__(self, subject: TorchWatcher) -> None:
         super().__init__(subject)
-        self._guard, self._probed = partial(subject.guard, self.part), ExitStack()
+        self._guard, self._probed = partial(subject.guard.run, self.part), ExitStack()
 
     def after(self, module: nn.Module, look: Work) -> None:
         """Call `look` with module, positional and named arguments, and output, each time the module has run."""

@@ -46,7 +46,7 @@ from .optimizer_steps import OptimizerSteps
 from .passed_losses import PassedLosses
 from .pending_steps import PendingSteps
 from .skipped_steps import SkippedSteps
-from .training_probe import TrainingProbe, WatchedModel
+from .training_probe import TrainingProbe
 
 OUTPUTS = 4  # of the model's output tensors, those with a hook for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always recorded; later only in sampled ones
@@ -58,6 +58,14 @@ class TorchWatcher:
     A part that fails is switched off and reported in `faults`; nothing is raised into the loop.
 
     Attributes:
+        model: not compiled.
+        layers: its parameters.
+        optimizers: that step on them.
+        held: by optimizer, the parameters of the model that it holds, with their numbers.
+        compiled: whether the model is called through torch.compile: then no module within it is measured.
+        hooks: on its modules, for one pass.
+        guard: runs the work of each part.
+        probes: measure it.
         faults: by part, the fault of this library; empty where the script had broken what the part needs.
         uncovered: by part, why it could not be watched.
     """
@@ -71,47 +79,36 @@ class TorchWatcher:
         trace_steps: Collection[int] = (),
         faults: dict[str, str] | None = None,
     ) -> None:
-        self._model = model
-        self._inner = uncompiled(model)
-        self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
-        self._device = device_of(self._inner)
+        self._called = model
+        self.model = uncompiled(model)
+        self.optimizers = [unwrapped(optimizer) for optimizer in optimizers]
+        self._device = device_of(self.model)
         self.uncovered: dict[str, str] = {}
         guard = FaultGuard(faults, self.uncovered)
         self.faults = guard.faults
         self._safely = guard.run
-        self._layers = Layers(self._inner)
-        guard.unusual = unusual(map(local, self._layers.parameters.values()))
-        self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
-        self._step_log = StepLog(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
-        self.compiled = self._inner is not model
-        self._watched = WatchedModel(
-            self._inner,
-            self._layers,
-            self._optimizers,
-            self._held,
-            ModuleHooks(self._inner),
-            guard.run,
-            steps=lambda: self.steps,
-            is_own=lambda: self._pending.is_own(),
-            losses=lambda: self.history().losses,
-            probe=lambda kind: self._probes[kind],
-        )
-        self._probes = Probes(metrics, TrainingProbe, self._watched, guard.run)
-        self._trace = Trace(self._inner, trace_steps, lambda fault: guard.switch_off("trace", fault))
+        self.layers = Layers(self.model)
+        guard.unusual = unusual(map(local, self.layers.parameters.values()))
+        self.held = [self.layers.held_by(optimizer) for optimizer in self.optimizers]
+        self._step_log = StepLog(self.layers, max(1, sum(len(o.param_groups) for o in self.optimizers)))
+        self.compiled = self.model is not model
+        self.hooks, self.guard = ModuleHooks(self.model), guard
+        self.probes = Probes(metrics, TrainingProbe, self, guard.run)
+        self._trace = Trace(self.model, trace_steps, lambda fault: guard.switch_off("trace", fault))
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile fuses the modules: trace the model without it"
-        self._skipped = SkippedSteps(self._layers, self._safely)
+        self._skipped = SkippedSteps(self.layers, self._safely)
         calls_fault = functools.partial(guard.switch_off, "calls")
-        groups = [optimizer.param_groups for optimizer in self._optimizers]
-        self._calls = CallOrder(self._layers.parameters, self._held, groups, calls_fault, self._latest_pass)
+        groups = [optimizer.param_groups for optimizer in self.optimizers]
+        self._calls = CallOrder(self.layers.parameters, self.held, groups, calls_fault, self._latest_pass)
         self._deferred = self._device.type != "cpu" if deferred is None else deferred
         self.forwards = 0
         self._beside: frozenset[int] | None = None  # parameters that the outputs do not come from
         self._latest: tuple[CapturedPass | None, Any] = None, None  # training pass, and the labels handed over
         self._handles: list[Any] = []
         self._closed = self._unreadable = False
-        always = self._deferred or not self._optimizers
-        self._replay_buffer = ReplayBuffer(self._model, self._layers, self._device, self._deferred, always)
+        always = self._deferred or not self.optimizers
+        self._replay_buffer = ReplayBuffer(self._called, self.layers, self._device, self._deferred, always)
         if self._replay_buffer.why_not:
             self.uncovered["weights"] = self._replay_buffer.why_not
         self._pending = PendingSteps(
@@ -120,27 +117,27 @@ class TorchWatcher:
             self._step_log,
             self._replay_buffer,
             self._skipped,
-            self._probes,
+            self.probes,
             guard,
             self._unhooked,
         )
-        self._losses = PassedLosses(self._pending, every, bool(self._optimizers), self.uncovered)
+        self._losses = PassedLosses(self._pending, every, bool(self.optimizers), self.uncovered)
         self._steps = OptimizerSteps(
-            self._optimizers,
-            self._layers,
-            self._held,
+            self.optimizers,
+            self.layers,
+            self.held,
             every=every,
             deferred=self._deferred,
             groups=self._step_log.groups,
             guard=guard,
             pending=self._pending,
             replay=self._replay_buffer,
-            probes=self._probes,
+            probes=self.probes,
             calls=self._calls,
         )
-        shard = "of the shards of this process" if any(map(is_sharded, self._layers.parameters.values())) else ""
+        shard = "of the shards of this process" if any(map(is_sharded, self.layers.parameters.values())) else ""
         self.remarks = {"gradients": shard, "updates": "; ".join(filter(None, (self._steps.remark, shard)))}
-        for optimizer in self._optimizers:
+        for optimizer in self.optimizers:
             if isinstance(optimizer, torch.optim.LBFGS):
                 name = type(optimizer).__name__
                 self.uncovered["gradients"] = f"{name} runs several passes within one step, by a closure"
@@ -151,6 +148,16 @@ class TorchWatcher:
     def steps(self) -> int:
         """Optimizer steps seen so far, of the optimizer that stepped first."""
         return self._steps.count
+
+    @property
+    def is_maximized(self) -> bool:
+        """Whether the optimizers go up the gradient in all of their groups."""
+        groups = [group for optimizer in self.optimizers for group in getattr(optimizer, "param_groups", ())]
+        return bool(groups) and all(group.get("maximize") is True for group in groups)
+
+    def is_own(self) -> bool:
+        """Whether the training thread asks, or that thread has ended."""
+        return self._pending.is_own()
 
     @property
     def origin(self) -> OriginFacts | None:
@@ -171,7 +178,7 @@ class TorchWatcher:
         if self._closed:
             return
         self._closed = self._pending.closed = True
-        self._probes.tell(TrainingProbe.on_training_again)
+        self.probes.tell(TrainingProbe.on_training_again)
         self._detach_from_model()
         self._calls.close()
         while self._handles:
@@ -187,7 +194,6 @@ class TorchWatcher:
         The parts refer to each other, and would otherwise stay until the next garbage collection.
         """
         self.close()
-        vars(self._watched).clear()  # the hooks of a graph that the script has kept may hold it
         vars(self).clear()
 
     def step(self, loss: Any, labels: Any = None) -> None:
@@ -195,7 +201,7 @@ class TorchWatcher:
         if self._closed:
             return
         self._pending.trains_here()
-        if not self._optimizers:
+        if not self.optimizers:
             self._safely("gradients", self._steps.step_without_optimizer)
         self._safely("loss", self._take, loss, labels)
 
@@ -204,7 +210,7 @@ class TorchWatcher:
         if labels is not None:
             self._latest = self._latest[0], labels.detach() if isinstance(labels, Tensor) else None
             if self._steps.samples(of_step):
-                self._probes.tell(TrainingProbe.on_labels, of_step, labels)
+                self.probes.tell(TrainingProbe.on_labels, of_step, labels)
         self._losses.take(loss, self.steps)
 
     def evaluated(self, loss: float) -> None:
@@ -225,13 +231,13 @@ class TorchWatcher:
             self.steps,
             "accelerator" if self._device.type == "cuda" else "process",
             list(self._losses.evaluations),
-            self._probes[NoGradPasses].history(),
+            self.probes[NoGradPasses].history(),
             self._losses.unstepped,
         )
 
     def ranges(self) -> RangeFacts | None:
         """Return the ranges of the activations; None if none were measured."""
-        ranges: RangeFacts | None = self._probes[ActivationRanges].ranges()
+        ranges: RangeFacts | None = self.probes[ActivationRanges].ranges()
         return ranges
 
     def batch(self) -> FailedBatch | None:
@@ -244,7 +250,7 @@ class TorchWatcher:
 
     def course(self) -> tuple[Any, ...]:
         """Return the other facts: predictions, inputs, modes, live graphs, units, calls."""
-        measured = self._probes.facts("sampled")
+        measured = self.probes.facts("sampled")
         self._safely("calls", self._calls.read)
         return (*measured, *self._calls.facts())
 
@@ -264,12 +270,12 @@ class TorchWatcher:
         if isinstance(kept, str):
             return kept
         with self._unhooked():
-            return measure_module(self._inner, kept, deadline)
+            return measure_module(self.model, kept, deadline)
 
     # Hooks. Each runs its work through `_safely`.
 
     def _attach_to_model(self) -> None:
-        self._detach_from_model = hook_around(self._model, self._before_forward, self._after_forward)
+        self._detach_from_model = hook_around(self._called, self._before_forward, self._after_forward)
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
         if is_recorded():
@@ -286,13 +292,13 @@ class TorchWatcher:
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
-                self._probes.tell(TrainingProbe.on_evaluation_end, self.steps, output)
+                self.probes.tell(TrainingProbe.on_evaluation_end, self.steps, output)
             elif self._steps.is_sampled or self.steps < FIRST or self._pending.next.passes > FIRST:
                 self._safely("backward passes", self._listen, output)
                 if self._steps.is_sampled:
                     kept = self._pending.next.kept
                     inputs = None if kept is None or kept.changed else kept.inputs
-                    self._probes.tell(TrainingProbe.on_pass_end, self.steps, output, inputs)
+                    self.probes.tell(TrainingProbe.on_pass_end, self.steps, output, inputs)
 
     def _why_unread(self, args: Any, kwargs: Any) -> bool:
         """Note why a pass cannot be read, if that holds; no operation is needed."""
@@ -306,23 +312,23 @@ class TorchWatcher:
         if self._unreadable:
             return
         if not torch.is_grad_enabled():
-            mode = self._model.training
-            self._probes.tell(TrainingProbe.on_evaluation_begin, self.steps, mode, args, kwargs)
+            mode = self._called.training
+            self.probes.tell(TrainingProbe.on_evaluation_begin, self.steps, mode, args, kwargs)
             return
         self._pending.trains_here()
-        self._probes.tell(TrainingProbe.on_training_again)
+        self.probes.tell(TrainingProbe.on_training_again)
         if not self.forwards:
             self.uncovered.pop("forward passes", None)
         self.forwards += 1
         row = self._pending.next
         row.passes += 1
-        row.kept = kept = keep(self.steps, self._model, args, kwargs, self._device)
+        row.kept = kept = keep(self.steps, self._called, args, kwargs, self._device)
         self._latest = kept, None
         self._replay_buffer.hold(kept)
         if self._replay_buffer.always:
             self._safely("weights", self._replay_buffer.before_pass, self.steps)
         if self._steps.is_sampled and row.passes == 1:
-            self._probes.tell(TrainingProbe.on_pass_begin, self.steps, args, kwargs)
+            self.probes.tell(TrainingProbe.on_pass_begin, self.steps, args, kwargs)
             if not self.compiled:  # then there are no modules to hook
                 self._hook_modules()
         if self.steps in self._trace.steps and row.passes == 1 and not self.compiled:
@@ -330,14 +336,14 @@ class TorchWatcher:
 
     def _hook_modules(self) -> None:
         self._unhook_modules()
-        if self._watched.hooks.are_wanted():
-            self._probes.tell(TrainingProbe.on_modules, self.steps)
-            self._watched.hooks.attach()
+        if self.hooks.are_wanted():
+            self.probes.tell(TrainingProbe.on_modules, self.steps)
+            self.hooks.attach()
 
     def _unhook_modules(self) -> None:
-        if self._watched.hooks.are_open:
-            self._watched.hooks.close()
-            self._probes.tell(TrainingProbe.on_unhooked)
+        if self.hooks.are_open:
+            self.hooks.close()
+            self.probes.tell(TrainingProbe.on_unhooked)
 
     def _listen(self, output: Any) -> None:
         held = self._pending.next.kept
@@ -358,7 +364,7 @@ class TorchWatcher:
         for tensor in outputs[:OUTPUTS]:
             tensor.register_hook(begins)
         if self._beside is None and outputs:
-            self._beside = beside_outputs(outputs, self._layers)
+            self._beside = beside_outputs(outputs, self.layers)
 
     def _latest_pass(self) -> CapturedPass | None:
         pending = self._pending
@@ -368,8 +374,8 @@ class TorchWatcher:
     def _backward_begins(self, kept: CapturedPass | None) -> None:
         row = self._pending.next
         row.backwards += 1
-        self._skipped.begins(self.steps, [pair for held in self._held for pair in held])
-        self._probes.tell(TrainingProbe.on_backward, self.steps)
+        self._skipped.begins(self.steps, [pair for held in self.held for pair in held])
+        self.probes.tell(TrainingProbe.on_backward, self.steps)
         row.kept = kept or row.kept
 
     def _look_at_leftovers(self) -> None:
@@ -382,9 +388,9 @@ class TorchWatcher:
         if all(parameter.grad is None for _, parameter in held):
             row.clean = bool(held)
         elif len(row.leftovers) < OUTPUTS:
-            gradients, _ = self._layers.gradients(held)
+            gradients, _ = self.layers.gradients(held)
             if gradients:
-                row.leftovers.append(self._layers.norms(gradients).max())
+                row.leftovers.append(self.layers.norms(gradients).max())
 
     @contextlib.contextmanager
     def _unhooked(self) -> Iterator[None]:

@@ -38,7 +38,7 @@ class Alone(RecurrentGradients):
     """This probe without the others, its hooks put on and taken off as the watcher does it for all of them."""
 
     def __init__(self, model):
-        super().__init__(SimpleNamespace(model=model, hooks=ModuleHooks(model), guard=FaultGuard().run))
+        super().__init__(SimpleNamespace(model=model, hooks=ModuleHooks(model), guard=FaultGuard()))
 
     def open(self, step):
         self.close()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
 from diagnostics.facts.array import Array
 from diagnostics.facts.layers import UnderflowFacts
 
@@ -23,7 +24,7 @@ JUDGED = 64  # non-zero numbers that a gradient must have: of a few, one is alwa
 class GradientUnderflow(TrainingProbe):
     """Counts how many numbers of each gradient are exactly the least of it; the counts stay on the device."""
 
-    def __init__(self, subject: WatchedModel) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         self._layers, self._sizes = subject.layers, subject.layers.sizes()
         self._pending: list[tuple[int, tuple[int, ...], Tensor]] = []
@@ -31,7 +32,7 @@ class GradientUnderflow(TrainingProbe):
 
     def on_gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
         """Measure the gradients of a step, if a module computed in float16 in it."""
-        if self.subject.probe(ActivationRanges).half_at != step:
+        if self.subject.probes[ActivationRanges].half_at != step:
             return
         with torch.no_grad():
             measured = torch.stack([_measure(gradient) for gradient in gradients])

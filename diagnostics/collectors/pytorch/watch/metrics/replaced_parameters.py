@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 from diagnostics.collectors.pytorch.optimizer import facts_together
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
 from diagnostics.facts.pipeline import OptimizerFacts
 
 
 class ReplacedParameters(TrainingProbe):
     """Compares the optimizers with the model when it is asked."""
 
-    def __init__(self, subject: WatchedModel) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         parameters = list(subject.model.parameters())
         self._known = {id(parameter) for parameter in parameters}
@@ -31,7 +32,7 @@ class ReplacedParameters(TrainingProbe):
         unfrozen = {name: p for name, p in trained.items() if self._frozen.get(id(p)) == p._version}
         lost = {name for name, p in new.items() if p.ndim > 1 and p.grad is not None and p._version == 1}
         lost |= {name for name, p in unfrozen.items() if p.ndim > 1 and p.grad is not None}
-        facts = facts_together(optimizers, model) if lost and optimizers and self.subject.steps() else None
+        facts = facts_together(optimizers, model) if lost and optimizers and self.subject.steps else None
         if facts is not None and lost & facts.missing.keys():
             missing = {name: n for name, n in facts.missing.items() if name in new or name in unfrozen}
             yield dataclasses.replace(facts, missing=missing, unfrozen=len(missing.keys() & unfrozen.keys()))

@@ -16,7 +16,7 @@ from torch import Tensor
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import OpposedGradients
 
@@ -43,7 +43,7 @@ class _Pass:
 class OutputPush(TrainingProbe):
     """Listens to the gradient of the output in sampled steps; copies stay on the device until they are read."""
 
-    def __init__(self, subject: WatchedModel) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         self._pending: list[_Pass] = []
         self._seen: list[tuple[Array, Array, Array]] = []  # output, gradient, target
@@ -65,10 +65,12 @@ class OutputPush(TrainingProbe):
         stride = -(-output.numel() // MAX_NUMBERS)
         seen = _Pass(_some(output, stride), _some(target, stride))
 
+        pending = self._pending  # the graph may outlive the training, and is not to hold on to that
+
         def came(gradient: Tensor) -> None:
             if seen.gradient is None:
                 seen.gradient = _some(gradient, stride)
-                self._pending.append(seen)
+                pending.append(seen)
 
         output.register_hook(functools.partial(call_without_user_modes, came))
 
@@ -85,7 +87,7 @@ class OutputPush(TrainingProbe):
 
     def facts(self) -> Iterator[OpposedGradients]:
         """Yield whether the training makes errors larger; nothing if there is too little to tell."""
-        self.on_read(self.subject.steps())
+        self.on_read(self.subject.steps)
         maximized = self.subject.is_maximized
         up = -1.0 if maximized else 1.0
         known = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_CLASSES, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
 from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
 from diagnostics.facts.array import Array
@@ -80,7 +81,7 @@ class _Look:
 class Predictions(TrainingProbe):
     """Copies a few outputs of sampled passes; the copies stay on the device until they are read."""
 
-    def __init__(self, subject: WatchedModel) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         self._pending: list[_Look] = []
         self._evaluated: list[_Look] = []
@@ -117,12 +118,15 @@ class Predictions(TrainingProbe):
         look = _Look(step, _copy(scores), _label_copy(labels, len(scores)))
         look.beside = _label_copy(beside, len(scores))
 
+        reference = weakref.ref(self)  # the graph may outlive the training, and is not to hold on to that
+
         def came(gradient: Tensor) -> None:
-            if self._last != step:
-                self._last = step
+            probe = reference()
+            if probe is not None and probe._last != step:
+                probe._last = step
                 look.gradient = _copy(gradient)
-                self._pending.append(look)
-                self._pending_bytes += 2 * look.scores.nbytes
+                probe._pending.append(look)
+                probe._pending_bytes += 2 * look.scores.nbytes
 
         scores.register_hook(functools.partial(call_without_user_modes, came))
 
@@ -221,7 +225,7 @@ class Predictions(TrainingProbe):
 
     def _read_now(self) -> None:
         read = self._read if self.subject.is_own() else self.on_read
-        read(self.subject.steps())
+        read(self.subject.steps)
 
     def _counted(self) -> PredictionFacts | None:
         """Return the counts; None if no classifier was seen."""

@@ -17,7 +17,7 @@ from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
 from diagnostics.collectors.shared.learnability import order_fit, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import (
@@ -145,7 +145,7 @@ class Targets(TrainingProbe):
     repeated: RepeatedRows | None = None
     _of_training: Array | None = None  # (rows, outputs), where the loss is the mean squared error
 
-    def __init__(self, subject: WatchedModel) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         self._asked: tuple[int, int] | None = None  # address and size of the latest output of an evaluation
         self._heard: list[Tensor] = []
@@ -171,10 +171,12 @@ class Targets(TrainingProbe):
         seen.inputs = features(inputs, rows, slice(start, None, stride))
         seen.last_step = last_step(inputs, rows, seen.inputs)
 
+        pending = self._pending  # the graph may outlive the training, and is not to hold on to that
+
         def came(gradient: Tensor) -> None:
             if seen.gradient is None:
                 seen.gradient = gradient.detach().clone()
-                self._pending.append(seen)
+                pending.append(seen)
 
         output.register_hook(functools.partial(call_without_user_modes, came))
 
@@ -241,14 +243,14 @@ class Targets(TrainingProbe):
 
     def facts(self) -> Iterator[Any]:
         """Yield what the targets were, and what else follows from them."""
-        self.on_read(self.subject.steps())
-        losses, maximized = self.subject.losses(), self.subject.is_maximized
+        self.on_read(self.subject.steps)
+        losses, maximized = self.subject.history().losses, self.subject.is_maximized
         # Where the answers are poor, the reason may be wanted.
-        yield self.history(losses, self.subject.probe(Predictions).is_poor())
+        yield self.history(losses, self.subject.probes[Predictions].is_poor())
         yield self.repeated
         yield self.drawn()
         yield self.negated(losses, maximized)
-        yield self.sides(self.subject.probe(InputSamples).of_both_sides())
+        yield self.sides(self.subject.probes[InputSamples].of_both_sides())
 
     def history(self, losses: LossHistory | None, fits: bool = False) -> TargetHistory | None:
         """Return the targets, if a formula gives the losses of the run; None otherwise.
