@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
 from .batch_source import BatchSource
-from .first_step_pipeline import FirstPass
+from .first_step_pipeline import NOTHING, FirstPass, Given
 from .loss_calls import LossRecorder, RecordedLoss, node_number, unflattened
 from .probes.leaves import InnerCalls, Reach, Vanished
 
@@ -37,9 +37,7 @@ class _Call:
 
     module: weakref.ref[nn.Module]
     wanted: bool
-    inputs: Mapping[str, Tensor] = field(default_factory=dict)
-    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-    versions: Mapping[str, int] = field(default_factory=dict)
+    given: Given = NOTHING
     heard: int = 0  # losses before the call
     heard_within: int = 0  # losses before its end
     fed: bool = False  # whether an input was computed from parameters
@@ -120,9 +118,7 @@ class FirstStepRecorder:
                 if type(tensor) in (Tensor, nn.Parameter)
             }
             call.fed = any(tensor.grad_fn is not None for tensor in given.values())
-            call.inputs = {name: tensor.detach() for name, tensor in given.items()}
-            call.given = without_graph((arguments, options))
-            call.versions = {name: tensor._version for name, tensor in call.inputs.items()}
+            call.given = Given.of(given, without_graph((arguments, options)))
             self._losses.open(self._is_mine)
         call.heard = len(self._losses.heard)
         self._calls.pop(id(module), None)  # so that the latest comes last
@@ -170,13 +166,7 @@ class FirstStepRecorder:
             return None
         last = next((seen for seen in there if seen.loss is not None), there[-1])
         first = there[0]
-        return dataclasses.replace(
-            last,
-            inputs=first.inputs,
-            given=first.given,
-            versions=first.versions,
-            reach=first.reach,
-        )
+        return dataclasses.replace(last, given=first.given, reach=first.reach)
 
     def stepped(self) -> None:
         """Drop passes for which no loop was found."""
@@ -214,7 +204,7 @@ class FirstStepRecorder:
 
     def _pass(self, call: _Call, heard: list[RecordedLoss], loss: Tensor, value: Tensor | None) -> FirstPass:
         """Describe a call; with the loss, if it was the last one before it."""
-        seen = FirstPass(call.inputs, call.versions, given=call.given)
+        seen = FirstPass(call.given)
         if value is not None:
             chosen = _chosen(heard, loss)
             seen.call, seen.prediction = chosen, None if heard else call.prediction
@@ -230,11 +220,11 @@ class FirstStepRecorder:
         return self._with_source(seen)
 
     def _before_failure(self, call: _Call, heard: RecordedLoss) -> FirstPass:
-        seen = FirstPass(call.inputs, call.versions, call=heard, is_output=call.gave(heard.source()))
+        seen = FirstPass(call.given, call=heard, is_output=call.gave(heard.source()))
         return self._with_source(seen)
 
     def _with_source(self, seen: FirstPass) -> FirstPass:
-        there = [*seen.inputs.values(), *([seen.call.target] if seen.call is not None else [])]
+        there = [*seen.given.inputs.values(), *([seen.call.target] if seen.call is not None else [])]
         source = self.loaders.source(there)
         if source is not None:
             seen.loader, seen.batch = source
@@ -307,10 +297,10 @@ def _is_scaled(call: RecordedLoss, loss: Tensor) -> bool:
 
 def _was_given(call: _Call, loss: RecordedLoss) -> bool:
     """Whether a module was called with the labels of a loss and with further inputs."""
-    if not loss.indexed or len(call.inputs) < 2:
+    if not loss.indexed or len(call.given.inputs) < 2:
         return False
     target = loss.target.data_ptr(), loss.target.numel()
-    dense = [given for given in call.inputs.values() if given.layout == torch.strided]
+    dense = [given for given in call.given.inputs.values() if given.layout == torch.strided]
     return any((given.data_ptr(), given.numel()) == target for given in dense)
 
 

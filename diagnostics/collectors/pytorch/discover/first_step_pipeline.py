@@ -40,13 +40,40 @@ from .step_probe import StepProbe
 LARGEST_OUTPUT = 2**24  # scalars of a prediction that are examined, which takes memory during the step
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a model was called with, held by reference.
+
+    Attributes:
+        inputs: the tensors by name; positional ones count from "0". Detached.
+        versions: PyTorch's version counter of each at the call.
+        arguments: (positional, named), detached; None if they hold objects that may change.
+    """
+
+    inputs: Mapping[str, Tensor]
+    versions: Mapping[str, int]
+    arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Tensor], arguments: Any = None) -> Given:
+        """Describe a call that is about to run."""
+        inputs = {name: tensor.detach() for name, tensor in given.items()}
+        return cls(inputs, {name: tensor._version for name, tensor in inputs.items()}, arguments)
+
+    def unchanged(self) -> dict[str, Tensor]:
+        """Return the inputs that were not modified since."""
+        return {name: one for name, one in self.inputs.items() if one._version == self.versions[name]}
+
+
+NOTHING = Given({}, {})
+
+
 @dataclass
 class FirstPass:
     """One forward pass and its loss, held until they are examined.
 
     Attributes:
-        inputs: of the model, by name; positional ones count from "0". Detached.
-        versions: PyTorch's version counter of each input at the call.
+        given: what the model was called with.
         prediction: what the model returned, detached, if the loss depends on nothing else.
         is_output: whether `prediction`, or that of `call`, is exactly what the model returned.
         call: the recorded call of a loss; None if there was none, or several.
@@ -61,12 +88,10 @@ class FirstPass:
         reach: what the loss depends on; None if it was not differentiated.
         graph: of the loss; None if it is not the last of several passes that led to it.
         terms: KL divergences beside other terms of the loss, and a loss that is not a common one.
-        given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
     """
 
-    inputs: Mapping[str, Tensor]
-    versions: Mapping[str, int]
+    given: Given
     prediction: Tensor | None = None
     is_output: bool = False
     call: RecordedLoss | None = None
@@ -81,7 +106,6 @@ class FirstPass:
     reach: Reach | None = None
     graph: LossGraph | None = None
     terms: tuple[RecordedLoss, ...] = ()
-    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
 
 
@@ -94,6 +118,7 @@ class FirstStepPipeline(Pipeline):
         model: the module of the loop, not compiled.
         optimizers: those that hold parameters of it.
         seen: its first pass.
+        recognised: the loss, once the batch was examined.
         held: identities of the parameters of all optimizers of the script.
     """
 
@@ -109,17 +134,12 @@ class FirstStepPipeline(Pipeline):
     ) -> None:
         self.model = uncompiled(model)
         self.optimizers = [unwrapped(optimizer) for optimizer in optimizers]
-        self.seen = self._seen = seen
+        self.seen = seen
         self.held = held
-        self._recognised = Recognised()
+        self.recognised = Recognised()
         self._target: Tensor | None = None
         self._read: DatasetFacts | None = None
         self.name = f"the first step of {type(self.model).__name__}"
-
-    @property
-    def recognised(self) -> Recognised:
-        """The loss, once the batch was examined."""
-        return self._recognised
 
     @contextlib.contextmanager
     def untouched(self) -> Iterator[None]:
@@ -130,9 +150,9 @@ class FirstStepPipeline(Pipeline):
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
         described = describe_model(self.model, training=None, computes_loss=False)
-        yield dataclasses.replace(described, computes_loss=self._seen.of_model)
-        loader = self._seen.loader
-        if (workers := worker_facts(self._seen.latest_loader if loader is None else loader)) is not None:
+        yield dataclasses.replace(described, computes_loss=self.seen.of_model)
+        loader = self.seen.loader
+        if (workers := worker_facts(self.seen.latest_loader if loader is None else loader)) is not None:
             yield workers
         if (settings := of_loader(loader)) is not None:
             yield settings
@@ -146,11 +166,11 @@ class FirstStepPipeline(Pipeline):
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
         self._recognise()
-        seen = self._seen
+        seen = self.seen
         inputs = {
             name: array
-            for name, tensor in seen.inputs.items()
-            if tensor._version == seen.versions[name] and (array := to_array(tensor)) is not None
+            for name, tensor in seen.given.unchanged().items()
+            if (array := to_array(tensor)) is not None
         }
         inputs = named_arguments(self.model, inputs)
         name = next((name for name in LABEL_NAMES if name in inputs), None)
@@ -173,7 +193,7 @@ class FirstStepPipeline(Pipeline):
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
-        seen, found = self._seen, self._recognised
+        seen, found = self.seen, self.recognised
         prediction = seen.prediction if seen.call is None else seen.call.prediction
         if prediction is not None and self._target is not None:
             part, target = _first_rows(prediction, self._target)
@@ -212,13 +232,13 @@ class FirstStepPipeline(Pipeline):
 
     def _recognise(self) -> None:
         """Recognise the loss and its target."""
-        seen = self._seen
+        seen = self.seen
         if seen.call is not None:
-            self._target, self._recognised = seen.call.target, seen.call.recognised(self._of_classes(seen.call))
+            self._target, self.recognised = seen.call.target, seen.call.recognised(self._of_classes(seen.call))
             if seen.knows_labels:  # then no guess is what they are measured by
-                self._recognised = dataclasses.replace(self._recognised, kind="other", floor=None)
+                self.recognised = dataclasses.replace(self.recognised, kind="other", floor=None)
             return
-        named = [seen.inputs[name] for name in LABEL_NAMES if name in seen.inputs]
+        named = [seen.given.inputs[name] for name in LABEL_NAMES if name in seen.given.inputs]
         target = named[0] if named else None if seen.batch is None else split_batch(seen.batch)[1]
         if seen.loss is None or seen.prediction is None or not isinstance(target, Tensor):
             return
@@ -226,7 +246,7 @@ class FirstStepPipeline(Pipeline):
             return
         found = recognise_loss(seen.loss, seen.prediction, target)
         if found.kind != "other":
-            self._target, self._recognised = target, found
+            self._target, self.recognised = target, found
 
     def _of_classes(self, call: RecordedLoss) -> bool:
         """Whether a target of zeros came with the batch while other rows have other classes.
@@ -235,7 +255,7 @@ class FirstStepPipeline(Pipeline):
         pair, in contrast, is made next to the loss, or is the same in all rows.
         """
         classes, labels = call.num_classes, None if self._read is None else self._read.labels
-        given = None if self._seen.batch is None else split_batch(self._seen.batch)[1]
+        given = None if self.seen.batch is None else split_batch(self.seen.batch)[1]
         if classes is None or labels is None or labels.dtype.kind not in "iu" or not isinstance(given, Tensor):
             return False
         if given.numel() != call.target.numel() or bool(given.any()) or bool(call.target.any()):

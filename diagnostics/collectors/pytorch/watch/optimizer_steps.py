@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.collection import without_collection
-from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
-from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import Gradient, StepRecord
 from diagnostics.collectors.pytorch.watch.record.update_size import UpdateMeasure
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
@@ -20,6 +17,9 @@ from diagnostics.collectors.shared.sampling import is_sampled_step
 
 from .pending_steps import PendingSteps
 from .training_probe import TrainingProbe
+
+if TYPE_CHECKING:
+    from .watcher import TorchWatcher
 
 Held = list[tuple[int, nn.Parameter]]
 
@@ -33,16 +33,12 @@ class OptimizerSteps:
     """The steps of one loop.
 
     Args:
-        optimizers: of the loop; without any, each call of `step_without_optimizer` is a step.
-        layers: the parameters of the model.
-        held: by optimizer, the parameters of the model that it holds, with their numbers.
+        watched: the model; without an optimizer, each call of `step_without_optimizer` is a step.
         every: each so many steps are sampled.
         deferred: whether norms stay on the device.
         groups: parameter groups whose learning rates are recorded.
-        guard: runs the hooks.
         pending: takes the records.
         replay: is told of gradients that are not finite.
-        probes: of the sampled steps.
         calls: is told of each step.
 
     Attributes:
@@ -53,26 +49,22 @@ class OptimizerSteps:
 
     def __init__(
         self,
-        optimizers: list[Any],
-        layers: Layers,
-        held: list[Held],
+        watched: TorchWatcher,
         *,
         every: int,
         deferred: bool,
         groups: int,
-        guard: FaultGuard,
         pending: PendingSteps,
         replay: ReplayBuffer,
-        probes: Probes[TrainingProbe],
         calls: CallOrder,
     ) -> None:
-        self._optimizers, self._layers, self._held = optimizers, layers, held
+        self._optimizers, self._layers, self._held = watched.optimizers, watched.layers, watched.held
         self._every, self._deferred, self._groups = every, deferred, groups
-        self._guard = guard
-        self._pending, self._replay, self._probes, self._calls = pending, replay, probes, calls
+        self._guard, self._probes = watched.guard, watched.probes
+        self._pending, self._replay, self._calls = pending, replay, calls
         # Where no optimizer holds a parameter of the model, all are measured, to see that nothing changes.
-        self._moved = held if any(held) else [layers.everything() for _ in held]
-        self._updates = [UpdateMeasure(layers, moved) for moved in self._moved]
+        self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
+        self._updates = [UpdateMeasure(self._layers, moved) for moved in self._moved]
         self.remark = next((update.remark for update in self._updates if update.remark), "")
         self._leader: int | None = None
         self.count = 0

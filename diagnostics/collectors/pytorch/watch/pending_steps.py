@@ -6,18 +6,19 @@ import math
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
-from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.pytorch.watch.record.norms import taken
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog, StepRecord
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 
 from .skipped_steps import SkippedSteps
 from .training_probe import TrainingProbe
+
+if TYPE_CHECKING:
+    from .watcher import TorchWatcher
 
 
 class PendingSteps:
@@ -28,12 +29,10 @@ class PendingSteps:
 
     Args:
         every: steps to read at once.
-        device: of the model.
         log: takes what was read.
         replay: locates a NaN.
         skipped: knows which steps a loss scaler skips.
-        probes: are read along.
-        guard: runs the reading.
+        watched: the model, whose probes are read along.
         unhooked: returns a context in which no hook of ours is on the model, so that it can be copied.
 
     Attributes:
@@ -47,17 +46,15 @@ class PendingSteps:
     def __init__(
         self,
         every: int,
-        device: torch.device,
         log: StepLog,
         replay: ReplayBuffer,
         skipped: SkippedSteps,
-        probes: Probes[TrainingProbe],
-        guard: FaultGuard,
+        watched: TorchWatcher,
         unhooked: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        self._every, self._device, self._log = every, device, log
-        self._replay, self._skipped, self._probes = replay, skipped, probes
-        self._safely, self._faults, self._unhooked = guard.run, guard.faults, unhooked
+        self._every, self._device, self._log = every, watched.device, log
+        self._replay, self._skipped, self._probes = replay, skipped, watched.probes
+        self._safely, self._faults, self._unhooked = watched.guard.run, watched.faults, unhooked
         self.next = StepRecord()
         self.open: StepRecord | None = None
         self.complete: list[StepRecord] = []

@@ -59,6 +59,7 @@ class TorchWatcher:
 
     Attributes:
         model: not compiled.
+        device: of its parameters.
         layers: its parameters.
         optimizers: that step on them.
         held: by optimizer, the parameters of the model that it holds, with their numbers.
@@ -82,7 +83,7 @@ class TorchWatcher:
         self._called = model
         self.model = uncompiled(model)
         self.optimizers = [unwrapped(optimizer) for optimizer in optimizers]
-        self._device = device_of(self.model)
+        self.device = device_of(self.model)
         self.uncovered: dict[str, str] = {}
         guard = FaultGuard(faults, self.uncovered)
         self.faults = guard.faults
@@ -101,38 +102,27 @@ class TorchWatcher:
         calls_fault = functools.partial(guard.switch_off, "calls")
         groups = [optimizer.param_groups for optimizer in self.optimizers]
         self._calls = CallOrder(self.layers.parameters, self.held, groups, calls_fault, self._latest_pass)
-        self._deferred = self._device.type != "cpu" if deferred is None else deferred
+        self._deferred = self.device.type != "cpu" if deferred is None else deferred
         self.forwards = 0
         self._beside: frozenset[int] | None = None  # parameters that the outputs do not come from
         self._latest: tuple[CapturedPass | None, Any] = None, None  # training pass, and the labels handed over
         self._handles: list[Any] = []
         self._closed = self._unreadable = False
         always = self._deferred or not self.optimizers
-        self._replay_buffer = ReplayBuffer(self._called, self.layers, self._device, self._deferred, always)
+        self._replay_buffer = ReplayBuffer(self._called, self.layers, self.device, self._deferred, always)
         if self._replay_buffer.why_not:
             self.uncovered["weights"] = self._replay_buffer.why_not
         self._pending = PendingSteps(
-            every,
-            self._device,
-            self._step_log,
-            self._replay_buffer,
-            self._skipped,
-            self.probes,
-            guard,
-            self._unhooked,
+            every, self._step_log, self._replay_buffer, self._skipped, self, self._unhooked
         )
         self._losses = PassedLosses(self._pending, every, bool(self.optimizers), self.uncovered)
         self._steps = OptimizerSteps(
-            self.optimizers,
-            self.layers,
-            self.held,
+            self,
             every=every,
             deferred=self._deferred,
             groups=self._step_log.groups,
-            guard=guard,
             pending=self._pending,
             replay=self._replay_buffer,
-            probes=self.probes,
             calls=self._calls,
         )
         shard = "of the shards of this process" if any(map(is_sharded, self.layers.parameters.values())) else ""
@@ -229,7 +219,7 @@ class TorchWatcher:
         """Return the run so far."""
         return self._step_log.history(
             self.steps,
-            "accelerator" if self._device.type == "cuda" else "process",
+            "accelerator" if self.device.type == "cuda" else "process",
             list(self._losses.evaluations),
             self.probes[NoGradPasses].history(),
             self._losses.unstepped,
@@ -322,7 +312,7 @@ class TorchWatcher:
         self.forwards += 1
         row = self._pending.next
         row.passes += 1
-        row.kept = kept = keep(self.steps, self._called, args, kwargs, self._device)
+        row.kept = kept = keep(self.steps, self._called, args, kwargs, self.device)
         self._latest = kept, None
         self._replay_buffer.hold(kept)
         if self._replay_buffer.always:
