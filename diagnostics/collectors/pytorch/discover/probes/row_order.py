@@ -15,7 +15,7 @@ from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 from diagnostics.collectors.pytorch.discover.step_probe import StepProbe
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import UnpairedRows
+from diagnostics.facts.course import RowLedger
 
 MIN_ROWS, MAX_ROWS = 8, 1024  # rows of a batch
 NUMBERS = 4096  # of a row that are compared, evenly over it: the first ones may be a border or a margin
@@ -55,7 +55,7 @@ class RowOrder(StepProbe):
 
     stage = "batch"
 
-    def facts(self) -> Iterator[UnpairedRows | None]:
+    def facts(self) -> Iterator[RowLedger | None]:
         """Yield the rows."""
         seen = self.subject.seen
         if seen.call is None or seen.batch is None or not seen.direct:
@@ -65,7 +65,7 @@ class RowOrder(StepProbe):
         yield _unpaired_in_loop(seen.batch, inputs, seen.call.target) if found is None else found
 
 
-def _unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target: Tensor) -> UnpairedRows | None:
+def _unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target: Tensor) -> RowLedger | None:
     """Compare the examples of a batch with what a model and a loss got."""
     columns = _columns(items)
     if columns is None:
@@ -73,7 +73,7 @@ def _unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target
     return _unpaired(columns, inputs, target, collated=True)
 
 
-def _unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> UnpairedRows | None:
+def _unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> RowLedger | None:
     """Compare a batch, as a loader gave it, with what a model and a loss got."""
     rows = len(target) if target.ndim else 0
     given = [tensor for tensor in tensors(batch) if tensor.ndim and len(tensor) == rows]
@@ -84,7 +84,7 @@ def _unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> U
 
 def _unpaired(
     columns: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], target: Tensor, collated: bool
-) -> UnpairedRows | None:
+) -> RowLedger | None:
     rows = len(target) if target.ndim else 0
     inputs = [tensor for tensor in inputs if tensor.ndim and len(tensor) == rows]
     if not MIN_ROWS <= rows <= MAX_ROWS or target.numel() != rows or any(map(_is_order, inputs)):
@@ -103,7 +103,7 @@ def _unpaired(
         known = [(place, row) for place, row in enumerate(order) if row is not None]
         apart = sum(bool(wanted[place] != own[row]) for place, row in known)
         moved = sum(place != row for place, row in known)
-        return UnpairedRows(rows, moved, apart, collated) if apart >= APART else None
+        return RowLedger(moved=moved, unpaired=apart, collated=collated, in_batch=rows) if apart >= APART else None
     return None
 
 

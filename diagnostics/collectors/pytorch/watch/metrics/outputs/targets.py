@@ -5,6 +5,7 @@ Of a pass at most `MOST` numbers are copied and `ROWS` rows of inputs and target
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from diagnostics.collectors.shared.target_rows import (
     sentinel,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import DrawnRows, NegatedLoss, OrderFit, RepeatedRows, SimpleFit, TargetHistory
+from diagnostics.facts.course import NegatedLoss, OrderFit, RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.training import LossHistory
 
@@ -142,7 +143,7 @@ class Targets(TrainingProbe):
         repeated: what targets the same rows had in several of these steps; known once `history` was called.
     """
 
-    repeated: RepeatedRows | None = None
+    repeated: RowLedger | None = None
     _of_training: Array | None = None  # (rows, outputs), where the loss is the mean squared error
 
     def __init__(self, subject: Any) -> None:
@@ -233,13 +234,14 @@ class Targets(TrainingProbe):
         while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > LIMIT:
             self._seen, self._every = self._seen[::2], 2 * self._every
 
-    def drawn(self) -> DrawnRows | None:
-        """Count different rows among those kept; None for rows that repeat by nature, as a few categories do."""
+    def ledger(self) -> RowLedger | None:
+        """Count different rows among those kept, unless they repeat by nature, as a few categories do."""
         kept = [one.inputs for one in self._seen if one.inputs is not None and len(one.inputs)]
         if len(kept) < FEWEST or not all(_seldom_repeats(inputs) for inputs in kept):
-            return None
+            return self.repeated
         rows = [row.tobytes() for inputs in kept for row in inputs]
-        return DrawnRows(len(rows), len(set(rows)), len(kept))
+        known = self.repeated or RowLedger()
+        return dataclasses.replace(known, drawn=len(rows), distinct=len(set(rows)), steps=len(kept))
 
     def facts(self) -> Iterator[Any]:
         """Yield what the targets were, and what else follows from them."""
@@ -247,8 +249,7 @@ class Targets(TrainingProbe):
         losses, maximized = self.subject.history().losses, self.subject.is_maximized
         # Where the answers are poor, the reason may be wanted.
         yield self.history(losses, self.subject.probes[Predictions].is_poor())
-        yield self.repeated
-        yield self.drawn()
+        yield self.ledger()
         yield self.negated(losses, maximized)
         yield self.sides(self.subject.probes[InputSamples].of_both_sides())
 
@@ -309,7 +310,7 @@ def _agrees(loss: float, recorded: float) -> bool:
     return abs(loss - recorded) <= AGREES * abs(recorded) + 1e-9
 
 
-def _repeated(agreeing: list[tuple[_Seen, _Moments]]) -> RepeatedRows | None:
+def _repeated(agreeing: list[tuple[_Seen, _Moments]]) -> RowLedger | None:
     memory = RowMemory()
     for one, moments in agreeing:
         if one.inputs is None or not one.whole or len(one.inputs) != len(moments.rows):
