@@ -1,39 +1,24 @@
-"""Probes of the loops of a script: what they hear of, and what they may ask.
-
-Their files are in the folder `probes`.
-"""
+"""Probes of the loops of a script, and what they hear of. Their files are in the folder `probes`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from diagnostics.collectors.probe import Probe
 
-from .batch_source import BatchSource
 from .first_step_pipeline import FirstPass
 
-
-@dataclass(eq=False)
-class ScriptLoops:
-    """The loops of a script.
-
-    Attributes:
-        watched_by: by model, what watches the loop that trains it, or did.
-        batches: knows the loader of a batch.
-        report: called with what watches a loop, and with facts about it.
-    """
-
-    watched_by: Mapping[nn.Module, Any]
-    batches: BatchSource
-    report: Callable[[Any, tuple[Any, ...]], None]
+if TYPE_CHECKING:
+    from .loops import LoopFinder
 
 
-class LoopProbe(Probe[ScriptLoops]):
+class LoopProbe(Probe[Any]):
     """Measures one thing that shows beside the loops, or between them."""
+
+    subject: LoopFinder[Any]
 
     def on_loop(self, model: nn.Module, watching: Any, before: Any) -> None:
         """A loop begins; `before` watched one of the same model, None if there was none."""

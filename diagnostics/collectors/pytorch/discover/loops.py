@@ -32,7 +32,7 @@ from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
 from .hand_updates import HandUpdates
 from .joined_modules import joined
-from .loop_probe import LoopProbe, ScriptLoops
+from .loop_probe import LoopProbe
 from .loss_calls import hold_losses
 from .optimizers import ScriptOptimizers, ShortTrainings, held_by, is_idle
 from .probes.remade_optimizers import RemadeOptimizers
@@ -70,6 +70,9 @@ class LoopFinder(Generic[W]):
     Attributes:
         watches: what `watch` returned for each loop that is not over, the least recently stepped first.
         on_call: called with a module before its calls with gradients that are no part of another's; or None.
+        watched_by: by model, what watches the loop that trains it, or did.
+        first: records the first pass of each model.
+        report: called with what watches a loop, and with facts that are known only when it goes on, or is over.
         short: the trainings that are not watched, because many models were before and they made few steps.
     """
 
@@ -90,12 +93,11 @@ class LoopFinder(Generic[W]):
             examine: called at most once per loop, with the result of `watch` and the first step.
             on_finished: called with the closed result of `watch` when the script has deleted the loop's model or
                 its optimizers, or when there are too many loops. The finder drops its reference.
-            compare: called with the result of `watch`, and with facts that are known only when the loop goes on,
-                or is over.
+            compare: see `report`.
             on_alternating: called with the result of `watch` for each loop that steps in turn with another, as
                 those of two players do.
         """
-        self._watch, self._examine, self._on_finished, self._compare = watch, examine, on_finished, compare
+        self._watch, self._examine, self._on_finished, self.report = watch, examine, on_finished, compare
         self._on_alternating = on_alternating
         self._stepped: IdentityMap[W, int] = IdentityMap()
         self._guard = FaultGuard(on_fault=fault)
@@ -116,16 +118,15 @@ class LoopFinder(Generic[W]):
         self._paused = 0
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
         self._loops: IdentityMap[nn.Module, tuple[W, list[weakref.ref[Optimizer]]]] = IdentityMap()
-        self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
-        self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
-        loops = ScriptLoops(self._watched_by, self._first.loaders, compare)
-        self._probes = Probes(probes, LoopProbe, loops, self._probe)
+        self.watched_by: IdentityMap[nn.Module, W] = IdentityMap()
+        self.first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
+        self._probes = Probes(probes, LoopProbe, self, self._probe)
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._passes_before = taps.backward.passes
         # First: at a step, the record of calls is up to date before a loop begins with that step.
         self._release_calls = calls.hold(fault, self._loaded)
         self._release_losses = hold_losses()
-        loaders = self._first.loaders
+        loaders = self.first.loaders
         self._unsubscribe = subscribe(
             self._safely,
             (taps.optimizer_init.before, self._made),
@@ -168,10 +169,10 @@ class LoopFinder(Generic[W]):
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""
         for watched, fact in self._probes.facts("end"):
-            self._compare(watched, (fact,))
+            self.report(watched, (fact,))
         self._unsubscribe()
         self._unsubscribe_calls()
-        self._first.end()
+        self.first.end()
         for watched in self.watches:
             self._safely(watched.close)
         for finalizer in self._finalizers:
@@ -191,11 +192,11 @@ class LoopFinder(Generic[W]):
             self._guard.attempt(self.on_call, module)
         if module not in self._watched:
             self._safely(self._called, module)
-        if not self._first.wants(module):
+        if not self.first.wants(module):
             return
-        seen = self._safely(self._first.called, module, *inputs)
+        seen = self._safely(self.first.called, module, *inputs)
         if seen is not None:
-            call.on_return.append(partial(self._safely, self._first.returned, seen))
+            call.on_return.append(partial(self._safely, self.first.returned, seen))
             if seen.wanted:
                 call.on_inner.append(partial(self._safely, seen.inner.add))
 
@@ -219,8 +220,8 @@ class LoopFinder(Generic[W]):
         mine = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
         unwatched = [optimizer for optimizer in self._optimizers.living() if optimizer not in self._watch_of]
         of_module = [optimizer for optimizer in unwatched if mine & held_by(optimizer)]
-        if put_off := module not in self._watched_by and self.short.puts_off(module):
-            self._first.skip(module)
+        if put_off := module not in self.watched_by and self.short.puts_off(module):
+            self.first.skip(module)
         if not put_off and of_module and all(held_by(optimizer) <= mine for optimizer in of_module):
             self._begin(module, of_module)
         elif mine and len(self._roots) < ROOTS:
@@ -234,9 +235,9 @@ class LoopFinder(Generic[W]):
                 _, original, value = self._unscaled
                 loss = loss if original() is None else original()
             self._losses.append(value)
-            self._first.backward(loss, value)
+            self.first.backward(loss, value)
         else:
-            self._first.end()  # several losses at once, or a vector of them: which one it is cannot be told
+            self.first.end()  # several losses at once, or a vector of them: which one it is cannot be told
 
     def _after_backward(self, *_arguments: Any, **_options: Any) -> None:
         """Take a step of a loop that has no optimizer: nothing else says where it ends."""
@@ -309,7 +310,7 @@ class LoopFinder(Generic[W]):
     def _after_step(self, optimizer: Optimizer, *_: Any) -> None:
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
         self._losses.clear()
-        self._first.stepped()
+        self.first.stepped()
         if watched is not None:
             self._alone.clear()
             for loss in losses:
@@ -326,7 +327,7 @@ class LoopFinder(Generic[W]):
 
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> W:
         called = [model] if called is None else called
-        before = self._watched_by.get(model)
+        before = self.watched_by.get(model)
         self.short.watched += before is None
         self._watched.update((module, None) for module in called)
         watched = self._watch(model, optimizers)
@@ -340,9 +341,9 @@ class LoopFinder(Generic[W]):
             self._when_gone(optimizer, partial(self._without_optimizer, watched, references))
         if len(self.watches) > MOST_LOOPS:
             self._end(self.watches[0])
-        if (seen := self._first.begun(called)) is not None:
+        if (seen := self.first.begun(called)) is not None:
             self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._optimizers.all_held()))
-        self._watched_by[model] = watched
+        self.watched_by[model] = watched
         self._probes.tell(LoopProbe.on_loop, model, watched, before)
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
         return watched
@@ -389,7 +390,7 @@ class LoopFinder(Generic[W]):
     def _loaded(self, model: nn.Module, facts: RestoreFacts) -> None:
         """Report a load of weights after the end of their training."""
         parameters = {id(parameter) for parameter in model.parameters()}
-        for module, watched in self._watched_by.items():
+        for module, watched in self.watched_by.items():
             if any(id(parameter) in parameters for parameter in module.parameters()):
-                self._compare(watched, (facts,))
+                self.report(watched, (facts,))
                 return

@@ -11,7 +11,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.discover.batch_source import RememberedLoader
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstPass
-from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe, ScriptLoops
+from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe
 from diagnostics.collectors.pytorch.loader_rows import evaluation_facts
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 
@@ -21,7 +21,7 @@ MAX_COMPARED = 2  # sets of rows that a model is evaluated on
 class EvaluationRows(LoopProbe):
     """Looks at passes without gradients of models whose training rows are known."""
 
-    def __init__(self, subject: ScriptLoops) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         # By model: the loader of its rows, and how many comparisons with others are left.
         self._trained_on: IdentityMap[nn.Module, tuple[RememberedLoader, int]] = IdentityMap()
@@ -36,13 +36,13 @@ class EvaluationRows(LoopProbe):
         if module not in self._trained_on or torch.is_grad_enabled():
             return
         remembered, left = self._trained_on[module]
-        found = self.subject.batches.source(tensors(inputs))
+        found = self.subject.first.loaders.source(tensors(inputs))
         training = None if found is None else remembered.get()
         if not left or (found is not None and training is None):
             del self._trained_on[module]
         elif found is not None and training is not None and found[0].dataset is not training.dataset:
             self._trained_on[module] = remembered, left - 1
-            self.subject.batches.forget()
+            self.subject.first.loaders.forget()
             with own_run():
                 facts = evaluation_facts(training, found[0])
             if facts and module in self.subject.watched_by:

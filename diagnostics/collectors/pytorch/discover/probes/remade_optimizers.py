@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe, ScriptLoops
+from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe
 from diagnostics.facts.calls import ObjectLedger
 
 REMADE = 20  # steps in a row, each by another optimizer: no test, and no phase of a training
@@ -17,7 +17,7 @@ REMADE = 20  # steps in a row, each by another optimizer: no test, and no phase 
 class RemadeOptimizers(LoopProbe):
     """Counts them, and reports once what was counted."""
 
-    def __init__(self, subject: ScriptLoops) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         self._forgetful: IdentityMap[Any, str] = IdentityMap()  # by what watched it: the optimizer's class
         self._times: IdentityMap[nn.Module, int] = IdentityMap()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe, ScriptLoops
+from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe
 from diagnostics.facts.calls import ObjectLedger
 
 MIN_BATCHES = 20  # batches that the trained model's statistics have seen
@@ -27,7 +27,7 @@ class StaleBatchNormStats(LoopProbe):
     trained model cannot be told from it by its statistics, so its weights have to be close to the trained ones.
     """
 
-    def __init__(self, subject: ScriptLoops) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         # By class: what watches its latest loop, and the weights that trainings began with.
         self._starts: dict[type[nn.Module], tuple[Any, list[tuple[Tensor, ...]]]] = {}

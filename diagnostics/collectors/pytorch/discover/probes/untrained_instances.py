@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe, ScriptLoops
+from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe
 from diagnostics.collectors.pytorch.watch.record.calls.script_line import script_line
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.calls import ObjectLedger
@@ -32,7 +32,7 @@ class UntrainedInstances(LoopProbe):
     fixed random network that another one is to imitate.
     """
 
-    def __init__(self, subject: ScriptLoops) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         # What watches the latest loop of each class, and the shapes of its weights.
         self._trained: dict[type[nn.Module], tuple[Any, Shapes]] = {}
