@@ -67,7 +67,7 @@ class StaleBatchNormStats(LoopProbe):
                 continue
             mine, now = _samples(module), _samples(other)
             watching, starts = self._starts[type(module)]
-            if any(_equal(mine, start) for start in starts):
+            if any(_fit(mine, start) and all(map(torch.equal, mine, start)) for start in starts):
                 return
             if _is_closer(mine, now, starts):
                 counted = max(int(norm.num_batches_tracked) for norm in theirs.values())
@@ -107,20 +107,14 @@ def _samples(model: nn.Module) -> tuple[Tensor, ...]:
     return tuple(weight.flatten()[:SAMPLE].float().cpu().clone() for weight in [*weights[:1], *weights[-1:]])
 
 
-def _equal(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
-    return len(one) == len(other) and all(map(torch.equal, one, other))
+def _fit(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
+    return [part.shape for part in one] == [part.shape for part in other]
 
 
 def _is_closer(one: tuple[Tensor, ...], now: tuple[Tensor, ...], starts: list[tuple[Tensor, ...]]) -> bool:
     """Whether weights follow those of the trained model: they are closer to them than the start of a training."""
-    if len(one) != len(now) or any(a.shape != b.shape for a, b in zip(one, now, strict=True)):
-        return False
-    alike = [start for start in starts if len(start) == len(now) and all(map(_same_shape, start, now))]
-    return bool(alike) and all(_distance(one, now) < _distance(start, now) for start in alike)
-
-
-def _same_shape(one: Tensor, other: Tensor) -> bool:
-    return bool(one.shape == other.shape)
+    alike = [start for start in starts if _fit(start, now)]
+    return _fit(one, now) and bool(alike) and all(_distance(one, now) < _distance(start, now) for start in alike)
 
 
 def _distance(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> float:
