@@ -346,7 +346,7 @@ class TestOver:
         return psutil.Process().memory_info().rss
 
     def test_models_that_the_script_keeps_are_watched_up_to_a_number(self, run, monkeypatch):
-        monkeypatch.setattr(loops, "MOST_LOOPS", 3)
+        monkeypatch.setattr(loops, "MAX_LOOPS", 3)
         models = [network() for _ in range(5)]
         optimizers = [sgd(model) for model in models]
         for model, optimizer in zip(models, optimizers, strict=True):

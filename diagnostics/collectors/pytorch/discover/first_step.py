@@ -23,11 +23,11 @@ from .first_step_pipeline import NOTHING, FirstPass, Given
 from .loss_calls import LossRecorder, RecordedLoss, node_number, unflattened
 from .probes.leaves import InnerCalls, Reach, Vanished
 
-MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
+MAX_OUTPUTS = 16  # tensors of a model's output that are recognised later
 FACTORS = 4  # of a loss, one after the other, as the square of a temperature is written
-MOST_TERMS = 4  # of a loss, that are examined beside the main one
+MAX_TERMS = 4  # of a loss, that are examined beside the main one
 MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
-MOST_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
+MAX_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
 WAITING = 64  # backward passes without a step, after which a pass is dropped
 
 
@@ -49,7 +49,7 @@ class _Call:
     def returned(self, output: Any, heard: int) -> None:
         """Record what the module returned."""
         self.heard_within, self.vanished = heard, self.inner.gone()
-        self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MOST_OUTPUTS])
+        self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MAX_OUTPUTS])
         prediction = prediction_in(output)
         self.prediction = None if prediction is None else prediction.detach()
 
@@ -106,7 +106,7 @@ class FirstStepRecorder:
             self._frozen[module] = None
             return None
         self._called[module] = self._called.get(module, 0) + 1
-        if self._called[module] > MOST_CALLS:
+        if self._called[module] > MAX_CALLS:
             self._done[module] = None
             self._calls.pop(id(module), None)
         call = _Call(weakref.ref(module), module not in self._done)
@@ -265,7 +265,7 @@ def _is_same(one: Tensor, other: Tensor | None) -> bool:
 def _terms(heard: list[RecordedLoss], other: RecordedLoss | None) -> tuple[RecordedLoss, ...]:
     """Return the KL divergences beside other terms of a loss, and a loss that is not a common one."""
     divergences = [call for call in heard if call.name == "kl_div"] if len(heard) > 1 else []
-    return (*divergences[:MOST_TERMS], *(() if other is None else (other,)))
+    return (*divergences[:MAX_TERMS], *(() if other is None else (other,)))
 
 
 def _feeding(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:

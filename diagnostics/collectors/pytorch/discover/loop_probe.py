@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import nn
 
@@ -11,14 +11,9 @@ from diagnostics.collectors.probe import Probe
 
 from .first_step_pipeline import FirstPass
 
-if TYPE_CHECKING:
-    from .loops import LoopFinder
-
 
 class LoopProbe(Probe[Any]):
-    """Measures one thing that shows beside the loops, or between them."""
-
-    subject: LoopFinder[Any]
+    """Measures one thing that shows beside the loops, or between them; the subject is `LoopFinder`."""
 
     def on_loop(self, model: nn.Module, watching: Any, before: Any) -> None:
         """A loop begins; `before` watched one of the same model, None if there was none."""

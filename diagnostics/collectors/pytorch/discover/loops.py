@@ -37,7 +37,7 @@ from .loss_calls import hold_losses
 from .optimizers import ScriptOptimizers, ShortTrainings, held_by, is_idle
 from .probes.remade_optimizers import RemadeOptimizers
 
-MOST_LOOPS = 16  # watched at a time
+MAX_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
 LOSSES = 1024  # backward passes for one step
 IDLE = 3  # steps without any gradient: one may be made to please a scheduler
@@ -157,7 +157,7 @@ class LoopFinder(Generic[W]):
             self._paused -= 1
             self._roots.clear()
 
-    def hear(self, init: Tap, step: Source) -> Unsubscribe:
+    def observe(self, init: Tap, step: Source) -> Unsubscribe:
         """Observe optimizers that are not PyTorch's, too; return what ends it."""
         return subscribe(
             None,
@@ -339,7 +339,7 @@ class LoopFinder(Generic[W]):
         references = [weakref.ref(module) for module in called]
         for optimizer in optimizers:
             self._when_gone(optimizer, partial(self._without_optimizer, watched, references))
-        if len(self.watches) > MOST_LOOPS:
+        if len(self.watches) > MAX_LOOPS:
             self._end(self.watches[0])
         if (seen := self.first.begun(called)) is not None:
             self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._optimizers.all_held()))

@@ -35,8 +35,8 @@ COMMON = functions_for("classes", "shares", "numbers", "distribution")
 OF_CLASSES = tuple(name for name in functions_for("classes", "shares") if TORCH[name].reads != "probabilities")
 OF_NUMBERS = functions_for("numbers")
 
-MOST_WEIGHTS = 1000  # of classes, kept
-MOST_CALLS = 64  # of losses, recorded at a time
+MAX_WEIGHTS = 1000  # of classes, kept
+MAX_CALLS = 64  # of losses, recorded at a time
 _FUNCTIONS = {name: getattr(F, name) for name in COMMON}  # a script may replace them
 _OTHERS = {name: getattr(F, name) for name in TORCH if name not in COMMON}
 _PARAMETERS = {
@@ -206,7 +206,7 @@ class RecordedLoss:
         floor = entropy_floor(labels, classes, self.given.get("label_smoothing", 0.0)) * terms
         weight: Any = self.given.get("weight")
         weights = None
-        if isinstance(weight, Tensor) and weight.shape == (classes,) and weight.numel() <= MOST_WEIGHTS:
+        if isinstance(weight, Tensor) and weight.shape == (classes,) and weight.numel() <= MAX_WEIGHTS:
             weights = tuple(map(float, weight.detach().cpu()))
         return Recognised("cross_entropy", floor, classes, weight is not None, as_read.reads, weights=weights)
 
@@ -295,7 +295,7 @@ class LossRecorder:
             self.other = RecordedLoss.of(name, _by_name(name, arguments, options))
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
-        if not torch.is_grad_enabled() or len(self.heard) >= MOST_CALLS:
+        if not torch.is_grad_enabled() or len(self.heard) >= MAX_CALLS:
             return None
         given = _by_name(name, arguments, options)
         prediction: Any = given.get("input")

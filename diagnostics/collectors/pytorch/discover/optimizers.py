@@ -15,7 +15,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 
 MAX_MODELS = 8  # models whose training is watched from its first step on
 SHORT = 16  # steps of a later model, before it is watched
-MOST_SEARCHES = 8  # for the modules of an optimizer
+MAX_SEARCHES = 8  # for the modules of an optimizer
 
 
 class ScriptOptimizers:
@@ -50,7 +50,7 @@ class ScriptOptimizers:
         It calls their ``forward`` itself, or their layers by functions. Python's objects are searched, which takes
         some milliseconds, for a few optimizers.
         """
-        if self._searches == MOST_SEARCHES:
+        if self._searches == MAX_SEARCHES:
             return []
         self._searches += 1
         held = held_by(optimizer)

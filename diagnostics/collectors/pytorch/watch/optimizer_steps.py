@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +16,7 @@ from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuff
 from diagnostics.collectors.shared.sampling import is_sampled_step
 
 from .pending_steps import PendingSteps
-from .training_probe import TrainingProbe
-
-if TYPE_CHECKING:
-    from .watcher import TorchWatcher
+from .training_probe import TrainingProbe, WatchedModel
 
 Held = list[tuple[int, nn.Parameter]]
 
@@ -49,7 +46,7 @@ class OptimizerSteps:
 
     def __init__(
         self,
-        watched: TorchWatcher,
+        watched: WatchedModel,
         *,
         every: int,
         deferred: bool,

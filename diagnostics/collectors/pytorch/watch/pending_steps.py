@@ -6,7 +6,6 @@ import math
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -15,10 +14,7 @@ from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, 
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 
 from .skipped_steps import SkippedSteps
-from .training_probe import TrainingProbe
-
-if TYPE_CHECKING:
-    from .watcher import TorchWatcher
+from .training_probe import TrainingProbe, WatchedModel
 
 
 class PendingSteps:
@@ -49,12 +45,12 @@ class PendingSteps:
         log: StepLog,
         replay: ReplayBuffer,
         skipped: SkippedSteps,
-        watched: TorchWatcher,
+        watched: WatchedModel,
         unhooked: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._every, self._device, self._log = every, watched.device, log
         self._replay, self._skipped, self._probes = replay, skipped, watched.probes
-        self._safely, self._faults, self._unhooked = watched.guard.run, watched.faults, unhooked
+        self._safely, self._faults, self._unhooked = watched.guard.run, watched.guard.faults, unhooked
         self.next = StepRecord()
         self.open: StepRecord | None = None
         self.complete: list[StepRecord] = []

@@ -5,26 +5,68 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.recording import is_recorded
-from diagnostics.collectors.probe import Probe
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Work
+from diagnostics.collectors.probe import Probe, Probes
+from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks, Work
+from diagnostics.facts.training import TrainingHistory
 from diagnostics.tensor_probe import listening
 
-if TYPE_CHECKING:
-    from .watcher import TorchWatcher
+
+class WatchedModel(Protocol):
+    """What may be asked of a watcher.
+
+    Attributes:
+        model: not compiled.
+        device: of its parameters.
+        layers: its parameters.
+        optimizers: that step on them.
+        held: by optimizer, the parameters of the model that it holds, with their numbers.
+        compiled: whether the model is called through torch.compile: then no module within it is measured.
+        hooks: on its modules, for one pass.
+        guard: runs the work of each part.
+        probes: measure it.
+    """
+
+    model: nn.Module
+    device: torch.device
+    layers: Layers
+    optimizers: list[Any]
+    held: list[list[tuple[int, nn.Parameter]]]
+    compiled: bool
+    hooks: ModuleHooks
+    guard: FaultGuard
+    probes: Probes[TrainingProbe]
+
+    @property
+    def steps(self) -> int:
+        """Steps made so far."""
+
+    def is_own(self) -> bool:
+        """Whether the training thread asks, or that thread has ended."""
+
+    def history(self) -> TrainingHistory:
+        """Return the run so far."""
 
 
-class TrainingProbe(Probe[Any]):
+def are_maximized(optimizers: list[Any]) -> bool:
+    """Whether optimizers go up the gradient in all of their groups."""
+    groups = [group for optimizer in optimizers for group in getattr(optimizer, "param_groups", ())]
+    return bool(groups) and all(group.get("maximize") is True for group in groups)
+
+
+class TrainingProbe(Probe[WatchedModel]):
     """Measures one thing of sampled steps or of evaluations, within the hooks of the watcher.
 
     `step` is the number of steps made.
     """
 
-    subject: TorchWatcher
     when = "sampled"
 
     def on_training_begin(self) -> None:
@@ -72,7 +114,7 @@ class ModuleProbe(TrainingProbe):
 
     part = "activations"
 
-    def __init__(self, subject: TorchWatcher) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._guard, self._probed = partial(subject.guard.run, self.part), ExitStack()
 

@@ -53,20 +53,11 @@ FIRST = 8  # steps in which the start of the backward pass is always recorded; l
 
 
 class TorchWatcher:
-    """Watches one model and its optimizers; see `diagnostics.watch` for the arguments.
+    """Watches one model and its optimizers; see `diagnostics.watch` for the arguments, and `WatchedModel`.
 
     A part that fails is switched off and reported in `faults`; nothing is raised into the loop.
 
     Attributes:
-        model: not compiled.
-        device: of its parameters.
-        layers: its parameters.
-        optimizers: that step on them.
-        held: by optimizer, the parameters of the model that it holds, with their numbers.
-        compiled: whether the model is called through torch.compile: then no module within it is measured.
-        hooks: on its modules, for one pass.
-        guard: runs the work of each part.
-        probes: measure it.
         faults: by part, the fault of this library; empty where the script had broken what the part needs.
         uncovered: by part, why it could not be watched.
     """
@@ -138,12 +129,6 @@ class TorchWatcher:
     def steps(self) -> int:
         """Optimizer steps seen so far, of the optimizer that stepped first."""
         return self._steps.count
-
-    @property
-    def is_maximized(self) -> bool:
-        """Whether the optimizers go up the gradient in all of their groups."""
-        groups = [group for optimizer in self.optimizers for group in getattr(optimizer, "param_groups", ())]
-        return bool(groups) and all(group.get("maximize") is True for group in groups)
 
     def is_own(self) -> bool:
         """Whether the training thread asks, or that thread has ended."""

@@ -16,8 +16,8 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.calls import ObjectLedger
 from diagnostics.facts.where import Where
 
-CLASSES = 16  # whose latest trainings are remembered
-FEWEST = 64  # weights: of fewer, two draws may be alike by chance
+MAX_CLASSES = 16  # whose latest trainings are remembered
+MIN_WEIGHTS = 64  # weights: of fewer, two draws may be alike by chance
 MAX_NUMBERS = 4096  # of a matrix
 UNRELATED = 5.0  # standard deviations of the correlation of two independent draws
 BOUND = 0.95  # of PyTorch's bound, that the largest weight of a layer as it was initialised reaches
@@ -47,7 +47,7 @@ class UntrainedInstances(LoopProbe):
         """Record the model of a loop that begins."""
         self._trained.pop(type(model), None)  # so that the latest comes last
         self._trained[type(model)] = watching, _shapes(model)
-        while len(self._trained) > CLASSES:
+        while len(self._trained) > MAX_CLASSES:
             self._trained.pop(next(iter(self._trained)))
 
     def on_step(self, optimizer: Any, watching: Any, steps: int) -> None:
@@ -115,7 +115,7 @@ class UntrainedInstances(LoopProbe):
         if _shapes(module) != self._trained[type(module)][1]:
             return False  # a `Sequential` of other layers
         weights = [p for p in module.parameters() if p.requires_grad and p.ndim > 1]
-        if sum(weight.numel() for weight in weights) < FEWEST:
+        if sum(weight.numel() for weight in weights) < MIN_WEIGHTS:
             return False
         if trained:
             return all(_are_unrelated(module, other) for other in trained)
@@ -165,7 +165,7 @@ def _are_within_bounds(module: nn.Module) -> bool:
     for layer in layers:
         fan_in = layer.weight[0].numel()
         reached = float(layer.weight.detach().abs().max()) * math.sqrt(fan_in)
-        enough = layer.weight.numel() >= FEWEST
+        enough = layer.weight.numel() >= MIN_WEIGHTS
         if reached > 1 + 1e-5 or (enough and reached < BOUND):
             return False
     return bool(layers)

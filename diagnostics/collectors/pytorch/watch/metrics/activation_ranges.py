@@ -13,7 +13,7 @@ from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe
+from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe, WatchedModel
 from diagnostics.facts.layers import RangeFacts
 
 STEPS = 1024  # remembered; what was seen at others counts all the same
@@ -25,7 +25,7 @@ class ActivationRanges(ModuleProbe):
     What the model shows by `diagnostics.probe` counts as a module of that name.
     """
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._modules = [(path, m) for path, m in subject.model.named_modules() if not any(m.children())]
         self._pending: list[tuple[int, str, Tensor]] = []

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.symmetry import rows_alike
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.layers import EqualUnitsFacts
 
 
@@ -19,7 +18,7 @@ class EqualUnits(TrainingProbe):
     Memory: one unit of each weight whose units are equal at the start.
     """
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._started: dict[str, tuple[nn.Parameter, Tensor]] | None = None
 

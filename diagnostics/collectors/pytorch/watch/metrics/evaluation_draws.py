@@ -13,7 +13,7 @@ from torch import Tensor
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EvaluationDraws
 
@@ -35,7 +35,7 @@ class _Opening:
 class EvaluationOpenings(TrainingProbe):
     """Copies the inputs and labels of the first batch of some evaluations, where its rows come in their order."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._kept: list[_Opening] = []
         self._trained_on: int | None = None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.array import Array
 from diagnostics.facts.layers import UnderflowFacts
 
@@ -24,7 +23,7 @@ JUDGED = 64  # non-zero numbers that a gradient must have: of a few, one is alwa
 class GradientUnderflow(TrainingProbe):
     """Counts how many numbers of each gradient are exactly the least of it; the counts stay on the device."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._layers, self._sizes = subject.layers, subject.layers.sizes()
         self._pending: list[tuple[int, tuple[int, ...], Tensor]] = []

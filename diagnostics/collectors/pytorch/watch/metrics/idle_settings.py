@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 from torch.utils.data import DataLoader, SequentialSampler, Subset
 
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.written import IdleSetting, SettingFacts
 
 FREEZES = frozenset(("requires_grad", "requires_grads", "require_grad", "require_grads", "trainable"))
@@ -27,7 +27,7 @@ SELDOM = 8  # looks at rates for one at flags, which are set before a training a
 class IdleSettings(TrainingProbe):
     """Looks at a model and its optimizers just before sampled steps."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._found: dict[tuple[str, str, str], IdleSetting] = {}
         self._rates: dict[int, set[tuple[float, ...]]] = {}

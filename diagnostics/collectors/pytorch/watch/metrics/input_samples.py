@@ -11,7 +11,7 @@ from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.input_sample import Collected, collected, is_measured, part_of, samples
 from diagnostics.facts.inputs import DrawnInputs, InputFacts
 
@@ -23,7 +23,7 @@ INPUTS = 8  # of a pass
 class InputSamples(TrainingProbe):
     """Copies parts of inputs; they stay on the device until they are read: 5 MiB at most for each input."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._training: dict[str, Collected] = {}
         self._evaluation: dict[str, Collected] = {}

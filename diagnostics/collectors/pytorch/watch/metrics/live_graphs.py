@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.training import GraphFacts
 
 MAX_MARKS = 512  # marks held; every second is dropped when there are more
@@ -27,7 +27,7 @@ class _Mark:
 class LiveGraphs(TrainingProbe):
     """Marks on autograd graphs, and whether each is still alive."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._marks: list[tuple[int, weakref.ref[_Mark]]] = []
 

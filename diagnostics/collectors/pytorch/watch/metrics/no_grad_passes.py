@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.training import NoGradHistory
 
 PASSES = 64  # in one mode whose inputs are compared with each other
@@ -19,7 +19,7 @@ NUMBERS = 16  # of an input, for that
 class NoGradPasses(TrainingProbe):
     """Counts by mode and by round: the passes after one step are one round."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         modules = subject.model.modules()
         self._norms = [module for module in modules if isinstance(module, nn.modules.batchnorm._BatchNorm)]

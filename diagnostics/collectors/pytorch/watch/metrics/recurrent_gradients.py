@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe
+from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe, WatchedModel
 from diagnostics.facts.layers import PARTS, RecurrenceFacts, RecurrentLayer
 
 STEPS = 64  # remembered, of each layer
@@ -31,7 +31,7 @@ class RecurrentGradients(ModuleProbe):
 
     part = "recurrences"
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._modules = [(path, m) for path, m in subject.model.named_modules() if isinstance(m, nn.RNNBase)]
         self._kinds = {path: type(module).__name__ for path, module in self._modules}

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 from diagnostics.collectors.pytorch.optimizer import facts_together
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.pipeline import OptimizerFacts
 
 
 class ReplacedParameters(TrainingProbe):
     """Compares the optimizers with the model when it is asked."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         parameters = list(subject.model.parameters())
         self._known = {id(parameter) for parameter in parameters}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.layers import RoundingFacts
 
 TENSORS = 8  # of an optimizer, the largest ones
@@ -47,7 +47,7 @@ class RoundedUpdates(TrainingProbe):
     lost, or round at random.
     """
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         pairs = zip(subject.optimizers, subject.held, strict=True)
         self._samples = [_chosen(subject.layers, *pair) for pair in pairs]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from torch import nn
 
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.model import has_modes
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.history import History
 from diagnostics.facts.layers import TrainModeFacts
 
@@ -18,7 +17,7 @@ from diagnostics.facts.layers import TrainModeFacts
 class TrainModes(TrainingProbe):
     """Records the mode of layers that behave differently in training, in a few steps."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         layers = [(name, module) for name, module in subject.model.named_modules() if has_modes(module)]
         self._layers = [(name, module) for name, module in layers if _learns(subject.model, name, module)]

@@ -19,7 +19,7 @@ from diagnostics.collectors.pytorch.activations import (
     unit_count,
 )
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe
+from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe, WatchedModel
 from diagnostics.facts.layers import INPUT_OF, ActivityFacts, LayerActivity
 
 STEPS = 64  # remembered, of each layer
@@ -29,7 +29,7 @@ FOLLOWED = 4  # looks in which it is noted down which of them other layers follo
 class UnitActivity(ModuleProbe):
     """Hooks on the activation modules for one pass at a time; the counts stay on the device."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         model = subject.model
         self._modules = [(path, m) for path, m in model.named_modules() if has_bounds(m) or is_relu_like(m)]

@@ -16,7 +16,7 @@ from torch import Tensor
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel, are_maximized
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import OpposedGradients
 
@@ -24,7 +24,7 @@ from .pass_inputs import is_plain
 
 MAX_NUMBERS = 4096  # numbers of a pass
 PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
-FEWEST = 4  # passes
+MIN_PASSES = 4  # passes
 BOTH = 0.01  # share of the numbers of a mask that must be foreground, and that must be background
 AGREE = 0.95  # share of them whose gradient points away from the target
 LINE = 0.999  # cosine of a gradient and the error, of which it is a multiple
@@ -43,7 +43,7 @@ class _Pass:
 class OutputPush(TrainingProbe):
     """Listens to the gradient of the output in sampled steps; copies stay on the device until they are read."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._pending: list[_Pass] = []
         self._seen: list[tuple[Array, Array, Array]] = []  # output, gradient, target
@@ -88,14 +88,14 @@ class OutputPush(TrainingProbe):
     def facts(self) -> Iterator[OpposedGradients]:
         """Yield whether the training makes errors larger; nothing if there is too little to tell."""
         self.on_read(self.subject.steps)
-        maximized = self.subject.is_maximized
+        maximized = are_maximized(self.subject.optimizers)
         up = -1.0 if maximized else 1.0
         known = [
             (output, up * gradient, target)
             for output, gradient, target in self._seen
             if gradient.any() and all(np.isfinite(part).all() for part in (output, gradient, target))
         ]
-        if len(known) < FEWEST or _cosine(*(part - part.mean() for part in known[0][::2])) >= KNOWN:
+        if len(known) < MIN_PASSES or _cosine(*(part - part.mean() for part in known[0][::2])) >= KNOWN:
             return
         of_masks = all(_is_mask(target) for _, _, target in known)
         if of_masks and not self._wide:

@@ -21,14 +21,14 @@ from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_CLASSES, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
 from diagnostics.facts.array import Array
 from diagnostics.facts.training import PredictionFacts
 
 ROWS = 256  # examples looked at in one pass
-MOST_CLASSES = 1024  # of a wider output nothing is kept
+MAX_CLASSES = 1024  # of a wider output nothing is kept
 KEPT = 256  # training passes remembered in full, and as many of those before
 PASSES = 64  # of one evaluation in a row; then every second, every fourth …
 EVALUATIONS = 256  # remembered, the latest
@@ -81,7 +81,7 @@ class _Look:
 class Predictions(TrainingProbe):
     """Copies a few outputs of sampled passes; the copies stay on the device until they are read."""
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._pending: list[_Look] = []
         self._evaluated: list[_Look] = []
@@ -335,7 +335,7 @@ def _scores(output: Any) -> Tensor | None:
         output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
     if not isinstance(output, Tensor) or not output.is_floating_point() or output.ndim not in (1, 2):
         return None
-    return output if output.numel() and (output.ndim == 1 or output.shape[1] <= MOST_CLASSES) else None
+    return output if output.numel() and (output.ndim == 1 or output.shape[1] <= MAX_CLASSES) else None
 
 
 def _answers(scores: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Recovers the targets of sampled steps from the gradient of the output, and keeps some rows of them.
 
-Of a pass at most `MOST` numbers are copied and `ROWS` rows of inputs and targets kept of it; `LIMIT` bytes in all.
+Of a pass at most `MAX_NUMBERS` numbers are copied and `ROWS` rows of inputs and targets kept; `MAX_BYTES` bytes in
+all.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel, are_maximized
 from diagnostics.collectors.shared.learnability import order_fit, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import (
@@ -43,12 +44,12 @@ from diagnostics.facts.training import LossHistory
 from .pass_inputs import ROWS, are_whole, features, is_plain, last_step
 from .predictions import Predictions
 
-MOST = 2**15  # numbers of an output; larger ones are not looked at
+MAX_NUMBERS = 2**15  # numbers of an output; larger ones are not looked at
 PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
-LIMIT = 8 * 2**20  # bytes of all that is kept; likewise
-AGREES = 2e-3  # relative: a formula's value and the loss that the script differentiated
-MOSTLY = 0.9  # of the passes must agree
-FEWEST = 4  # passes
+MAX_BYTES = 8 * 2**20  # bytes of all that is kept; likewise
+REL_TOLERANCE = 2e-3  # relative: a formula's value and the loss that the script differentiated
+MIN_AGREEING = 0.9  # of the passes must agree
+MIN_PASSES = 4  # passes
 EXAMPLES = 100  # in these passes together, to know the mean of the targets
 DRIFT = 0.25  # of the variance: how far, squared, the mean may go from one half of the run to the other
 ROUNDING = 1e-6  # of the shares of classes: targets that are all 0 come out of a gradient as 1e-8, then as 1e-10
@@ -146,7 +147,7 @@ class Targets(TrainingProbe):
     repeated: RowLedger | None = None
     _of_training: Array | None = None  # (rows, outputs), where the loss is the mean squared error
 
-    def __init__(self, subject: Any) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
         self._asked: tuple[int, int] | None = None  # address and size of the latest output of an evaluation
         self._heard: list[Tensor] = []
@@ -162,7 +163,7 @@ class Targets(TrainingProbe):
         if not is_plain(output) or not output.is_floating_point() or not output.requires_grad:
             return
         self._count += 1
-        if not output.ndim or not 0 < output.numel() <= MOST or (self._count - 1) % self._every:
+        if not output.ndim or not 0 < output.numel() <= MAX_NUMBERS or (self._count - 1) % self._every:
             return
         rows = len(output)
         stride = max(1, rows // ROWS)
@@ -231,13 +232,13 @@ class Targets(TrainingProbe):
             self._seen.append(
                 _Seen(one.step, output, gradient, one.of_classes, inputs, one.whole, one.last_step, chosen)
             )
-        while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > LIMIT:
+        while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > MAX_BYTES:
             self._seen, self._every = self._seen[::2], 2 * self._every
 
     def ledger(self) -> RowLedger | None:
         """Count different rows among those kept, unless they repeat by nature, as a few categories do."""
         kept = [one.inputs for one in self._seen if one.inputs is not None and len(one.inputs)]
-        if len(kept) < FEWEST or not all(_seldom_repeats(inputs) for inputs in kept):
+        if len(kept) < MIN_PASSES or not all(_seldom_repeats(inputs) for inputs in kept):
             return self.repeated
         rows = [row.tobytes() for inputs in kept for row in inputs]
         known = self.repeated or RowLedger()
@@ -246,7 +247,7 @@ class Targets(TrainingProbe):
     def facts(self) -> Iterator[Any]:
         """Yield what the targets were, and what else follows from them."""
         self.on_read(self.subject.steps)
-        losses, maximized = self.subject.history().losses, self.subject.is_maximized
+        losses, maximized = self.subject.history().losses, are_maximized(self.subject.optimizers)
         # Where the answers are poor, the reason may be wanted.
         yield self.history(losses, self.subject.probes[Predictions].is_poor())
         yield self.ledger()
@@ -264,7 +265,7 @@ class Targets(TrainingProbe):
             return None
         recorded = dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
         seen = [one for one in self._seen if one.step in recorded]
-        if len(seen) < FEWEST:
+        if len(seen) < MIN_PASSES:
             return None
         read = [(one, one.readings()) for one in seen]
         for name in FORMULAS:
@@ -273,7 +274,7 @@ class Targets(TrainingProbe):
                 for one, readings in read
                 if name in readings and _agrees(readings[name].loss, recorded[one.step])
             ]
-            if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
+            if len(agreeing) >= MIN_AGREEING * len(seen) and len(agreeing) >= MIN_PASSES:
                 found = _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
                 self.repeated = None if found is None else _repeated(agreeing)
                 if found is not None and name == "squared":
@@ -291,12 +292,12 @@ class Targets(TrainingProbe):
         sign = 1.0 if maximized else -1.0
         recorded = {} if losses is None else dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
         seen = [one for one in self._seen if one.step in recorded]
-        if len(seen) < FEWEST:
+        if len(seen) < MIN_PASSES:
             return None
         read = [(one.step, one.readings(sign)) for one in seen]
         for name in FORMULAS:
             found = [of[name] for step, of in read if name in of and _agrees(of[name].loss, sign * recorded[step])]
-            if len(found) >= MOSTLY * len(seen) and len(found) >= FEWEST:
+            if len(found) >= MIN_AGREEING * len(seen) and len(found) >= MIN_PASSES:
                 formula, first = FORMULAS[name], found[0]
                 one_target = all(one.variance <= ROUNDING * max(1.0, one.square) for one in found)
                 constant = formula.constant(first.mean, first.mean, first.square)
@@ -307,7 +308,7 @@ class Targets(TrainingProbe):
 
 
 def _agrees(loss: float, recorded: float) -> bool:
-    return abs(loss - recorded) <= AGREES * abs(recorded) + 1e-9
+    return abs(loss - recorded) <= REL_TOLERANCE * abs(recorded) + 1e-9
 
 
 def _repeated(agreeing: list[tuple[_Seen, _Moments]]) -> RowLedger | None:

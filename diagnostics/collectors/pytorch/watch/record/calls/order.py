@@ -25,7 +25,7 @@ from .scaled_clips import ScaledClips
 from .script_calls import calls
 
 STALE = 16  # loads of stale weights, remembered
-FEW = 16  # numbers, by which is seen whether the weights moved at all
+NUMBERS = 16  # numbers, by which is seen whether the weights moved at all
 
 
 class CallOrder:
@@ -67,7 +67,7 @@ class CallOrder:
         self._unfit: list[LoadedKeys] | None = None  # once the loop is over
         self._began = self._asked_at = self._zeroed_at = calls.passes
         self._zeroed = self._late_zeros = self._without_backward = self._own_steps = 0
-        self._sample = None if self.first is None else _few(self.first)
+        self._sample = None if self.first is None else _sample_of(self.first)
         self._moved = True
         self._passes_end: int | None = None
         self._loads = self._num_stale = 0
@@ -156,7 +156,7 @@ class CallOrder:
     def read(self) -> None:
         """Read from the device."""
         if self.first is not None and self._sample is not None:
-            self._moved = not torch.equal(self._sample, _few(self.first))
+            self._moved = not torch.equal(self._sample, _sample_of(self.first))
         self.clips.read()
 
     def facts(self) -> tuple[ClipFacts | LoadedKeys | RestoreFacts | ScaledClipFacts | StepOrderFacts, ...]:
@@ -185,6 +185,6 @@ class CallOrder:
         )
 
 
-def _few(parameter: nn.Parameter) -> Tensor:
+def _sample_of(parameter: nn.Parameter) -> Tensor:
     """Copy the first numbers of a parameter."""
-    return local(parameter).detach().reshape(-1)[:FEW].clone()
+    return local(parameter).detach().reshape(-1)[:NUMBERS].clone()
