@@ -101,11 +101,6 @@ class LoopObserver:
         return contextlib.nullcontext() if self._finder is None else self._finder.suspended()
 
     @property
-    def watches(self) -> list[Watch]:
-        """The watches of the loops that are not over."""
-        return [] if self._finder is None else self._finder.watches
-
-    @property
     def backward_passes(self) -> int:
         """How many backward passes a script has made with PyTorch."""
         return 0 if self._finder is None else self._finder.backward_passes

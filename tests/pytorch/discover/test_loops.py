@@ -302,7 +302,7 @@ class TestOver:
             assert [(model(), weight()) for model, weight in references] == [(None, None)] * 50
         finally:
             gc.enable()
-        assert run.loops.watches == []
+        assert run.loops._finder.watches == []
         assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * MAX_MODELS
         assert len(run.examined) == MAX_MODELS
 
@@ -351,7 +351,7 @@ class TestOver:
         optimizers = [sgd(model) for model in models]
         for model, optimizer in zip(models, optimizers, strict=True):
             train(lambda model=model: model(INPUTS), optimizer)
-        assert len(run.loops.watches) == 3
+        assert len(run.loops._finder.watches) == 3
         train(lambda: models[0](INPUTS), optimizers[0])  # over, and left alone from then on
         assert [report.title for report in run.watched()] == ["watched 3 steps of Sequential"] * 5
 

@@ -31,7 +31,6 @@ from diagnostics.taps.tap import Source, Tap, Unsubscribe, subscribe
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
 from .hand_updates import HandUpdates
-from .joined_modules import joined
 from .loop_probe import LoopProbe
 from .loss_calls import hold_losses
 from .optimizers import ScriptOptimizers, ShortTrainings, held_by, is_idle
@@ -41,6 +40,7 @@ MAX_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
 LOSSES = 1024  # backward passes for one step
 IDLE = 3  # steps without any gradient: one may be made to please a scheduler
+NAMED = 3  # modules that a loop calls one by one, in the name of their model
 ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
 
 
@@ -244,7 +244,7 @@ class LoopFinder(Generic[W]):
         if self._optimizers.count or not self._losses:
             return
         if not self._by_hand and (updated := self._hand_updates.found(list(self._roots))):
-            self._by_hand = self._begin(updated[0] if len(updated) == 1 else joined(updated), [], updated)
+            self._by_hand = self._begin(updated[0] if len(updated) == 1 else _joined(updated), [], updated)
         if self._by_hand is not None:
             self._by_hand.step(self._losses[-1])
             self._losses.clear()
@@ -285,7 +285,7 @@ class LoopFinder(Generic[W]):
         if meant := self._meant(optimizer):
             if (watched := self._watch_of[optimizer]) is not None:
                 self._end(watched)
-            self._begin(meant[0] if len(meant) == 1 else joined(meant), [optimizer], meant)
+            self._begin(meant[0] if len(meant) == 1 else _joined(meant), [optimizer], meant)
 
     def _meant(self, optimizer: Optimizer) -> list[nn.Module]:
         idle = self._idle[optimizer] >= IDLE
@@ -302,7 +302,7 @@ class LoopFinder(Generic[W]):
         parts = {id(part) for root in called for part in root.modules() if part is not root}
         called = [root for root in called if id(root) not in parts]  # a layer may be tried before it is built in
         if called:
-            self._begin(called[0] if len(called) == 1 else joined(called), [optimizer], called)
+            self._begin(called[0] if len(called) == 1 else _joined(called), [optimizer], called)
 
     def _is_watched(self, held: set[int]) -> bool:
         return any(held.intersection(map(id, model.parameters())) for model in list(self._loops))
@@ -394,3 +394,20 @@ class LoopFinder(Generic[W]):
             if any(id(parameter) in parameters for parameter in module.parameters()):
                 self.report(watched, (facts,))
                 return
+
+
+class _Joined(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
+    """One model of the modules that a loop calls one by one; never called itself."""
+
+    def __init__(self, modules: list[nn.Module]) -> None:
+        super().__init__()
+        for number, module in enumerate(modules):
+            self.add_module(f"{type(module).__name__}-{number}", module)
+
+
+def _joined(modules: list[nn.Module]) -> nn.Module:
+    """Combine modules into one, named "Encoder and Decoder" in a report."""
+    names = list(dict.fromkeys(type(module).__name__ for module in modules))
+    others = len(names) - NAMED
+    name = " and ".join([*names[:NAMED], *([f"{others} more"] if others > 0 else [])])
+    return type(name, (_Joined,), {})(modules)
