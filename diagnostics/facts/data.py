@@ -319,28 +319,8 @@ class BaselineFacts:
     notes: tuple[str, ...] = ()
 
 
-@frozen
-class UnpairedRows:
-    """A batch whose inputs were put into another order, and whose targets were not, or into a third one.
-
-    Attributes:
-        rows: of the batch.
-        moved: inputs that are at another place than their example.
-        apart: rows with a target that is another one than that of their example.
-        collated: whether the collator did it, and not the script after the loader.
-    """
-
-    described: ClassVar[str] = "the order of the rows in the first batch"
-
-    rows: int
-    moved: int
-    apart: int
-    collated: bool
-
-
 DataFact = (
     DatasetFacts
-    | UnpairedRows
     | DatasetLength
     | SplitFacts
     | WorkerFacts

@@ -18,6 +18,7 @@ from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.report.contents import StageResult
 from diagnostics.report.report import Report
 from diagnostics.taps import keras, transformers
+from diagnostics.taps.tap import TrainTap
 
 from .extra import Extra
 from .library_frames import hide_library_frames
@@ -48,6 +49,7 @@ class ScriptObserver:
     Attributes:
         trainings: in the order in which they began.
         faults: errors in the library itself, as tracebacks.
+        loops: of plain PyTorch.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class ScriptObserver:
         self._library_messages = LibraryMessageObserver(self._patches, self._trainings.guard)
         for extra in extras:
             extra.observe(self._at_close)
-        self._loops = LoopObserver(
+        self.loops = LoopObserver(
             self._trainings,
             self._at_close,
             keep_batches=keep_batches,
@@ -88,21 +90,21 @@ class ScriptObserver:
         self._keras_loops = KerasLoopObserver(
             self._trainings, self._at_close, lambda m: self._calls.has_trained(m), self._losses
         )
-        suspended = self._loops.suspended, self._keras_loops.suspended
+        suspended = self.loops.suspended, self._keras_loops.suspended
         self._calls = TrainCalls(self._trainings, suspended)
         self._trainers = TrainerObserver(self._trainings)
         self._fits = FitObserver(self._trainings, self._keras_loops.graph, self._losses)
         self._metrics = MetricObserver(self._trainings, self._at_close)
         for module, then in (
             ("torch", self._with_torch),
-            ("fastai.optimizer", partial(self._trainings.guard.attempt, self._loops.with_fastai)),
-            ("fastai.callback.schedule", partial(self._trainings.guard.attempt, self._loops.with_rate_search)),
+            ("fastai.optimizer", partial(self._trainings.guard.attempt, self.loops.with_fastai)),
+            ("fastai.callback.schedule", partial(self._trainings.guard.attempt, self.loops.with_rate_search)),
             ("transformers.trainer", self._with_transformers),
             ("transformers.modeling_utils", partial(self._trainings.guard.attempt, self._with_models)),
             ("keras.src.layers.layer", partial(self._trainings.guard.attempt, self._with_layers)),
             ("keras.src.backend.tensorflow.trainer", self._with_keras),
-            ("keras.src.backend.torch.trainer", self._with_keras_on_torch),
-            ("keras.src.backend.jax.trainer", self._with_keras_on_jax),
+            ("keras.src.backend.torch.trainer", partial(self._with_fits, keras.fit_on_torch)),
+            ("keras.src.backend.jax.trainer", partial(self._with_fits, keras.fit_on_jax)),
             (METRICS, partial(self._trainings.guard.attempt, self._metrics.find)),
         ):
             self._at_close.callback(after_import(module, then))  # at once, if it was imported before
@@ -144,20 +146,6 @@ class ScriptObserver:
         """What the libraries of the script reported so far."""
         return self._library_messages.messages
 
-    @property
-    def backward_passes(self) -> int:
-        """How many backward passes a script has made with PyTorch."""
-        return self._loops.backward_passes
-
-    @property
-    def short(self) -> int:
-        """How many trainings with PyTorch are not watched, because many were before and they were short."""
-        return self._loops.short
-
-    def save_batches(self, path: Path) -> int:
-        """Write the latest batches to a file, and return their number; 0 if there are none."""
-        return self._loops.save_batches(path)
-
     def look_again(self, seconds: float, complete: bool = True) -> StageResult | None:
         """Examine the models as the script has left them, after `close`; return the stage for the report.
 
@@ -186,7 +174,10 @@ class ScriptObserver:
 
     def _with_torch(self, torch: ModuleType) -> None:
         if hasattr(torch, "nn"):  # or the script has its own `torch.py`
-            self._trainings.guard.attempt(self._loops.find)
+            self._trainings.guard.attempt(self.loops.find)
+
+    def _with_fits(self, fit: TrainTap, _module: ModuleType) -> None:
+        self._at_close.callback(self._calls.observe(fit, self._fits))
 
     def _with_transformers(self, _module: ModuleType) -> None:
         self._at_close.callback(self._calls.observe(transformers.train, self._trainers))
@@ -207,12 +198,6 @@ class ScriptObserver:
         self._trainings.guard.attempt(self._fits.find_evaluations, self._at_close)
         if self._fits.instances is not None:
             self._keras_loops.compare(self._fits.instances)
-
-    def _with_keras_on_torch(self, _module: ModuleType) -> None:
-        self._at_close.callback(self._calls.observe(keras.fit_on_torch, self._fits))
-
-    def _with_keras_on_jax(self, _module: ModuleType) -> None:
-        self._at_close.callback(self._calls.observe(keras.fit_on_jax, self._fits))
 
 
 def _unaided(report: Report) -> Report:

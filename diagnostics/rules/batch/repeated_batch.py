@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import DrawnRows, Verdicts
+from diagnostics.facts.course import RowLedger, Verdicts
 from diagnostics.facts.data import DatasetFacts, DatasetLength
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.training import StepHistory
@@ -156,7 +156,7 @@ class RepeatedBatch(Rule):
         steps: StepHistory,
         dataset: DatasetFacts,
         verdicts: Verdicts,
-        drawn: DrawnRows | None = None,
+        rows: RowLedger | None = None,
         batch: BatchFacts | None = None,
         model: ModelFacts | None = None,
     ) -> Finding | None:
@@ -175,16 +175,16 @@ class RepeatedBatch(Rule):
             return self._of_the_dataset(
                 f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", dataset.size, size
             )
-        if drawn is None or drawn.rows < MANY_ROWS or dataset.distinct_rows is None:
+        if rows is None or rows.drawn < MANY_ROWS or dataset.distinct_rows is None:
             raise NotApplicable(f"needs {MANY_ROWS} rows of the batches")
-        if drawn.distinct > DRAWN * min(drawn.rows, dataset.distinct_rows):
+        if rows.distinct > DRAWN * min(rows.drawn, dataset.distinct_rows):
             return None
         if token is not None:
-            return self._of_one_token(token, f"of {drawn.rows:,} rows looked at only {drawn.distinct:,} differ")
+            return self._of_one_token(token, f"of {rows.drawn:,} rows looked at only {rows.distinct:,} differ")
         return self._of_the_dataset(
-            f"Of the {drawn.rows:,} rows sampled from {drawn.steps} batches, only {drawn.distinct:,} differ",
+            f"Of the {rows.drawn:,} rows sampled from {rows.steps} batches, only {rows.distinct:,} differ",
             dataset.size,
-            drawn.distinct,
+            rows.distinct,
         )
 
     @check

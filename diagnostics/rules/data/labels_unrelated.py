@@ -9,8 +9,7 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.course import RepeatedRows, TargetHistory
-from diagnostics.facts.data import UnpairedRows
+from diagnostics.facts.course import RowLedger, TargetHistory
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 
@@ -92,10 +91,10 @@ class LabelsUnrelated(Rule):
     causes = ("evaluation-at-chance", "overfitting", *NO_LEARNING)
 
     @check
-    def from_rows(self, rows: RepeatedRows, targets: TargetHistory | None = None) -> Finding | None:
+    def from_rows(self, rows: RowLedger, targets: TargetHistory | None = None) -> Finding | None:
         """Compare the targets of rows that recurred."""
         if rows.rows < ROWS:
-            raise NotApplicable(f"needs {ROWS} repeated rows")
+            raise NotApplicable(f"needs {ROWS} repeated rows" if rows.rows else "")
         by_chance = 1 - rows.chance
         spread = math.sqrt(max(by_chance * rows.chance, 1 / rows.compared) / rows.compared)
         stayed = 1 - rows.changed / rows.compared
@@ -131,20 +130,22 @@ class LabelsUnrelated(Rule):
         )
 
     @check
-    def from_order(self, order: UnpairedRows) -> Finding:
+    def from_order(self, rows: RowLedger) -> Finding:
         """Report inputs that were reordered without their targets."""
-        by = "the collator puts them" if order.collated else "the script puts them, between loader and model,"
+        if not rows.unpaired:
+            raise NotApplicable
+        by = "the collator puts them" if rows.collated else "the script puts them, between loader and model,"
         return self.found(
-            f"In the first batch, {order.moved} of {order.rows} rows of the inputs are not where their examples "
-            f"are: {by} into another order, such as by length, but the targets are not. {order.apart} rows have "
+            f"In the first batch, {rows.moved} of {rows.in_batch} rows of the inputs are not where their examples "
+            f"are: {by} into another order, such as by length, but the targets are not. {rows.unpaired} rows have "
             "the target of another example.",
             fix=(
                 "batch.sort(key=lambda example: len(example[0]), reverse=True)  # whole examples, then zip(*batch)"
-                if order.collated
+                if rows.collated
                 else "x, y = x[order], y[order]  # one order for both",
                 "pack_padded_sequence(..., enforce_sorted=False), which needs no order",
             ),
-            evidence={"rows": order.rows, "moved": order.moved, "targets_apart": order.apart},
+            evidence={"rows": rows.in_batch, "moved": rows.moved, "targets_apart": rows.unpaired},
         )
 
     @check

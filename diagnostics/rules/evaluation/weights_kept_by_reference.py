@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import ObjectLedger, RestoredWeights, RestoreFacts
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.text.join import count_of
 
 SNAPSHOTS = 2  # a script that takes the weights again at another step expects copies
+MIN_SELF_LOADS = 2  # one may be a test that the weights fit
 
 
 class WeightsKeptByReference(Rule):
@@ -93,15 +94,17 @@ class WeightsKeptByReference(Rule):
         )
 
     @check
-    def from_idle(self, idle: IdleLoads) -> Finding:
+    def from_self_loads(self, ledger: ObjectLedger) -> Finding:
         """Report a module that is loaded with its own weights, and never with those of the trained one."""
+        if ledger.self_loads < MIN_SELF_LOADS:
+            raise NotApplicable
         return self.found(
-            f"`load_state_dict` was called {idle.times:,} times on a {idle.name} with what its own `state_dict()` "
-            "gives, which changes nothing. Another instance of the same layers is trained, and this one, such as "
-            "a target network, still has the weights that it had before.",
+            f"`load_state_dict` was called {ledger.self_loads:,} times on a {ledger.name} with what its own "
+            "`state_dict()` gives, which changes nothing. Another instance of the same layers is trained, and "
+            "this one, such as a target network, still has the weights that it had before.",
             fix="target.load_state_dict(policy.state_dict())  # of the trained one",
-            evidence={"model": idle.name, "times": idle.times},
-            where=idle.where,
+            evidence={"model": ledger.name, "times": ledger.self_loads},
+            where=ledger.where,
         )
 
     @check

@@ -78,7 +78,7 @@ class CellSession:
         ignores, mistakes = of_project()
         ignores |= self._options.ignores
         report = merged(self._title(error, ran), trainings, explained, ignores=ignores, faults=faults)
-        stages = report.stages or (nothing_trained(self._run.backward_passes, 0.0),)
+        stages = report.stages or (nothing_trained(self._run.loops.backward_passes, 0.0),)
         unused = tuple(rule for rule in report.ignored_in_vain if rule in self._options.ignores)
         return dataclasses.replace(
             report,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from diagnostics.facts.calls import FrozenCalls, UntrainedEvaluation
+from diagnostics.facts.calls import FrozenCalls, ObjectLedger
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_tape
 
@@ -32,7 +32,7 @@ class _TapeWatch:
     alone: Callable[[], bool]  # whether no other optimizer steps, to which the tapes may belong
     losses: LayerLosses
     penalties: tuple[Penalty, ...]  # of its variables
-    evaluated: UntrainedEvaluation | None = None
+    evaluated: ObjectLedger | None = None
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report

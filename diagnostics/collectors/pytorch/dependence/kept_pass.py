@@ -50,15 +50,15 @@ class KeptPass:
 
 def keep_pass(seen: FirstPass) -> KeptPass | None:
     """Copy what is needed of a recorded pass to the host; None if it is too large or was changed since."""
-    call = seen.call
-    if seen.given is None or any(t._version != seen.versions.get(name) for name, t in seen.inputs.items()):
+    call, arguments = seen.call, seen.given.arguments
+    if arguments is None or len(seen.given.unchanged()) < len(seen.given.inputs):
         return None
-    there = [*tensors(seen.given), *([] if call is None else [call.target])]
+    there = [*tensors(arguments), *([] if call is None else [call.target])]
     if not can_be_kept(there):
         return None
     loader = seen.loader
     return KeptPass(
-        inputs=on_host(seen.given),
+        inputs=on_host(arguments),
         target=None if call is None else on_host(call.target),
         ignore_index=None if call is None else call.ignore_index,
         batch_first=_is_batch_first(seen),
@@ -101,7 +101,7 @@ def keep_captured(captured: CapturedPass | None, labels: Any) -> KeptPass | str:
 
 def _is_batch_first(seen: FirstPass) -> bool:
     """Whether the first input is a tensor of the loader's batch, which `default_collate` stacked."""
-    loader, first = seen.loader, next(iter(seen.inputs.values()), None)
+    loader, first = seen.loader, next(iter(seen.given.inputs.values()), None)
     if type(loader) is not DataLoader or loader.collate_fn is not default_collate or loader.batch_size is None:
         return False
     return first is not None and any(

@@ -4,36 +4,80 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
+from diagnostics.collectors.pytorch.discover.step_probe import StepProbe
 from diagnostics.facts.loss import LeafFacts
 
+MAX_INNER = 4096  # calls of layers within one forward pass that are remembered
 DEPTH = 2  # of lists in lists
 ENTRIES = 256  # of one list
 _OF_PYTORCH = frozenset(vars(nn.Module()))
+Vanished = tuple[tuple[str, weakref.ref[Tensor]], ...]
 
 
-def leaf_facts(
-    model: nn.Module,
-    leaves: Mapping[int, Tensor],
-    held: Collection[int],
-    feeding: Iterable[nn.Module],
-    made: Iterable[tuple[str, weakref.ref[Tensor]]] = (),
-    following: Iterable[nn.Module] = (),
-) -> LeafFacts:
-    """Compare the leaves of a loss with what optimizers hold.
+class InnerCalls:
+    """Remembers which layers are called within the first forward pass of a model, by weak references.
 
-    Args:
-        model: of the loop.
-        leaves: of the loss's graph, by identity.
-        held: identities of the parameters of all optimizers.
-        feeding: modules whose results are inputs of the model.
-        made: matrices of layers that ended with the forward pass, each with its layer's class.
-        following: modules of which the model's results are inputs.
+    Of a layer its own matrices count: a norm that is made on the spot begins as the identity, and serves as a
+    function. So does a random layer ahead of all trained ones: an augmentation.
     """
+
+    def __init__(self) -> None:
+        self._called: list[tuple[weakref.ref[nn.Module], str, list[weakref.ref[Tensor]]]] = []
+
+    def add(self, module: nn.Module, arguments: tuple[Any, ...]) -> None:
+        """Remember a call that is about to run, if its input was computed from parameters."""
+        if len(self._called) >= MAX_INNER or isinstance(module, torch.jit.ScriptModule):
+            return
+        there = [p for p in module._parameters.values() if p is not None and not is_lazy(p)]
+        matrices = [p for p in there if p.requires_grad and p.ndim > 1]
+        if matrices and any(isinstance(given, Tensor) and given.grad_fn is not None for given in arguments):
+            own = [weakref.ref[Tensor](matrix) for matrix in matrices]
+            self._called.append((weakref.ref(module), type(module).__name__, own))
+
+    def gone(self) -> Vanished:
+        """Return the matrices of layers that exist no more, each with its layer's class, and forget all calls."""
+        called, self._called = self._called, []
+        return tuple((name, matrix) for module, name, own in called if module() is None for matrix in own)
+
+
+@dataclass
+class Reach:
+    """What a loss depends on.
+
+    Attributes:
+        leaves: of its graph, by identity.
+        feeding: modules that were called before, if the inputs of the model depend on parameters.
+        following: modules that were called later, with inputs that depend on parameters.
+        vanished: matrices of layers that the model made in the pass and let go of, each with its layer's class.
+    """
+
+    leaves: Mapping[int, Tensor]
+    feeding: tuple[nn.Module, ...] = ()
+    following: tuple[nn.Module, ...] = ()
+    vanished: Vanished = ()
+
+
+class Leaves(StepProbe):
+    """Compares the leaves of the loss with what optimizers hold."""
+
+    stage = "optimizer step"
+
+    def facts(self) -> Iterator[LeafFacts]:
+        """Yield what the loss depends on."""
+        if (reach := self.subject.seen.reach) is not None:
+            yield _compared(self.subject.model, reach, self.subject.held)
+
+
+def _compared(model: nn.Module, reach: Reach, held: Collection[int]) -> LeafFacts:
+    leaves = reach.leaves
     registered = {id(parameter) for parameter in model.parameters()}
     lost = {
         identity: leaf
@@ -41,9 +85,9 @@ def leaf_facts(
         if isinstance(leaf, nn.Parameter) and identity not in held and identity not in registered
     }
     unregistered = {name: lost[id(p)].numel() for name, p in _in_containers(model) if id(p) in lost}
-    others, heads = (dict(_untrained(modules, lost)) for modules in (feeding, following))
+    others, heads = (dict(_untrained(modules, lost)) for modules in (reach.feeding, reach.following))
     vanished: dict[str, int] = {}
-    for name, reference in made:
+    for name, reference in reach.vanished:
         matrix = reference()  # the graph keeps it until the backward pass is over
         if matrix is not None and id(matrix) in lost:
             vanished[name] = vanished.get(name, 0) + matrix.numel()

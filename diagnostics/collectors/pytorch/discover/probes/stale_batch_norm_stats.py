@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -9,44 +10,46 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.facts.calls import StaleBatchNormStats
+from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe
+from diagnostics.facts.calls import ObjectLedger
 
 MIN_BATCHES = 20  # batches that the trained model's statistics have seen
-MOST_LOOKS = 16  # at one instance: each reads from the device
+MAX_LOOKS = 16  # at one instance: each reads from the device
 SAMPLE = 64  # numbers of a weight
 STARTS = 4  # of trainings of one class
 CLASSES = 16
 
 
-class StatisticsLeft:
+class StaleBatchNormStats(LoopProbe):
     """Looks at the other instances of a trained class that are evaluated: an average of its weights, or a copy.
 
     An instance that has the weights of a training's start is a baseline. One that was never given weights of the
     trained model cannot be told from it by its statistics, so its weights have to be close to the trained ones.
     """
 
-    def __init__(self) -> None:
-        self._starts: dict[type[nn.Module], list[tuple[Tensor, ...]]] = {}
+    def __init__(self, subject: Any) -> None:
+        super().__init__(subject)
+        # By class: what watches its latest loop, and the weights that trainings began with.
+        self._starts: dict[type[nn.Module], tuple[Any, list[tuple[Tensor, ...]]]] = {}
         self._looks: IdentityMap[nn.Module, int] = IdentityMap()
-        self._found: IdentityMap[nn.Module, tuple[Any, StaleBatchNormStats]] = IdentityMap()
+        self._found: IdentityMap[nn.Module, tuple[Any, ObjectLedger]] = IdentityMap()
 
-    def begins(self, model: nn.Module) -> None:
+    def on_loop(self, model: nn.Module, watching: Any, before: Any) -> None:
         """Record the weights of a model whose training begins."""
         if _norms(model):
-            starts = self._starts.setdefault(type(model), [])
-            del starts[STARTS - 1 :]
-            starts.append(_samples(model))
+            _, starts = self._starts.pop(type(model), (None, []))
+            self._starts[type(model)] = watching, [*starts[: STARTS - 1], _samples(model)]
             while len(self._starts) > CLASSES:
                 del self._starts[next(iter(self._starts))]
 
-    def wants(self, module: nn.Module) -> bool:
-        """Whether to look at a module that is evaluated."""
-        return type(module) in self._starts and self._looks.get(module, 0) < MOST_LOOKS
-
-    def evaluated(self, module: nn.Module, trained: list[nn.Module], watching: Any) -> None:
-        """Look at a module in evaluation mode; `trained`: the modules that are, or were, trained."""
+    def on_evaluation(self, module: nn.Module, inputs: Any) -> None:
+        """Look at a module in evaluation mode."""
+        wanted = type(module) in self._starts and self._looks.get(module, 0) < MAX_LOOKS
+        if module.training or not wanted:
+            return
+        trained = list(self.subject.watched_by)
         if any(module is other for other in trained):
-            self._looks[module] = MOST_LOOKS
+            self._looks[module] = MAX_LOOKS
             return
         self._looks[module] = self._looks.get(module, 0) + 1
         self._found.pop(module, None)
@@ -63,17 +66,19 @@ class StatisticsLeft:
             ):
                 continue
             mine, now = _samples(module), _samples(other)
-            starts = self._starts[type(module)]
-            if any(_equal(mine, start) for start in starts):
+            watching, starts = self._starts[type(module)]
+            if any(_fit(mine, start) and all(map(torch.equal, mine, start)) for start in starts):
                 return
             if _is_closer(mine, now, starts):
                 counted = max(int(norm.num_batches_tracked) for norm in theirs.values())
-                self._found[module] = watching, StaleBatchNormStats(type(module).__name__, tuple(left), counted)
+                name = type(module).__name__
+                ledger = ObjectLedger(name, stale_layers=tuple(left), batches=counted)
+                self._found[module] = watching, ledger
                 return
 
-    def facts(self) -> list[tuple[Any, StaleBatchNormStats]]:
-        """Return what was found, each with what watches the loop of that class."""
-        return [found for _, found in self._found.items()]
+    def facts(self) -> Iterator[tuple[Any, ObjectLedger]]:
+        """Yield what was found, each with what watches the loop of that class."""
+        yield from self._found.values()
 
 
 def _norms(model: nn.Module) -> dict[str, _BatchNorm]:
@@ -102,20 +107,14 @@ def _samples(model: nn.Module) -> tuple[Tensor, ...]:
     return tuple(weight.flatten()[:SAMPLE].float().cpu().clone() for weight in [*weights[:1], *weights[-1:]])
 
 
-def _equal(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
-    return len(one) == len(other) and all(map(torch.equal, one, other))
+def _fit(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
+    return [part.shape for part in one] == [part.shape for part in other]
 
 
 def _is_closer(one: tuple[Tensor, ...], now: tuple[Tensor, ...], starts: list[tuple[Tensor, ...]]) -> bool:
     """Whether weights follow those of the trained model: they are closer to them than the start of a training."""
-    if len(one) != len(now) or any(a.shape != b.shape for a, b in zip(one, now, strict=True)):
-        return False
-    alike = [start for start in starts if len(start) == len(now) and all(map(_same_shape, start, now))]
-    return bool(alike) and all(_distance(one, now) < _distance(start, now) for start in alike)
-
-
-def _same_shape(one: Tensor, other: Tensor) -> bool:
-    return bool(one.shape == other.shape)
+    alike = [start for start in starts if _fit(start, now)]
+    return _fit(one, now) and bool(alike) and all(_distance(one, now) < _distance(start, now) for start in alike)
 
 
 def _distance(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> float:

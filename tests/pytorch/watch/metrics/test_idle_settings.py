@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
-from diagnostics.collectors.pytorch.idle_settings import of_loader
+from diagnostics.collectors.pytorch.watch.metrics.idle_settings import of_loader
 from diagnostics.facts.written import SettingFacts
 from tests.pytorch.watched import mlp, run
 

@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 from torch.utils.data import DataLoader, SequentialSampler, Subset
 
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.written import IdleSetting, SettingFacts
 
 FREEZES = frozenset(("requires_grad", "requires_grads", "require_grad", "require_grads", "trainable"))
@@ -23,27 +24,22 @@ NAMED = 64  # paths that are kept
 SELDOM = 8  # looks at rates for one at flags, which are set before a training and hardly ever in it
 
 
-class IdleSettings:
-    """Looks at a model and its optimizers just before sampled steps.
+class IdleSettings(TrainingProbe):
+    """Looks at a model and its optimizers just before sampled steps."""
 
-    Args:
-        model: that they train.
-    """
-
-    def __init__(self, model: nn.Module) -> None:
-        self._model = model
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._found: dict[tuple[str, str, str], IdleSetting] = {}
         self._rates: dict[int, set[tuple[float, ...]]] = {}
         self._looks: dict[int, int] = {}
         self._noted: dict[int, IdleSetting] = {}
-        self._looked = False
 
-    def look(self, number: int, optimizer: Any, held: Iterable[nn.Parameter]) -> None:
-        """Look before a step of an optimizer, given by its number, on the parameters that it holds."""
-        self._looked = True
+    def on_step(self, step: int, number: int) -> None:
+        """Look before a step of an optimizer."""
+        optimizer, held = self.subject.optimizers[number], self.subject.held[number]
         count = self._looks[number] = self._looks.get(number, 0) + 1
         if count & (count - 1) == 0 or not count % SELDOM:
-            self._look_at_flags(optimizer, held)
+            self._look_at_flags(optimizer, [parameter for _, parameter in held])
         rates = tuple(_number(group.get("lr")) for group in optimizer.param_groups)
         self._rates.setdefault(number, set()).add(rates)
         self._noted.pop(number, None)
@@ -51,16 +47,16 @@ class IdleSettings:
             self._noted[number] = noted
 
     def _look_at_flags(self, optimizer: Any, held: Iterable[nn.Parameter]) -> None:
+        model = self.subject.model
         stepped = {id(parameter) for parameter in held if parameter.grad is not None and parameter.requires_grad}
-        for found in (*_modules(self._model, stepped, optimizer), *_parameters(self._model, stepped, optimizer)):
+        for found in (*_modules(model, stepped, optimizer), *_parameters(model, stepped, optimizer)):
             self._found[found.holder, found.kind, found.name] = found
 
-    def facts(self) -> SettingFacts | None:
-        """Return what was found; None before the first look."""
-        if not self._looked:
-            return None
-        constant = [noted for number, noted in self._noted.items() if len(self._rates[number]) == 1]
-        return SettingFacts((*self._found.values(), *constant))
+    def facts(self) -> Iterator[SettingFacts]:
+        """Yield what was found; nothing before the first look."""
+        if self._looks:
+            constant = [noted for number, noted in self._noted.items() if len(self._rates[number]) == 1]
+            yield SettingFacts((*self._found.values(), *constant))
 
 
 def of_loader(loader: Any) -> SettingFacts | None:

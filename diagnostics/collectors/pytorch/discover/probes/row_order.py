@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from torch import Tensor
 from torch.utils.data import default_collate
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
+from diagnostics.collectors.pytorch.discover.step_probe import StepProbe
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import UnpairedRows
+from diagnostics.facts.course import RowLedger
 
 MIN_ROWS, MAX_ROWS = 8, 1024  # rows of a batch
 NUMBERS = 4096  # of a row that are compared, evenly over it: the first ones may be a border or a margin
@@ -49,7 +50,22 @@ class CollatedItems:
         self.latest = None
 
 
-def unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target: Tensor) -> UnpairedRows | None:
+class RowOrder(StepProbe):
+    """Looks for rows whose inputs were moved and whose targets were not, where the loss reads both."""
+
+    stage = "batch"
+
+    def facts(self) -> Iterator[RowLedger | None]:
+        """Yield the rows."""
+        seen = self.subject.seen
+        if seen.call is None or seen.batch is None or not seen.direct:
+            return
+        inputs = list(seen.given.unchanged().values())
+        found = None if seen.items is None else _unpaired_by_collator(seen.items, inputs, seen.call.target)
+        yield _unpaired_in_loop(seen.batch, inputs, seen.call.target) if found is None else found
+
+
+def _unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target: Tensor) -> RowLedger | None:
     """Compare the examples of a batch with what a model and a loss got."""
     columns = _columns(items)
     if columns is None:
@@ -57,7 +73,7 @@ def unpaired_by_collator(items: Sequence[Any], inputs: Sequence[Tensor], target:
     return _unpaired(columns, inputs, target, collated=True)
 
 
-def unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> UnpairedRows | None:
+def _unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> RowLedger | None:
     """Compare a batch, as a loader gave it, with what a model and a loss got."""
     rows = len(target) if target.ndim else 0
     given = [tensor for tensor in tensors(batch) if tensor.ndim and len(tensor) == rows]
@@ -68,7 +84,7 @@ def unpaired_in_loop(batch: Any, inputs: Sequence[Tensor], target: Tensor) -> Un
 
 def _unpaired(
     columns: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], target: Tensor, collated: bool
-) -> UnpairedRows | None:
+) -> RowLedger | None:
     rows = len(target) if target.ndim else 0
     inputs = [tensor for tensor in inputs if tensor.ndim and len(tensor) == rows]
     if not MIN_ROWS <= rows <= MAX_ROWS or target.numel() != rows or any(map(_is_order, inputs)):
@@ -87,7 +103,7 @@ def _unpaired(
         known = [(place, row) for place, row in enumerate(order) if row is not None]
         apart = sum(bool(wanted[place] != own[row]) for place, row in known)
         moved = sum(place != row for place, row in known)
-        return UnpairedRows(rows, moved, apart, collated) if apart >= APART else None
+        return RowLedger(moved=moved, unpaired=apart, collated=collated, in_batch=rows) if apart >= APART else None
     return None
 
 

@@ -1,101 +1,83 @@
-"""Finds an evaluation of a model that was never trained, while one of the same class was."""
+"""Finds modules that have the class of a trained one, and were never trained themselves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe
 from diagnostics.collectors.pytorch.watch.record.calls.script_line import script_line
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
-from diagnostics.facts.calls import IdleLoads, OfOtherInstance, UntrainedEvaluation
+from diagnostics.facts.calls import ObjectLedger
+from diagnostics.facts.where import Where
 
-from .stale_batch_norm_stats import StatisticsLeft
-
-ROWS = 8  # fewer may be made up, to learn the shape of the output
-CLASSES = 16  # whose latest trainings are remembered
-FEWEST = 64  # weights: of fewer, two draws may be alike by chance
+MAX_CLASSES = 16  # whose latest trainings are remembered
+MIN_WEIGHTS = 64  # weights: of fewer, two draws may be alike by chance
 MAX_NUMBERS = 4096  # of a matrix
 UNRELATED = 5.0  # standard deviations of the correlation of two independent draws
-IDLE = 2  # loads of a module's own weights: one may be a test that they fit
 BOUND = 0.95  # of PyTorch's bound, that the largest weight of a layer as it was initialised reaches
 Shapes = dict[str, tuple[int, ...]]
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
-class UntrainedInstanceProbe:
-    """Counts the rows that are given to modules that have the class of a trained one and are not trained.
+class UntrainedInstances(LoopProbe):
+    """Counts the rows that they are given, and their loads of their own weights.
 
     Only after the last step of a training: before it, and during it, an untrained model may be a baseline, or the
     fixed random network that another one is to imitate.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, subject: Any) -> None:
+        super().__init__(subject)
         # What watches the latest loop of each class, and the shapes of its weights.
         self._trained: dict[type[nn.Module], tuple[Any, Shapes]] = {}
         self._restored: IdentityMap[nn.Module, None] = IdentityMap()
         self._fresh: IdentityMap[nn.Module, bool] = IdentityMap()
         self._rows: dict[type[nn.Module], int] = {}  # that others were given since the latest step
-        # By module: how it was loaded with its own weights; None once it was loaded with others.
-        self._idle: IdentityMap[nn.Module, IdleLoads | None] = IdentityMap()
-        self._left = StatisticsLeft()
+        # By module: how often, and where, it was loaded with its own weights; None once it was loaded with others.
+        self._self_loads: IdentityMap[nn.Module, tuple[int, Where | None] | None] = IdentityMap()
         self._used: set[type[nn.Module]] = set()  # evaluated as trained, or loaded, since the latest step
 
-    def trained(self, model: nn.Module, watching: Any) -> None:
+    def on_loop(self, model: nn.Module, watching: Any, before: Any) -> None:
         """Record the model of a loop that begins."""
         self._trained.pop(type(model), None)  # so that the latest comes last
         self._trained[type(model)] = watching, _shapes(model)
-        while len(self._trained) > CLASSES:
+        while len(self._trained) > MAX_CLASSES:
             self._trained.pop(next(iter(self._trained)))
-        self._left.begins(model)
 
-    def stepped(self) -> None:
+    def on_step(self, optimizer: Any, watching: Any, steps: int) -> None:
         """Begin anew: a training goes on."""
         if self._rows or self._used:
             self._rows.clear()
             self._used.clear()
 
-    def restored(self, holder: Any, state: Any = None, *_arguments: Any, **options: Any) -> None:
+    def on_load(self, holder: Any, state: Any = None, *_: Any, **options: Any) -> None:
         """Record a module that loads weights; with it, the modules that hold it are unknown, too."""
         if isinstance(holder, nn.Module):
             self._restored.update((module, None) for module in holder.modules())
             self._fresh.clear()
             self._used.add(type(holder))
-            self._note_idle(holder, options.get("state_dict", state))
+            self._note_self_load(holder, options.get("state_dict", state))
 
-    def _note_idle(self, holder: nn.Module, state: Any) -> None:
-        before = self._idle.get(holder)
+    def _note_self_load(self, holder: nn.Module, state: Any) -> None:
+        before = self._self_loads.get(holder)
         own = _memory(holder.parameters())
         if not own or not isinstance(state, Mapping) or not own <= _memory(state.values()):
-            self._idle[holder] = None
-        elif before is not None or holder not in self._idle:
-            times = 1 if before is None else before.times + 1
-            self._idle[holder] = IdleLoads(type(holder).__name__, times, script_line())
+            self._self_loads[holder] = None
+        elif before is not None or holder not in self._self_loads:
+            self._self_loads[holder] = (1 if before is None else before[0] + 1), script_line()
 
-    def wants(self, module: nn.Module) -> bool:
-        """Whether a pass is to be recorded: it is one of an evaluation, of a class that was trained."""
+    def on_evaluation(self, module: nn.Module, inputs: Any) -> None:
+        """Record a pass of a module whose class is trained."""
         kind = type(module)
-        of_training = module.training and torch.is_grad_enabled()
-        unused = kind not in self._used or self._left.wants(module)
-        return kind in self._trained and unused and not of_training
-
-    def evaluated(self, module: nn.Module, trained: list[nn.Module], inputs: Any) -> None:
-        """Record a pass of an evaluation.
-
-        Args:
-            module: that is called.
-            trained: the modules that loops of the script train, or have trained, as far as they are still there.
-            inputs: arguments of the call.
-        """
-        kind = type(module)
-        if not module.training and self._left.wants(module):
-            self._left.evaluated(module, trained, self._trained[kind][0])
-        if kind in self._used:
+        if kind not in self._trained or kind in self._used:
             return
+        trained = list(self.subject.watched_by)
         if any(module is other for other in trained):
             self._used.add(kind)
             return
@@ -108,21 +90,16 @@ class UntrainedInstanceProbe:
         else:
             self._used.add(kind)
 
-    def facts(self, trained: list[nn.Module]) -> list[tuple[Any, OfOtherInstance]]:
-        """Return what was found, each with what watches the loop of that class; `trained`: the models of loops."""
-        return [
-            *self._left.facts(),
-            *(
-                (self._trained[type(module)][0], idle)
-                for module, idle in self._idle.items()
-                if idle is not None and idle.times >= IDLE and self._is_twin(module, trained)
-            ),
-            *(
-                (self._trained[kind][0], UntrainedEvaluation(kind.__name__, rows))
-                for kind, rows in self._rows.items()
-                if rows >= ROWS and kind in self._trained and kind not in self._used
-            ),
-        ]
+    def facts(self) -> Iterator[tuple[Any, ObjectLedger]]:
+        """Yield what was found, each with what watches the loop of that class."""
+        trained = list(self.subject.watched_by)
+        for module, loads in self._self_loads.items():
+            if loads is not None and self._is_twin(module, trained):
+                ledger = ObjectLedger(type(module).__name__, self_loads=loads[0], where=loads[1])
+                yield self._trained[type(module)][0], ledger
+        for kind, rows in self._rows.items():
+            if kind in self._trained and kind not in self._used:
+                yield self._trained[kind][0], ObjectLedger(kind.__name__, untrained_rows=rows)
 
     def _is_twin(self, module: nn.Module, trained: list[nn.Module]) -> bool:
         """Whether a module is not trained, and another of the same layers is."""
@@ -138,7 +115,7 @@ class UntrainedInstanceProbe:
         if _shapes(module) != self._trained[type(module)][1]:
             return False  # a `Sequential` of other layers
         weights = [p for p in module.parameters() if p.requires_grad and p.ndim > 1]
-        if sum(weight.numel() for weight in weights) < FEWEST:
+        if sum(weight.numel() for weight in weights) < MIN_WEIGHTS:
             return False
         if trained:
             return all(_are_unrelated(module, other) for other in trained)
@@ -188,7 +165,7 @@ def _are_within_bounds(module: nn.Module) -> bool:
     for layer in layers:
         fan_in = layer.weight[0].numel()
         reached = float(layer.weight.detach().abs().max()) * math.sqrt(fan_in)
-        enough = layer.weight.numel() >= FEWEST
+        enough = layer.weight.numel() >= MIN_WEIGHTS
         if reached > 1 + 1e-5 or (enough and reached < BOUND):
             return False
     return bool(layers)
