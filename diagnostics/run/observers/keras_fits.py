@@ -121,7 +121,7 @@ class FitObserver:
         """Keep what the second look needs, once there are weights."""
         training.plain_loss = getattr(pipeline, "plain_loss", None)
         if not training.awaits_batch:
-            self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
+            self._trainings.keep(training, functools.partial(of_keras, model, pipeline, self._trainings.guard))
 
     def _add_trained(self, training: Training, model: Any) -> None:
         """Record the model, of which another instance may be evaluated."""
@@ -179,7 +179,7 @@ class FitObserver:
             report = later if training.examined is None else _continued(training.examined, later)
             self._trainings.examined(training, report)
             training.plain_loss = getattr(pipeline, "plain_loss", None)
-            self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
+            self._trainings.keep(training, functools.partial(of_keras, model, pipeline, self._trainings.guard))
 
         def unseen(why: str) -> None:
             training.examined = training.examined or not_examined(model, why)

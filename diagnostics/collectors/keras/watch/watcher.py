@@ -18,6 +18,7 @@ from diagnostics.collectors.keras.model import computes_loss, has_own_train_step
 from diagnostics.collectors.keras.optimizer import inner_optimizer, why_rate_is_unknown
 from diagnostics.collectors.keras.values import current, number_of
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, not_finite
+from diagnostics.collectors.shared.equal_units import EqualUnits
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
 from diagnostics.collectors.shared.repeated_rows import RowMemory
@@ -33,7 +34,7 @@ from diagnostics.failed_batch import FailedBatch
 from .batch_loss import BatchLoss
 from .batch_tap import BatchTap
 from .drawn_weights import DrawnWeights
-from .equal_units import EqualUnits
+from .equal_units import units_of
 from .history_fields import STEP_FIELDS, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
 from .over_time import KerasOverTime
@@ -252,7 +253,9 @@ class KerasWatcher:
 
     def _compare_units(self) -> None:
         if self._weights is not None:
-            self.equal_units.begin(self._weights)
+            self.equal_units.begin(
+                {name: units_of(v) for name, v in zip(self._weights.names, self._weights.variables, strict=False)}
+            )
 
     def _build(self) -> None:
         model = self._model

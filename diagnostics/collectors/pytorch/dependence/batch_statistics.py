@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.dependence import StatisticsFacts
 
-from .examples import Unclear
 from .subject import Subject
 
 CLASSES = 1024  # at most

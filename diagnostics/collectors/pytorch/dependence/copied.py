@@ -7,10 +7,15 @@ from torch import Tensor
 
 from diagnostics.collectors.pytorch.model import fills_in_tokens
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
+from diagnostics.collectors.shared.dependence.future import (
+    LEAST_COMPARED,
+    LEAST_KINDS,
+    LEAST_LENGTH,
+    by_position_or_none,
+)
+from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.dependence import CopyFacts
 
-from .examples import Unclear
-from .future import LEAST_COMPARED, LEAST_KINDS, LEAST_LENGTH, by_position_or_none
 from .subject import Subject
 
 ROWS = 8  # examples that are run

@@ -18,11 +18,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.isolation.installed import is_installed_module
+from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.dependence import ActiveDropout, ModeArgument
 from diagnostics.facts.where import Where
 
-from .examples import Unclear
-from .inputs import restored
 from .subject import Inputs, Subject, largest_change
 
 # Position and name of the rate, and of the argument that says whether the model trains; None: it has none.
@@ -38,7 +37,6 @@ FUNCTIONS: dict[Any, tuple[tuple[int, str], tuple[int, str] | None]] = {
 }
 DEFAULTS = {F.alpha_dropout: False, F.feature_alpha_dropout: False}  # of `training`; True for all others
 MOST = 8  # calls that are told apart
-FEW = 32  # answers; among fewer a dropout may have dropped none
 
 
 def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
@@ -62,24 +60,6 @@ def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
     if change != change or change == float("inf"):
         raise Unclear("the predictions are not finite, or of random shape")
     return tuple(recorder.seen.values()), change
-
-
-def dropped_answers(subject: Subject) -> float | None:
-    """Return the share of answers that are exactly 0 in training mode alone, the lesser of two runs.
-
-    None where the target is not known, a zero is among the answers in evaluation mode, or there are few.
-
-    Raises:
-        OutOfTime: the time is over.
-    """
-    target, plain = subject.target, subject.ask(subject.inputs).main
-    if target is None or target.shape[:1] != plain.shape[:1] or plain.numel() < FEW or bool((plain == 0).any()):
-        return None
-    with restored(subject.model):
-        trained = [subject.ask(subject.inputs, training=True, seed=seed).main for seed in (0, 1)]
-    if any(answers.shape != plain.shape for answers in trained):
-        return None
-    return min(float((answers == 0).float().mean()) for answers in trained)
 
 
 class _Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow torch

@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from diagnostics.collectors.shared.dependence.future import by_position_or_none
+from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.dependence import OrderFacts
 
-from .examples import Unclear
-from .future import by_position_or_none
 from .operations import SOFTMAXES
 from .subject import Inputs, Subject
 

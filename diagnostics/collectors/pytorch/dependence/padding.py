@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.shared.dependence.subject import OutOfTime, Unclear
 from diagnostics.facts.dependence import PaddingFacts
 
-from .examples import Unclear
-from .subject import Inputs, OutOfTime, Subject
+from .subject import Inputs, Subject
 
 ROWS = 6  # with the most padding, that are run one by one
 LEAST_PADDED = 4  # rows of the batch with padding

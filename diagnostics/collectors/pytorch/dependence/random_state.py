@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.dependence import RandomStateFacts
 
-from .examples import Unclear
 from .subject import Inputs, Subject, largest_change
 
 DRAWS: dict[Any, str] = {

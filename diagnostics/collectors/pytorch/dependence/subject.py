@@ -15,12 +15,9 @@ from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.shared.dependence.subject import OutOfTime
 
 Inputs = Mapping[str, Tensor]
-
-
-class OutOfTime(Exception):
-    """The time for these measurements is over."""
 
 
 @dataclass

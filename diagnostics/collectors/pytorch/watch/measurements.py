@@ -126,7 +126,7 @@ class Measurements:
 
     def training_begins(self) -> None:
         """Look at the weights before the first step."""
-        self._safely("equal units", self._equal_units.begin, self._layers.parameters)
+        self._safely("equal units", self._equal_units.begin_once, self._layers.parameters)
 
     def step_begins(self, step: int, number: int) -> None:
         """Look at the weights before a sampled step of an optimizer, given by its number."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import keras
 import numpy as np
 
+from diagnostics.collectors.keras.post_run_check import PostRunCheck
 from diagnostics.facts.layers import NeverInTraining, StillStatistics
 
 _DROPPING = (
@@ -16,6 +20,15 @@ _DROPPING = (
     keras.layers.GaussianNoise,
     keras.layers.AlphaDropout,
 )
+
+
+class UnreachedModes(PostRunCheck):
+    """Reads the state of dropout and batch norm."""
+
+    def facts(self) -> Iterable[Any]:
+        """Return the layers that never ran in training mode, and those whose statistics stay as they were made."""
+        model = self.subject.model
+        return never_in_training(model, model.optimizer), still_statistics(model, model.optimizer)
 
 
 def never_in_training(model: keras.Model, optimizer: object) -> NeverInTraining | None:
