@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.optimizer import why_rate_is_unknown
 from diagnostics.collectors.keras.values import number_of
-from diagnostics.collectors.keras.watch.history_fields import sample_fields
+from diagnostics.collectors.keras.watch.fit_watcher import sample_fields
 from diagnostics.collectors.keras.watch.watcher import allocated_memory
 from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.keras.values import array_of
-from diagnostics.collectors.keras.watch.history_fields import sample_fields
+from diagnostics.collectors.keras.watch.fit_watcher import sample_fields
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
