@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from types import CodeType
@@ -14,7 +13,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.isolation.installed import is_installed_module
@@ -22,7 +21,7 @@ from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.dependence import ActiveDropout, ModeArgument
 from diagnostics.facts.where import Where
 
-from .subject import Inputs, Subject, largest_change
+from .subject import Subject
 
 # Position and name of the rate, and of the argument that says whether the model trains; None: it has none.
 FUNCTIONS: dict[Any, tuple[tuple[int, str], tuple[int, str] | None]] = {
@@ -47,16 +46,11 @@ def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
         OutOfTime: the time is over.
     """
     recorder = _Recorder()
-
-    def call(model: nn.Module, given: Inputs) -> Any:
-        recorder.inputs = tuple(given.values())
-        return subject.call(model, given)
-
-    with recorder:
-        first = replace(subject, call=call).ask(subject.inputs)
+    with subject.observed(recorder.begin, recorder):
+        first = subject.ask(subject.inputs)
     if not recorder.seen:
         return (), 0.0
-    change = largest_change(first, subject.ask(subject.inputs, seed=1))
+    change = first.change(subject.ask(subject.inputs, seed=1))
     if change != change or change == float("inf"):
         raise Unclear("the predictions are not finite, or of random shape")
     return tuple(recorder.seen.values()), change
@@ -74,6 +68,10 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follo
         super().__init__()
         self.inputs: tuple[Tensor, ...] = ()
         self.seen: dict[tuple[str, int, str], ActiveDropout] = {}
+
+    def begin(self, given: Mapping[str, Tensor]) -> None:
+        """Take the inputs of a call."""
+        self.inputs = tuple(given.values())
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

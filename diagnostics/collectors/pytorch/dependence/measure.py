@@ -8,6 +8,7 @@ from torch import nn
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.shared.dependence.examples import (
+    Axis,
     axes,
     compare_examples,
     dropped_answers,
@@ -21,7 +22,6 @@ from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime,
 from diagnostics.errors import typed_message
 from diagnostics.facts.dependence import DependenceFacts
 
-from .array_subject import ArraySubject
 from .batch_statistics import compare_statistics
 from .copied import compare_copy
 from .dropout import active_dropout
@@ -66,7 +66,7 @@ def measure_module(
     except Exception as error:  # a class that cannot be copied
         return f"its model cannot be copied ({type(error).__name__})"
     if not tests_inputs:
-        subject = replace(subject, tested=frozenset())
+        subject.tested = frozenset()
     try:
         with own_run(), own_warnings_ignored():
             subject.ask(subject.inputs)
@@ -85,47 +85,47 @@ def measure(subject: Subject) -> DependenceFacts:
     with own_run(), own_warnings_ignored():
         if not any(tensor.ndim for tensor in subject.inputs.values()):
             return replace(facts, why_not=dict.fromkeys(PARTS, "the model was called with no tensor"))
-        arrays = by_part(why_not, "examples", ArraySubject, subject)
-        if arrays is None:
-            why_not |= dict.fromkeys(("inputs", "steps", "linear", "future"), why_not["examples"])
+        found = by_part(why_not, "examples", axes, subject)
+        if found is None:
+            why_not |= dict.fromkeys(("inputs", "steps", "linear"), why_not["examples"])
         else:
-            facts = _of_arrays(arrays, facts, why_not)
+            facts = _of_examples(subject, found, facts, why_not)
+        future = by_part(why_not, "future", compare_future, subject)
         padding = by_part(why_not, "padding", compare_padding, subject)
         order = by_part(why_not, "order", compare_order, subject)
         copied = by_part(why_not, "copy", compare_copy, subject)
         dropout, noise = by_part(why_not, "dropout", active_dropout, subject) or ((), None)
+        dropped = by_part({}, "dropout", dropped_answers, subject)
         drawn = by_part(why_not, "state", random_state, subject)
         statistics = by_part(why_not, "statistics", compare_statistics, subject)
     return replace(
         facts,
+        future=future,
         padding=padding,
         order=order,
         copy=copied,
         dropout=dropout,
         noise=noise,
+        dropped=dropped,
         random_state=drawn,
         statistics=statistics,
         why_not=why_not,
     )
 
 
-def _of_arrays(subject: ArraySubject, facts: DependenceFacts, why_not: dict[str, str]) -> DependenceFacts:
-    """Measure what needs arrays alone."""
-    found = by_part(why_not, "examples", axes, subject)
-    if found is None:
-        why_not |= dict.fromkeys(("inputs", "steps", "linear"), why_not["examples"])
-    else:
-        axis = by_part(why_not, "examples", example_axis, subject, found)
-        measured = None if axis is None else by_part(why_not, "examples", compare_examples, subject, axis)
-        if axis is not None and measured is not None:
-            moved = by_part({}, "examples", moved_by_place, subject, axis)
-            facts = replace(measured, moved=moved, shuffled=facts.shuffled)
-        inputs, in_use = by_part(why_not, "inputs", compare_inputs, subject, found[0]) or ({}, [])
-        of_first = by_part({}, "inputs", used_of_first, subject, found[0], in_use) if in_use else None
-        linear = by_part(why_not, "linear", find_linear, subject, found[0])
-        of_steps = by_part(why_not, "steps", compare_steps, subject, found[0]) if len(found) == 1 else None
-        begin, end = of_steps or (None, None)
-        facts = replace(facts, inputs=inputs, of_first=of_first or (), linear=linear)
-        facts = replace(facts, first_step_of=begin, last_step_of=end)
-    future = by_part(why_not, "future", compare_future, subject)
-    return replace(facts, future=future, dropped=by_part({}, "dropout", dropped_answers, subject))
+def _of_examples(
+    subject: Subject, found: list[Axis], facts: DependenceFacts, why_not: dict[str, str]
+) -> DependenceFacts:
+    """Measure what takes other examples, cut along an axis that was found."""
+    axis = by_part(why_not, "examples", example_axis, subject, found)
+    measured = None if axis is None else by_part(why_not, "examples", compare_examples, subject, axis)
+    if axis is not None and measured is not None:
+        moved = by_part({}, "examples", moved_by_place, subject, axis)
+        facts = replace(measured, moved=moved, shuffled=facts.shuffled)
+    inputs, in_use = by_part(why_not, "inputs", compare_inputs, subject, found[0]) or ({}, [])
+    of_first = by_part({}, "inputs", used_of_first, subject, found[0], in_use) if in_use else None
+    linear = by_part(why_not, "linear", find_linear, subject, found[0])
+    of_steps = by_part(why_not, "steps", compare_steps, subject, found[0]) if len(found) == 1 else None
+    begin, end = of_steps or (None, None)
+    facts = replace(facts, inputs=inputs, of_first=of_first or (), linear=linear)
+    return replace(facts, first_step_of=begin, last_step_of=end)

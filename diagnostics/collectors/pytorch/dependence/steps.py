@@ -10,12 +10,12 @@ from diagnostics.collectors.shared.dependence.inputs import change_at_all
 from diagnostics.collectors.shared.dependence.subject import Inputs, Unclear
 from diagnostics.facts.array import Array
 
-from .array_subject import ArraySubject
+from .subject import Subject
 
 LEAST_STEPS = 4  # of a sequence
 
 
-def compare_steps(subject: ArraySubject, axis: Axis) -> tuple[int | None, int | None]:
+def compare_steps(subject: Subject, axis: Axis) -> tuple[int | None, int | None]:
     """Replace all steps of a sequence but one, of a model with recurrent layers that read forward only.
 
     Returns:
@@ -47,7 +47,7 @@ def compare_steps(subject: ArraySubject, axis: Axis) -> tuple[int | None, int | 
     return steps if alone[0] else None, steps if alone[1] else None
 
 
-def _only(subject: ArraySubject, first: Inputs, name: str, others: Array, time: int, step: int) -> bool:
+def _only(subject: Subject, first: Inputs, name: str, others: Array, time: int, step: int) -> bool:
     """Whether the answers depend on one step of a sequence, and on no other; False where that cannot be seen."""
     without, within = others.copy(), first[name].copy()
     place = (slice(None),) * time + (step,)
