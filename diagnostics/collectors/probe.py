@@ -63,18 +63,22 @@ class Probe(Generic[Subject]):
 P = TypeVar("P", bound=Probe[Any])
 
 
-@functools.cache
-def probes_in(folder: ModuleType, base: type[P]) -> tuple[type[P], ...]:
+def probes_in(folder: ModuleType, base: type[P]) -> list[type[P]]:
     """Return the probes of a kind in a package and the packages in it, by cost and place."""
+    return [kind for kind in _all_in(folder) if issubclass(kind, base)]
+
+
+@functools.cache
+def _all_in(folder: ModuleType) -> list[type[Any]]:
     places = pkgutil.walk_packages(folder.__path__, f"{folder.__name__}.")
     modules = [importlib.import_module(place.name) for place in places if not place.ispkg]
     found = [
         member
         for module in modules
         for member in vars(module).values()
-        if inspect.isclass(member) and issubclass(member, base) and member.__module__ == module.__name__
+        if inspect.isclass(member) and issubclass(member, Probe) and member.__module__ == module.__name__
     ]
-    return tuple(sorted((kind for kind in found if kind is not base), key=lambda kind: kind.cost))
+    return sorted(found, key=lambda kind: kind.cost)
 
 
 class Probes(Generic[P]):

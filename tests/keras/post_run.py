@@ -9,11 +9,11 @@ from diagnostics.collectors.keras.dependence.subject import KerasSubject
 from diagnostics.collectors.keras.post_run_check import TrainedModel
 
 
-def checked(kind, model, x, y=None, train=lambda: None, **kept):
-    """Return the first fact of a check; `kept`: attributes of the pipeline that examined the model."""
+def checked(kind, model, x, y=None, train=lambda: None, of=object, **kept):
+    """Return the first fact of a check and a kind; `kept`: attributes of the pipeline that examined the model."""
     trained = TrainedModel()
     check = kind(trained)
     check.on_examined(model, SimpleNamespace(**kept))
     train()
     trained.asked = KerasSubject(model, keep_batch(x, y, None))
-    return next((fact for fact in check.facts() if fact is not None), None)
+    return next((fact for fact in check.facts() if isinstance(fact, of) and fact is not None), None)

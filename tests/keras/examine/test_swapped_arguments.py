@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.post_run.swapped_arguments import OwnLossSwapped
+from diagnostics.collectors.keras.post_run.own_loss import OwnLoss
+from diagnostics.facts.dependence import SwappedArguments
 from tests.keras.post_run import checked
 from tests.keras.programs import keras, layers
 
@@ -15,7 +16,7 @@ LABELS = (X[:, :1] > 0).astype("float32")
 def found(loss):
     model = keras.Sequential([keras.Input((5,)), layers.Dense(1, "sigmoid")])
     model.compile("adam", loss)
-    return checked(OwnLossSwapped, model, X, LABELS)
+    return checked(OwnLoss, model, X, LABELS, of=SwappedArguments)
 
 
 def weighted(y_pred, y_true):

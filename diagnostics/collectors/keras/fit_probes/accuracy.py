@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.keras.fit_probe import FitProbe, on_tensorflow
-from diagnostics.collectors.keras.row_order import class_labels
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import AccuracyHistory
+
+from .row_order import class_labels
 
 NAMES = ("accuracy", "acc", "categorical_accuracy", "sparse_categorical_accuracy")
 BATCHES = 8  # of a dataset, whose labels are read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import numpy as np
@@ -78,7 +78,8 @@ class FitWatcher(ABC):
         over_time: looks before chosen steps; None for no looks.
     """
 
-    memory_holder = "process"
+    memory_holder: Literal["process", "accelerator"] = "process"
+    _layers: tuple[str, ...] = ()  # that own a trainable variable, in order, once there are weights
 
     def __init__(
         self,
@@ -153,7 +154,7 @@ class FitWatcher(ABC):
             rows,
             samples,
             total_steps=self.steps,
-            layers=self._layer_names(),
+            layers=self._layers,
             memory_holder=self.memory_holder,
             evaluations=list(self._evaluations),
         )
@@ -165,10 +166,6 @@ class FitWatcher(ABC):
     @abstractmethod
     def _release(self) -> None:
         """Let go of what is not needed after the end."""
-
-    @abstractmethod
-    def _layer_names(self) -> tuple[str, ...]:
-        """Return the layers that own a trainable variable, in order."""
 
     @abstractmethod
     def _read(self) -> None:

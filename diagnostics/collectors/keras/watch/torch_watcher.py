@@ -55,7 +55,6 @@ class KerasTorchWatcher(FitWatcher):
         self.on_first_step: Callable[[SeenStep], object] | None = None
         self._compares = False  # whether weights are compared with those before a step
         self._variables: list[Any] = []
-        self._layers: tuple[str, ...] = ()
         self._of_variable: Array = np.zeros(0, np.int64)
         self._gradients = History(gradient_fields(0))
         self._before_step: list[torch.Tensor] | None = None
@@ -77,9 +76,6 @@ class KerasTorchWatcher(FitWatcher):
     def _recorded(self) -> tuple[dict[str, Array], dict[str, Array]]:
         rows, samples = super()._recorded()
         return rows | self._gradients.arrays(), samples
-
-    def _layer_names(self) -> tuple[str, ...]:
-        return self._layers
 
     # Around each step.
 

@@ -102,9 +102,6 @@ class KerasWatcher(FitWatcher):
             samples["update_ratios"][:] = np.nan
         return rows, samples
 
-    def _layer_names(self) -> tuple[str, ...]:
-        return self._weights.layers if self._weights is not None else ()
-
     def inputs(self) -> dict[str, InputSample]:
         """Return a part of the inputs of some batches, by name."""
         return samples(self._inputs)
@@ -124,8 +121,7 @@ class KerasWatcher(FitWatcher):
             if self._compares and self.sampled_rows is not None:
                 self._safely("drawn rows", self.sampled_rows.take, batch)
         if self._weights is None and has_parts_weights(self._model):
-            self._build()
-            self._probes.tell(WatchProbe.on_weights, self._weights)
+            self._probes.tell(WatchProbe.on_weights, self._build())
         weights = self._weights
         if self.over_time is not None and weights is not None and not self._begun:
             self.over_time.before_step(self.steps)
@@ -176,11 +172,12 @@ class KerasWatcher(FitWatcher):
     def _sampled(self, step: int) -> bool:
         return is_sampled_step(step // self._at_once, self._every)
 
-    def _build(self) -> None:
+    def _build(self) -> Weights:
         model = self._model
-        self._weights = Weights(model.trainable_variables, model.non_trainable_variables, model.name)
-        self._samples = History(sample_fields(len(self._weights.layers)))
-        if not self._weights.small:
+        self._weights = weights = Weights(model.trainable_variables, model.non_trainable_variables, model.name)
+        self._layers = weights.layers
+        self._samples = History(sample_fields(len(weights.layers)))
+        if not weights.small:
             why = f"they take more than {LIMIT // 2**20} MiB and were not copied"
             self.uncovered["weights"] = self.uncovered["updates"] = why
         elif self._deferred:
@@ -189,6 +186,7 @@ class KerasWatcher(FitWatcher):
             )
         if self._at_once > 1:
             self.uncovered["updates"] = f"Keras takes {self._at_once} steps at once (steps_per_execution)"
+        return weights
 
     # Reading.
 
