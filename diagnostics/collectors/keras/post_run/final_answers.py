@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.examine.kept_outputs import KeptOutputs, by_name, names_of_outputs
+from diagnostics.collectors.keras.optimizer import steps_made
 from diagnostics.collectors.keras.post_run_check import PostRunCheck
-from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import FinalAnswers, OutputScore
@@ -61,9 +61,8 @@ def final_answers(model: keras.Model, kept: KeptOutputs, deadline: float) -> Fin
         for name, values in answers.items():
             values.append(np.asarray(tf.cast(given[name], tf.float32), np.float64))
     scores = tuple(_scores(kept, {name: np.concatenate(values) for name, values in answers.items()}))
-    steps = int(number_of(model.optimizer.iterations))
     keeps_statistics = any(isinstance(one, keras.layers.BatchNormalization) for one in model._flatten_layers())
-    return FinalAnswers(scores, steps, keeps_statistics) if scores else None
+    return FinalAnswers(scores, steps_made(model.optimizer), keeps_statistics) if scores else None
 
 
 def _scores(kept: KeptOutputs, answers: Mapping[str, Array]) -> Iterator[OutputScore]:

@@ -25,14 +25,13 @@ from .over_time import KerasOverTime
 
 EVALUATIONS = 4096  # evaluation losses remembered
 
-STEP_FIELDS: list[Any] = [
+LOSS_FIELDS: list[Any] = [
     ("steps", np.int64),
     ("losses", np.float64),
     ("loss_known", np.bool_),
     ("learning_rates", np.float64, (1,)),
-    ("batch_fingerprints", np.uint64),
-    ("batch_sizes", np.int64),
 ]
+STEP_FIELDS = [*LOSS_FIELDS, ("batch_fingerprints", np.uint64), ("batch_sizes", np.int64)]
 
 
 def sample_fields(layers: int) -> list[Any]:

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.batch import fingerprint, inputs_of
 from diagnostics.collectors.keras.model import computes_loss, has_parts_weights
-from diagnostics.collectors.keras.optimizer import why_rate_is_unknown
-from diagnostics.collectors.keras.values import current, number_of
+from diagnostics.collectors.keras.optimizer import steps_made, why_rate_is_unknown
+from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, not_finite
 from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.shared.history import History
@@ -59,7 +59,7 @@ class KerasWatcher(FitWatcher):
         if inner is not None and (why := why_rate_is_unknown(inner)) is not None:
             self.uncovered["learning rate"] = why
         self._rate = _rate_of(None if "learning rate" in self.uncovered else inner, self._own_step)
-        self._begun_at = _iterations(model)
+        self._begun_at = steps_made(model.optimizer)
         self._pending: list[tuple[StepSnapshot, Any]] = []
         self._begun: list[StepSnapshot] = []  # the batches of the step that is under way
         self._read_of: list[StepSnapshot] = []  # the same, of the step that is being read
@@ -166,7 +166,7 @@ class KerasWatcher(FitWatcher):
             first.values = None
         self.steps += self._at_once
         if self._at_once > 1:  # at the end of an epoch Keras takes fewer
-            self.steps = (_iterations(self._model) - self._begun_at) or self.steps
+            self.steps = (steps_made(self._model.optimizer) - self._begun_at) or self.steps
             self.forwards = self.steps
 
     def _sampled(self, step: int) -> bool:
@@ -256,10 +256,6 @@ def _rate_of(optimizer: Any, own_step: bool) -> Callable[[], Any]:
         return current(optimizer._learning_rate) if plain else rate()
 
     return now
-
-
-def _iterations(model: keras.Model) -> int:
-    return 0 if model.optimizer is None else int(number_of(model.optimizer.iterations))
 
 
 def _are_finite(parts: list[Array]) -> bool:
