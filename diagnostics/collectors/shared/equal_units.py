@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.facts.array import Array
 from diagnostics.facts.layers import EqualUnitsFacts
 
-ALIKE = 1e-6  # relative: units of a weight closer than this are the same, up to rounding
+REL_TOLERANCE = 1e-6  # relative: units of a weight closer than this are the same, up to rounding
 LIMIT = 2**26  # numbers of a weight; a larger one is not compared
 
 Read = Callable[[int | None], Array]
@@ -18,7 +18,7 @@ Read = Callable[[int | None], Array]
 
 def are_alike(units: Array) -> bool:
     """Whether units (units, ...) are copies of each other, zeros included."""
-    return bool(np.abs(units - units[:1]).max() <= ALIKE * np.abs(units).max())
+    return bool(np.abs(units - units[:1]).max() <= REL_TOLERANCE * np.abs(units).max())
 
 
 def units_alike(read: Read | None) -> bool:

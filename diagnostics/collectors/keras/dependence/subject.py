@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
-from diagnostics.collectors.shared.dependence.linear import MOST_LAYERS
+from diagnostics.collectors.shared.dependence.linear import MAX_LAYERS
 from diagnostics.collectors.shared.dependence.subject import (
     NOISE,
     Answer,
@@ -127,7 +127,7 @@ class KerasSubject(Subject):
             if number is not None and len(kernel.shape) >= 2:
                 width = getattr(layer, "units", None) or getattr(layer, "filters", None) or kernel.shape[-1]
                 found.append(Layer(f"{layer.name} ({type(layer).__name__})", int(width), number))
-        if len(found) > MOST_LAYERS:
+        if len(found) > MAX_LAYERS:
             raise Unclear("there are many layers")
         return found
 

@@ -7,9 +7,9 @@ import numpy as np
 from diagnostics.collectors.pytorch.model import fills_in_tokens
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.collectors.shared.dependence.future import (
-    LEAST_COMPARED,
-    LEAST_KINDS,
-    LEAST_LENGTH,
+    MIN_COMPARED,
+    MIN_KINDS,
+    MIN_LENGTH,
     by_position_or_none,
 )
 from diagnostics.collectors.shared.dependence.subject import Unclear
@@ -18,7 +18,7 @@ from diagnostics.facts.dependence import CopyFacts
 
 from .subject import Subject
 
-ROWS = 8  # examples that are run
+MAX_ROWS = 8  # examples that are run
 TAUGHT = 0.8  # of the targets stand one position later in the input of a decoder: to copy the source is the task
 
 
@@ -32,7 +32,7 @@ def compare_copy(subject: Subject) -> CopyFacts:
     name = _same(subject)
     tokens = subject.inputs[name]
     size, length = len(tokens), tokens.shape[1]
-    rows = next((r for r in range(min(ROWS, size), 1, -1) if r != length), 0)
+    rows = next((r for r in range(min(MAX_ROWS, size), 1, -1) if r != length), 0)
     if rows < 2 or any(t.ndim and len(t) != size for t in subject.inputs.values()):
         raise Unclear("not all inputs count the examples along their first axis")
     inputs = {given: t[:rows] if t.ndim else t for given, t in subject.inputs.items()}
@@ -63,12 +63,12 @@ def _same(subject: Subject) -> str:
         raise Unclear("the loss is not known to be a cross entropy over tokens")
     found = []
     for name, tensor in subject.inputs.items():
-        if not _are_tokens(tensor) or tensor.shape[1] < LEAST_LENGTH or tensor.size != target.size:
+        if not _are_tokens(tensor) or tensor.shape[1] < MIN_LENGTH or tensor.size != target.size:
             continue
         wanted = target.reshape(tensor.shape)
         ignored = subject.ignore_index
         counted = np.ones(wanted.shape, bool) if ignored is None else wanted != ignored
-        if int(counted.sum()) >= LEAST_COMPARED and (wanted == tensor)[counted].all():
+        if int(counted.sum()) >= MIN_COMPARED and (wanted == tensor)[counted].all():
             found.append(name)
     if len(found) > 1:  # a model that computes its own loss is given the targets as well
         found = [name for name in found if name not in LABEL_NAMES]
@@ -82,7 +82,7 @@ def _is_later(other: Array, tokens: Array) -> bool:
 
 
 def _are_tokens(tensor: Array) -> bool:
-    return tensor.ndim == 2 and tensor.dtype.kind in "iu" and len(np.unique(tensor)) >= LEAST_KINDS
+    return tensor.ndim == 2 and tensor.dtype.kind in "iu" and len(np.unique(tensor)) >= MIN_KINDS
 
 
 def _answers(subject: Subject, inputs: dict[str, Array], rows: int, length: int) -> Array:

@@ -35,7 +35,7 @@ FUNCTIONS: dict[Any, tuple[tuple[int, str], tuple[int, str] | None]] = {
     F.scaled_dot_product_attention: ((4, "dropout_p"), None),
 }
 DEFAULTS = {F.alpha_dropout: False, F.feature_alpha_dropout: False}  # of `training`; True for all others
-MOST = 8  # calls that are told apart
+MAX_CALLS = 8  # calls that are told apart
 
 
 def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
@@ -78,7 +78,7 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follo
     ) -> Any:
         """Record a call, and make it."""
         options = kwargs or {}
-        if function in FUNCTIONS and len(self.seen) < MOST:
+        if function in FUNCTIONS and len(self.seen) < MAX_CALLS:
             self._called(function, args, options)
         return function(*args, **options)
 

@@ -20,8 +20,8 @@ from .operations import SOFTMAXES
 from .padding import most_frequent
 from .subject import Subject
 
-ROWS = 8  # examples that are run
-LEAST_LENGTH = 6  # tokens of a row
+MAX_ROWS = 8  # examples that are run
+MIN_LENGTH = 6  # tokens of a row
 EXTRA = 1  # positions that a model may add, as for a class token
 REPEATED = 0.5  # of the rows hold a token twice: a sequence; a set of items or of columns holds none
 PAIRS = 20  # of equal tokens in a row, at least, whose targets are compared
@@ -37,7 +37,7 @@ def compare_order(subject: Subject) -> OrderFacts:
     """
     tokens = _tokens(subject.inputs)
     size, length = tokens.shape
-    rows = next((n for n in range(min(ROWS, size), 1, -1) if n != length), 0)
+    rows = next((n for n in range(min(MAX_ROWS, size), 1, -1) if n != length), 0)
     if rows < 2:
         raise Unclear("the batch holds a single text")
     inputs = {given: t[:rows] if t.shape[:1] == (size,) else t for given, t in subject.inputs.items()}
@@ -94,7 +94,7 @@ def _tokens(inputs: Inputs) -> Array:
     found = [
         tensor
         for tensor in inputs.values()
-        if tensor.ndim == 2 and tensor.shape[1] >= LEAST_LENGTH and tensor.dtype in (np.int32, np.int64)
+        if tensor.ndim == 2 and tensor.shape[1] >= MIN_LENGTH and tensor.dtype in (np.int32, np.int64)
     ]
     varied = [tensor for tensor in found if len(np.unique(tensor)) >= KINDS]
     if len(varied) != 1:

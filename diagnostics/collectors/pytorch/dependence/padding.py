@@ -15,9 +15,9 @@ from diagnostics.facts.dependence import PaddingFacts
 
 from .subject import Subject
 
-ROWS = 6  # with the most padding, that are run one by one
-LEAST_PADDED = 4  # rows of the batch with padding
-LEAST_WORDS = 2  # of a row
+MAX_ROWS = 6  # with the most padding, that are run one by one
+MIN_PADDED = 4  # rows of the batch with padding
+MIN_WORDS = 2  # of a row
 SHORT, LONG = 2, 4  # positions of padding: of a row that counts as padded, and of the row with the most
 OTHERS = 3  # other texts that the words of a row are replaced by
 
@@ -46,7 +46,7 @@ def compare_padding(subject: Subject) -> PaddingFacts:
     longest = padded.width - min(padded.lengths)
     if _hides_words(subject, padded):
         return PaddingFacts(padded.name, size, longest, with_padding=0.0, without=0.0, hides_words=True)
-    chosen = [row for row in order if LEAST_WORDS <= padded.lengths[row] <= padded.width - SHORT][:ROWS]
+    chosen = [row for row in order if MIN_WORDS <= padded.lengths[row] <= padded.width - SHORT][:MAX_ROWS]
     with_padding, without, fails = [], [], 0
     for row in chosen:
         kept = padded.lengths[row]
@@ -124,7 +124,7 @@ def _padding_of(name: str, tensor: Array) -> _Padded | None:
         return None
     blank = _blank(tensor)
     runs = np.cumprod(blank[:, ::-1], 1).sum(1)
-    if int((runs >= SHORT).sum()) < LEAST_PADDED or int(runs.max()) < LONG or int(runs.min()) == int(runs.max()):
+    if int((runs >= SHORT).sum()) < MIN_PADDED or int(runs.max()) < LONG or int(runs.min()) == int(runs.max()):
         return None
     if int(blank.sum()) != int(runs.sum()):  # the value occurs among the words
         return None

@@ -25,7 +25,7 @@ DRAWS: dict[Any, str] = {
     Tensor.uniform_: "uniform_",
 }
 RECURRENT = (nn.RNNBase, nn.RNNCellBase)
-MOST = 256  # draws kept during a run
+MAX_DRAWS = 256  # draws kept during a run
 
 
 def random_state(subject: Subject) -> RandomStateFacts | None:
@@ -93,7 +93,7 @@ class _Draws(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow t
     ) -> Any:
         """Make a call, and record what it drew."""
         result = function(*args, **(kwargs or {}))
-        if function in DRAWS and type(result) is Tensor and len(self._kept) < MOST:
+        if function in DRAWS and type(result) is Tensor and len(self._kept) < MAX_DRAWS:
             self._kept.append(result)
             self.drawn[_key(result)] = DRAWS[function]
         return result

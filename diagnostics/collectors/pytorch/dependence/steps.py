@@ -12,7 +12,7 @@ from diagnostics.facts.array import Array
 
 from .subject import Subject
 
-LEAST_STEPS = 4  # of a sequence
+MIN_STEPS = 4  # of a sequence
 
 
 def compare_steps(subject: Subject, axis: Axis) -> tuple[int | None, int | None]:
@@ -37,8 +37,8 @@ def compare_steps(subject: Subject, axis: Axis) -> tuple[int | None, int | None]
         if array.ndim > 1 and counts_examples(array, axis.of_inputs, axis.sizes[0])
     ]
     length = {first[name].shape[time] for name in named}
-    if len(named) != 1 or len(first) != 1 or min(length) < LEAST_STEPS:
-        raise Unclear(f"needs a single input of {LEAST_STEPS} steps or more")
+    if len(named) != 1 or len(first) != 1 or min(length) < MIN_STEPS:
+        raise Unclear(f"needs a single input of {MIN_STEPS} steps or more")
     if axis.answers[0].main.size >= axis.sizes[0] * min(length):
         raise Unclear("needs one prediction for a sequence")
     (name,), (steps,) = named, length

@@ -17,7 +17,7 @@ from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.shared.dependence import subject as shared
-from diagnostics.collectors.shared.dependence.linear import MOST_LAYERS
+from diagnostics.collectors.shared.dependence.linear import MAX_LAYERS
 from diagnostics.collectors.shared.dependence.subject import (
     Answer,
     Inputs,
@@ -167,7 +167,7 @@ class Subject(shared.Subject):
         finally:
             for handle in handles:
                 handle.remove()
-        if len({path for path, _ in seen}) < len(seen) or len(seen) > MOST_LAYERS:
+        if len({path for path, _ in seen}) < len(seen) or len(seen) > MAX_LAYERS:
             raise Unclear("a layer runs several times, or there are many")
         return [Layer(f"{path} ({type(layer).__name__})", _outputs(layer), layer) for path, layer in seen]
 

@@ -14,10 +14,10 @@ from .subject import Answer, Inputs, Operation, OutOfTime, Subject, Unclear
 
 # Numbers of examples to run, the best first: a size that no other axis has shows which axis counts examples.
 SIZES = (7, 11, 13, 5, 6, 9, 10, 8, 4, 3)
-LEAST = 4  # examples in a batch
-FEW = 32  # answers; among fewer a dropout may have dropped none
-REPEATED = 16  # numbers of an answer that may be meant to repeat its input
-ALIKE = 1e-4  # of the answers' size: no more than rounding
+MIN_EXAMPLES = 4  # in a batch
+MIN_ANSWERS = 32  # among fewer a dropout may have dropped none
+MIN_NUMBERS = 16  # of an answer that may be meant to repeat its input
+REL_TOLERANCE = 1e-4  # of the answers' size: no more than rounding
 CERTAIN = 10  # a change by the other examples is so many times one between two runs
 SUM_OF_ONE = 1e-3  # how far a sum of probabilities may be from 1
 
@@ -51,8 +51,8 @@ def axes(subject: Subject) -> list[Axis]:
         OutOfTime: the time is over.
     """
     lengths = [array.shape[number] for array in subject.inputs.values() for number in subject.axes[: array.ndim]]
-    if max(lengths, default=0) < LEAST:
-        raise Unclear(f"needs a batch of at least {LEAST} examples")
+    if max(lengths, default=0) < MIN_EXAMPLES:
+        raise Unclear(f"needs a batch of at least {MIN_EXAMPLES} examples")
     found = [axis for number in subject.axes if (axis := _try_axis(subject, number)) is not None]
     if not found:
         raise Unclear("a part of the batch does not give that part of the predictions")
@@ -133,7 +133,7 @@ def compare_examples(subject: Subject, axis: Axis) -> DependenceFacts:
     if not subject.batch_first and subject.target is None and (mixing is None or mixing.kind != "reshape"):
         raise Unclear("the target of the loss is not known, and rows may be parts of one example")
     scale = _size(before)
-    if change > ALIKE * scale and _noise(subject, first, before) > change / CERTAIN:
+    if change > REL_TOLERANCE * scale and _noise(subject, first, before) > change / CERTAIN:
         raise Unclear("the same batch does not always give the same predictions")
     return DependenceFacts(
         examples=axis.whole,
@@ -165,7 +165,7 @@ def moved_by_place(subject: Subject, axis: Axis) -> float | None:
         if after.shape != before.shape:
             return None
         moved = _apart(np.flip(after, axis.of_answers), before)
-        if moved > ALIKE * _size(before) and not _is_by_place(subject, axis, back, after):
+        if moved > REL_TOLERANCE * _size(before) and not _is_by_place(subject, axis, back, after):
             return None
     except OutOfTime:
         raise
@@ -183,7 +183,7 @@ def dropped_answers(subject: Subject) -> float | None:
         OutOfTime: the time is over.
     """
     target, plain = subject.target, subject.ask(subject.inputs).main
-    if target is None or target.shape[:1] != plain.shape[:1] or plain.size < FEW or (plain == 0).any():
+    if target is None or target.shape[:1] != plain.shape[:1] or plain.size < MIN_ANSWERS or (plain == 0).any():
         return None
     with subject.restored():
         trained = [subject.ask(subject.inputs, training=True, seed=seed).main for seed in (0, 1)]
@@ -221,7 +221,7 @@ def _is_by_place(subject: Subject, axis: Axis, back: Array, after: Array) -> boo
             if answer.shape != after.shape:
                 return False
             there = (one.take(place, axis.of_answers) for one in (answer, after))
-            if _apart(*there) > ALIKE * _size(after):
+            if _apart(*there) > REL_TOLERANCE * _size(after):
                 return False
     return True
 
@@ -235,7 +235,7 @@ def _sameness(subject: Subject, axis: Axis) -> SamenessFacts | None:
         return None
     given = [_flat(array) for array in subject.inputs.values() if array.dtype.kind == "f" and array.ndim > 1]
     like = _flat(target)
-    if answers.shape[1] < REPEATED or not any(np.array_equal(array, like) for array in given):
+    if answers.shape[1] < MIN_NUMBERS or not any(np.array_equal(array, like) for array in given):
         return None
     answer, mean = answers.mean(0), like.mean(0)
     differ = _size(like - mean)
@@ -269,7 +269,7 @@ def _try_axis(subject: Subject, number: int) -> Axis | None:
         if place != _own_axis(array, number, whole)
     }
     sizes = [size for size in SIZES if size < whole and size not in others][:2]
-    if whole < LEAST or len(sizes) < 2:
+    if whole < MIN_EXAMPLES or len(sizes) < 2:
         return None
     answers, operations = [], []
     try:

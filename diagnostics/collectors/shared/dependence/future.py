@@ -12,10 +12,10 @@ from diagnostics.facts.dependence import FutureFacts
 
 from .subject import Inputs, Subject, Unclear
 
-ROWS = 8  # examples that are run
-LEAST_LENGTH = 4
-LEAST_COMPARED = 8  # targets that must equal the next token
-LEAST_KINDS = 3  # of tokens among these
+MAX_ROWS = 8  # examples that are run
+MIN_LENGTH = 4
+MIN_COMPARED = 8  # targets that must equal the next token
+MIN_KINDS = 3  # of tokens among these
 COPIED = 0.5  # share of targets that may equal the token at their own position: more, and it repeats
 PLACES = (0.25, 0.5, 0.75, 1.0)  # of the positions that count
 
@@ -30,7 +30,7 @@ def compare_future(subject: Subject) -> FutureFacts:
     name, axis, counted = _tokens(subject)
     tokens = subject.inputs[name]
     length, batch = tokens.shape[axis], tokens.shape[1 - axis]
-    rows = next((r for r in range(min(ROWS, batch), 1, -1) if r != length), 0)
+    rows = next((r for r in range(min(MAX_ROWS, batch), 1, -1) if r != length), 0)
     if rows < 2:
         raise Unclear("the batch holds a single text")
     inputs = {
@@ -116,7 +116,7 @@ def _tokens(subject: Subject) -> tuple[str, int, Array]:
 def _counted(tokens: Array, target: Array, axis: int, ignore_index: int | None) -> Array | None:
     """Return which next tokens the loss counts, one fewer than there are tokens; None if they are no targets."""
     length = tokens.shape[axis]
-    if length < LEAST_LENGTH:
+    if length < MIN_LENGTH:
         return None
     following, here = tokens.take(range(1, length), axis), tokens.take(range(length - 1), axis)
     if target.size == tokens.size:
@@ -126,7 +126,7 @@ def _counted(tokens: Array, target: Array, axis: int, ignore_index: int | None) 
     else:
         return None
     counted: Array = np.ones(wanted.shape, bool) if ignore_index is None else wanted != ignore_index
-    if counted.sum() < LEAST_COMPARED or len(np.unique(wanted[counted])) < LEAST_KINDS:
+    if counted.sum() < MIN_COMPARED or len(np.unique(wanted[counted])) < MIN_KINDS:
         return None
     if not (wanted == following)[counted].all() or (wanted == here)[counted].mean() >= COPIED:
         return None

@@ -13,7 +13,7 @@ from .examples import Axis, first_rows, other_rows
 from .linearity import FACTOR, as_linear, is_half
 from .subject import Layer, Subject, Unclear
 
-MOST_LAYERS = 16
+MAX_LAYERS = 16
 
 
 def find_linear(subject: Subject, axis: Axis) -> LinearFacts | None:
