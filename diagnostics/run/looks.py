@@ -162,7 +162,8 @@ def of_keras(model: Any, pipeline: Any, guard: FaultGuard) -> Look | None:
         if (why := objection(model)) is not None:
             return why
         with global_states_kept(*generators_of(model)):
-            trained.asked, trained.deadline = KerasSubject(model, kept, deadline), deadline
+            trained.model, trained.deadline = model, deadline
+            trained.asked = KerasSubject(model, kept, deadline)
             facts = measure(trained.asked)
             return replace(facts, trained=True), describe_model(model), *checks.facts("end")
 

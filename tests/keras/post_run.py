@@ -15,5 +15,6 @@ def checked(kind, model, x, y=None, train=lambda: None, of=object, **kept):
     check = kind(trained)
     check.on_examined(model, SimpleNamespace(**kept))
     train()
+    trained.model = model
     trained.asked = KerasSubject(model, keep_batch(x, y, None))
     return next((fact for fact in check.facts() if isinstance(fact, of) and fact is not None), None)

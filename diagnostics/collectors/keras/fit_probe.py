@@ -33,13 +33,6 @@ class FitCall:
     graph: Callable[[], LossGraph | None]
     losses: LayerLosses
 
-    @property
-    def callbacks(self) -> Sequence[Any]:
-        """The callbacks."""
-        callbacks = self.given.get("callbacks") or []
-        found: Sequence[Any] = getattr(callbacks, "callbacks", callbacks)
-        return found
-
 
 class FitProbe(Probe[FitCall]):
     """Measures one thing of a call of `fit`: before it ("first step"), or once it has ended."""

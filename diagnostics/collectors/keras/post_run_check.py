@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -12,28 +11,18 @@ from diagnostics.collectors.probe import Probe
 from .dependence.subject import KerasSubject
 
 
-@dataclass
 class TrainedModel:
-    """A model whose training is over.
+    """A model whose training is over; until the script has ended, nothing of it is there.
 
     Attributes:
+        model: as the script left it.
+        asked: the same, with rows of its first batch.
         deadline: of `time.monotonic`.
-        asked: the model with rows of its first batch; None until the script has ended.
     """
 
-    deadline: float = float("inf")
-    asked: KerasSubject | None = None
-
-    @property
-    def subject(self) -> KerasSubject:
-        """The model, to be asked."""
-        assert self.asked is not None
-        return self.asked
-
-    @property
-    def model(self) -> keras.Model:
-        """The model, as the script left it."""
-        return self.subject.model
+    model: keras.Model
+    asked: KerasSubject
+    deadline: float
 
 
 class PostRunCheck(Probe[TrainedModel]):

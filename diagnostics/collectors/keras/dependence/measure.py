@@ -16,7 +16,7 @@ from diagnostics.collectors.shared.dependence.examples import (
 )
 from diagnostics.collectors.shared.dependence.future import compare_future
 from diagnostics.collectors.shared.dependence.inputs import compare_inputs
-from diagnostics.collectors.shared.dependence.linear import find_linear
+from diagnostics.collectors.shared.dependence.linearity import find_linear
 from diagnostics.collectors.shared.dependence.subject import Unclear, by_part
 from diagnostics.facts.dependence import DependenceFacts, FutureFacts
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
-from diagnostics.collectors.shared.dependence.linear import MAX_LAYERS
+from diagnostics.collectors.shared.dependence.linearity import MAX_LAYERS
 from diagnostics.collectors.shared.dependence.subject import (
     NOISE,
     Answer,

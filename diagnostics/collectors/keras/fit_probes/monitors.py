@@ -18,10 +18,11 @@ class Monitors(FitProbe):
 
     def facts(self) -> Iterable[MonitorFacts]:
         """Return nothing if none knows its direction."""
+        callbacks: Any = self.subject.given["callbacks"]
         history: dict[str, list[Any]] = getattr(getattr(self.subject.model, "history", None), "history", {})
         monitors = tuple(
             _monitor(one, tuple(map(float, history.get(one.monitor, ()))))
-            for one in self.subject.callbacks
+            for one in getattr(callbacks, "callbacks", callbacks)
             if isinstance(one, KINDS) and _rises(one) is not None and _matters(one)
         )
         if monitors:

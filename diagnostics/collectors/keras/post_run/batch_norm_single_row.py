@@ -25,7 +25,7 @@ class SingleRows(PostRunCheck):
 
     def facts(self) -> Iterable[BatchNormSingleRow]:
         """Return nothing where the answers differ, or batches have more rows."""
-        subject = self.subject.subject
+        subject = self.subject.asked
         norms = [
             layer.name
             for layer in subject.model._flatten_layers()

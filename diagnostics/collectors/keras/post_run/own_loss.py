@@ -33,7 +33,7 @@ class OwnLoss(PostRunCheck):
 
     def facts(self) -> Iterable[LossAtTarget | SwappedArguments]:
         """Return nothing of any other loss, nor where there are sample weights."""
-        subject, model = self.subject.subject, self.subject.model
+        subject, model = self.subject.asked, self.subject.model
         if subject.target is None or subject.weighted or not _is_own(model):
             return []
         with own_run(), own_warnings_ignored():

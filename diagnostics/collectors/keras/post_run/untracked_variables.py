@@ -33,11 +33,11 @@ class UntrackedVariables(PostRunCheck):
 
     def facts(self) -> Iterable[Any]:
         """Return them with the optimizer that lacks them; where layers are made in each call, these alone."""
-        found = vanishing_layers(self.subject.subject) or self._found()
+        found = vanishing_layers(self.subject.asked) or self._found()
         return () if found is None else (found, optimizer_facts(self.subject.model))
 
     def _found(self) -> LeafFacts | None:
-        subject, model = self.subject.subject, self.subject.model
+        subject, model = self.subject.asked, self.subject.model
         still = [
             (name, variable)
             for name, variable in _untracked(model)

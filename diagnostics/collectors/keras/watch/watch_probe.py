@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.collectors.keras.weights import Weights
 from diagnostics.collectors.probe import Probe
 
 
-@dataclass(frozen=True)
-class WatchedFit:
-    """A `fit` that is watched.
-
-    Attributes:
-        compares: whether its loss is known to compare the prediction for a row with the target of that row.
-    """
-
-    compares: bool
-
-
-class WatchProbe(Probe[WatchedFit]):
-    """Measures one thing of the steps of a `fit`. What it keeps does not grow with the run."""
+class WatchProbe(Probe[Any]):
+    """Measures one thing of the steps of a `fit`, of its `KerasWatcher`. What it keeps does not grow with the run."""
 
     def on_batch(self, batch: Any) -> None:
         """Take a batch, as `train_step` gets it, before its step."""

@@ -31,7 +31,7 @@ from .fit_watcher import FitWatcher, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
 from .replay import batch_size
 from .sampled_rows import SampledRows
-from .watch_probe import WatchedFit, WatchProbe
+from .watch_probe import WatchProbe
 
 INPUTS = 16  # batches of which a part is kept, to compare evaluations with
 
@@ -40,6 +40,7 @@ class KerasWatcher(FitWatcher):
     """Records the steps of a `fit`; see `FitWatcher`.
 
     Attributes:
+        compares: whether its loss is known to compare the prediction for a row with the target of that row.
         sampled_rows: keeps some; None for none.
     """
 
@@ -50,8 +51,8 @@ class KerasWatcher(FitWatcher):
         self._failed: FailedBatch | None = None
         self._at_once = int(model.steps_per_execution)  # steps that Keras takes between two looks
         # A step of the user's own may want two sets of rows that are no pairs.
-        self._compares = computes_loss(model) is False
-        self._probes = Probes(probes, WatchProbe, WatchedFit(self._compares), self._safely)
+        self.compares = computes_loss(model) is False
+        self._probes = Probes(probes, WatchProbe, self, self._safely)
         # An accelerator is not waited for but every so many steps; by then the weights are long others.
         self._deferred = _on_gpu() and every > 1
         self._weights: Weights | None = None
@@ -118,7 +119,7 @@ class KerasWatcher(FitWatcher):
             self._safely("inputs", lambda: take_arrays(self._inputs, inputs_of(batch)))
         if batch is not None:
             self._probes.tell(WatchProbe.on_batch, batch)
-            if self._compares and self.sampled_rows is not None:
+            if self.compares and self.sampled_rows is not None:
                 self._safely("drawn rows", self.sampled_rows.take, batch)
         if self._weights is None and has_parts_weights(self._model):
             self._probes.tell(WatchProbe.on_weights, self._build())

@@ -17,7 +17,7 @@ from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.shared.dependence import subject as shared
-from diagnostics.collectors.shared.dependence.linear import MAX_LAYERS
+from diagnostics.collectors.shared.dependence.linearity import MAX_LAYERS
 from diagnostics.collectors.shared.dependence.subject import (
     Answer,
     Inputs,

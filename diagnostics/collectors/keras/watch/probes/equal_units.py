@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.values import current
-from diagnostics.collectors.keras.watch.watch_probe import WatchedFit, WatchProbe
+from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
 from diagnostics.collectors.keras.weights import Weights
 from diagnostics.collectors.shared.equal_units import LIMIT, EqualUnits, Read
 from diagnostics.facts.array import Array
@@ -19,7 +19,7 @@ from diagnostics.facts.layers import EqualUnitsFacts
 class EqualKernels(WatchProbe):
     """Compares the units of each kernel."""
 
-    def __init__(self, subject: WatchedFit) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         self._units = EqualUnits()
 

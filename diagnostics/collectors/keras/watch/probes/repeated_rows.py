@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from diagnostics.collectors.keras.batch import take_rows
-from diagnostics.collectors.keras.watch.watch_probe import WatchedFit, WatchProbe
+from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.facts.course import RepeatedRows
 
@@ -16,7 +16,7 @@ class RowTargets(WatchProbe):
 
     part = "rows"
 
-    def __init__(self, subject: WatchedFit) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         self._memory = RowMemory()
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.keras.batch import as_array, unpack
-from diagnostics.collectors.keras.watch.watch_probe import WatchedFit, WatchProbe
+from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.facts.data import SampleWeights
 
@@ -20,7 +20,7 @@ BATCHES = 32  # that are kept, evenly over the run: of more, every second is dro
 class RowWeights(WatchProbe):
     """Looks at batches one by one."""
 
-    def __init__(self, subject: WatchedFit) -> None:
+    def __init__(self, subject: Any) -> None:
         super().__init__(subject)
         self._taken, self._stride = 0, 1
         self._seen: list[tuple[int, int]] = []  # of each batch looked at: rows, and those that weigh 0
