@@ -9,7 +9,7 @@ from diagnostics.collectors.probe import Probe
 
 
 class WatchProbe(Probe[Any]):
-    """Measures one thing of the steps of a `fit`, of its `KerasWatcher`. What it keeps does not grow with the run."""
+    """Measures one thing of the steps that a `KerasWatcher` sees. What it keeps does not grow with the run."""
 
     def on_batch(self, batch: Any) -> None:
         """Take a batch, as `train_step` gets it, before its step."""
