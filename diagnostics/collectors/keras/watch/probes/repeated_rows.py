@@ -8,7 +8,6 @@ from typing import Any
 from diagnostics.collectors.keras.batch import take_rows
 from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
 from diagnostics.collectors.shared.repeated_rows import RowMemory
-from diagnostics.facts.course import RepeatedRows
 
 
 class RowTargets(WatchProbe):
@@ -29,6 +28,6 @@ class RowTargets(WatchProbe):
         """See `WatchProbe.on_epoch`."""
         self._memory.epoch_begins()
 
-    def facts(self) -> Iterable[RepeatedRows | None]:
+    def facts(self) -> Iterable[Any]:
         """Return what was remembered."""
         return (self._memory.facts(),)
