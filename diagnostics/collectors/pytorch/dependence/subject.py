@@ -39,7 +39,7 @@ class Subject(shared.Subject):
     Args:
         model: a copy that nobody else holds; its mode and buffers change.
         call: (model, inputs by name) to what the model returns.
-        inputs: of one batch, by name. Sparse ones stay as they are.
+        inputs: of one batch, by name. Those that are not dense stay as they are.
         tested: see `shared.Subject`.
         target: of the loss; None if not known.
         ignore_index: see `shared.Subject`.
@@ -63,12 +63,11 @@ class Subject(shared.Subject):
         deadline: float = float("inf"),
     ) -> None:
         self.model, self.shuffled, self._call, self._deadline = model, shuffled, call, deadline
-        self._like = {
-            name: one for name, one in inputs.items() if one.layout is torch.strided and not one.is_nested
-        }
+        arrays = {name: _array(tensor) for name, tensor in inputs.items()}
+        self.inputs = {name: array for name, array in arrays.items() if array is not None}
+        self._like = {name: inputs[name] for name in self.inputs}
         self._fixed = {name: tensor for name, tensor in inputs.items() if name not in self._like}
-        self.inputs = {name: _array(tensor) for name, tensor in self._like.items()}
-        self.target = None if target is None or not _is_dense(target) else _array(target)
+        self.target = None if target is None else _array(target)
         self.tested, self.ignore_index, self.batch_first = tested, ignore_index, batch_first
         self.predicts_tokens = predicts_tokens and target is not None and not target.is_floating_point()
         # Generators of random numbers that the model draws from, beside the global ones.
@@ -151,7 +150,7 @@ class Subject(shared.Subject):
     def layers(self, inputs: Inputs) -> list[Layer]:
         """See `shared.Subject`."""
         if self._fixed:
-            raise Unclear("an input is sparse")
+            raise Unclear("an input is no dense tensor")
         seen: list[tuple[str, nn.Module]] = []
 
         def noted(path: str) -> Callable[..., None]:
@@ -189,17 +188,18 @@ def _outputs(layer: Any) -> int:
     return int(layer.weight.shape[1] if getattr(layer, "transposed", False) else layer.weight.shape[0])
 
 
-def _is_dense(tensor: Tensor) -> bool:
-    return bool(tensor.layout is torch.strided and not tensor.is_nested)
+def _array(tensor: Tensor) -> Array | None:
+    """Return the numbers of a tensor, which may be shared; None of a sparse one, and where NumPy has no such type.
 
-
-def _array(tensor: Tensor) -> Array:
-    """Return the numbers of a tensor, which may be shared; those of a format that NumPy lacks as float32."""
-    tensor = tensor.detach().cpu()
+    Half precision becomes float32, which holds its every value.
+    """
     try:
+        tensor = tensor.detach().cpu()
+        if tensor.is_floating_point() and tensor.element_size() < 4:
+            tensor = tensor.float()
         return np.asarray(tensor.numpy())
-    except TypeError:  # bfloat16
-        return np.asarray(tensor.float().numpy())
+    except Exception:  # nested and quantized tensors, too
+        return None
 
 
 def _tensor(array: Array, like: Tensor) -> Tensor:
