@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, is_sandboxed, run_sandboxed
+from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.shared.overfit_plan import ENOUGH
 from diagnostics.engine.finding import Severity
 from diagnostics.facts.trials import OverfitFacts
@@ -119,36 +122,38 @@ def of_tape(loop: Any) -> Look | None:
     return look
 
 
-def of_keras(model: Any, pipeline: Any) -> Look | None:
-    """Return what looks at a Keras model, from what examined a batch of it; None on other backends."""
+def of_keras(model: Any, pipeline: Any, guard: FaultGuard) -> Look | None:
+    """Return what looks at a Keras model; None on other backends.
+
+    Args:
+        model: that was or will be trained.
+        pipeline: what examined a batch of it. It is not kept: it holds the model, and a script may free many.
+        guard: runs each check.
+    """
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
+    from diagnostics.collectors.keras import post_run
     from diagnostics.collectors.keras.dependence.kept_batch import keep_batch, size_of
-    from diagnostics.collectors.keras.dependence.untracked_variables import values_of_untracked
+    from diagnostics.collectors.keras.post_run_check import PostRunCheck, TrainedModel
 
     batch = getattr(pipeline, "batch_parts", None)
     kept = None if batch is None else keep_batch(*batch)
     if kept is None:
         return None
-    # What the look needs of the pipeline, and not itself: it holds the model, and a script may free each of many.
-    outputs, rows_at_once = getattr(pipeline, "outputs_kept", None), getattr(pipeline, "rows_at_once", None)
+
+    def run(_part: str, work: Callable[..., object], *arguments: Any) -> None:
+        guard.attempt(work, *arguments)
+
     held = weakref.ref(model) if size_of(pipeline.model) > LARGEST_HELD else lambda: model
-    before = values_of_untracked(model)
+    trained = TrainedModel()
+    checks = Probes(post_run, PostRunCheck, trained, run)
+    checks.tell(PostRunCheck.on_examined, model, pipeline)
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         from diagnostics.collectors.keras.dependence.kept_batch import objection
         from diagnostics.collectors.keras.dependence.measure import measure
-        from diagnostics.collectors.keras.dependence.perfect_answers import answer_losses
-        from diagnostics.collectors.keras.dependence.single_rows import blind_to_rows
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
-        from diagnostics.collectors.keras.dependence.turned_arguments import turned_arguments
-        from diagnostics.collectors.keras.dependence.untracked_variables import untracked_variables
-        from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
-        from diagnostics.collectors.keras.examine.final_answers import final_answers
-        from diagnostics.collectors.keras.examine.forgotten_layers import forgotten_layers
-        from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
         from diagnostics.collectors.keras.model import describe_model
-        from diagnostics.collectors.keras.optimizer import optimizer_facts
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         model = held()
@@ -157,18 +162,9 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         if (why := objection(model)) is not None:
             return why
         with global_states_kept(*generators_of(model)):
-            subject = KerasSubject(model, kept, deadline)
-            facts = measure(subject)
-            answers = None if outputs is None else final_answers(model, outputs, deadline)
-            modes = never_in_training(model, model.optimizer)
-            still = still_statistics(model, model.optimizer)
-            made = vanishing_layers(subject) or untracked_variables(subject, before)
-            held_by = None if made is None else optimizer_facts(model)
-            blind = blind_to_rows(subject, rows_at_once)
-            unused = forgotten_layers(model)
-            turned = turned_arguments(subject)
-            seen = (answers, answer_losses(subject), turned, blind, modes, still, made, held_by, unused)
-            further = [fact for fact in seen if fact is not None]
-        return replace(facts, trained=True), describe_model(model), *further
+            trained.model, trained.deadline = model, deadline
+            trained.asked = KerasSubject(model, kept, deadline)
+            facts = measure(trained.asked)
+            return replace(facts, trained=True), describe_model(model), *checks.facts("end")
 
     return look

@@ -21,7 +21,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPa
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.collectors.shared.pipeline import StageFailed
 
-from .subject import Inputs, Subject
+from .subject import Subject
 
 MOST_BYTES = 16 * 2**20  # of the inputs and the target of one loop
 LARGEST_MODEL = 512 * 2**20  # bytes of its weights, which are copied on the host after the run
@@ -153,7 +153,7 @@ def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
         if name in explicit and name not in LABEL_NAMES and not _is_target(tensor, target)
     )
 
-    def call(model: nn.Module, given: Inputs) -> Any:
+    def call(model: nn.Module, given: Mapping[str, Tensor]) -> Any:
         args, kwargs = _filled(kept.inputs, {path: given[name] for path, name in shown.items()})
         return model(*args, **kwargs)
 

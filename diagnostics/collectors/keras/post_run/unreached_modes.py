@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import keras
 import numpy as np
 
+from diagnostics.collectors.keras.optimizer import steps_made
+from diagnostics.collectors.keras.post_run_check import PostRunCheck
 from diagnostics.facts.layers import NeverInTraining, StillStatistics
 
 _DROPPING = (
@@ -18,6 +23,15 @@ _DROPPING = (
 )
 
 
+class UnreachedModes(PostRunCheck):
+    """Reads the state of dropout and batch norm."""
+
+    def facts(self) -> Iterable[Any]:
+        """Return the layers that never ran in training mode, and those whose statistics stay as they were made."""
+        model = self.subject.model
+        return never_in_training(model, model.optimizer), still_statistics(model, model.optimizer)
+
+
 def never_in_training(model: keras.Model, optimizer: object) -> NeverInTraining | None:
     """Return the layers if none of them ever ran in training mode; None if one did, or that is not known.
 
@@ -25,10 +39,9 @@ def never_in_training(model: keras.Model, optimizer: object) -> NeverInTraining 
     left out: a base that is called with ``training=False`` keeps its statistics on purpose.
     """
     layers = [layer for layer in model.layers if not isinstance(layer, keras.Model) and _learns_in_training(layer)]
-    steps = int(np.asarray(getattr(optimizer, "iterations", 0)))
     if not layers or not all(map(_is_untouched, layers)):
         return None
-    return NeverInTraining(tuple(layer.name for layer in layers), steps)
+    return NeverInTraining(tuple(layer.name for layer in layers), steps_made(optimizer))
 
 
 def still_statistics(model: keras.Model, optimizer: object) -> StillStatistics | None:
@@ -45,8 +58,7 @@ def still_statistics(model: keras.Model, optimizer: object) -> StillStatistics |
         and layer.momentum >= 1
         and _is_untouched(layer)
     ]
-    steps = int(np.asarray(getattr(optimizer, "iterations", 0)))
-    return StillStatistics(tuple(layers), steps) if layers else None
+    return StillStatistics(tuple(layers), steps_made(optimizer)) if layers else None
 
 
 def _learns_in_training(layer: keras.layers.Layer) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 import numpy as np
 
 from diagnostics.collectors.keras.batch import as_array, unpack
+from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.facts.data import SampleWeights
 
@@ -15,16 +17,17 @@ CLASSES = 20  # more are numbers of another kind
 BATCHES = 32  # that are kept, evenly over the run: of more, every second is dropped
 
 
-class DrawnWeights:
-    """Takes the batches of a run one by one. What it keeps does not grow with the run."""
+class RowWeights(WatchProbe):
+    """Looks at batches one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: Any) -> None:
+        super().__init__(subject)
         self._taken, self._stride = 0, 1
         self._seen: list[tuple[int, int]] = []  # of each batch looked at: rows, and those that weigh 0
         self._labels: list[dict[int, tuple[int, int]] | None] = []  # the same by class; None: there is none
 
-    def take(self, batch: Any) -> None:
-        """Look at a batch, as `train_step` gets it, if it is one of those that are kept."""
+    def on_batch(self, batch: Any) -> None:
+        """Look at a batch, if it is one of those that are kept."""
         self._taken += 1
         if (self._taken - 1) % self._stride:
             return
@@ -40,10 +43,10 @@ class DrawnWeights:
             self._seen, self._labels = self._seen[::2], self._labels[::2]
             self._stride *= 2
 
-    def facts(self) -> SampleWeights | None:
-        """Return what the sample weights are; None if there are none."""
+    def facts(self) -> Iterable[SampleWeights]:
+        """Return what the sample weights are; nothing if there are none."""
         if not self._seen:
-            return None
+            return
         rows, zero = (sum(column) for column in zip(*self._seen, strict=True))
         blank = sum(rows == zero for rows, zero in self._seen)
         by_label: dict[int, tuple[int, int]] = {}
@@ -52,7 +55,7 @@ class DrawnWeights:
             for label, (count, without) in labels.items():
                 before = by_label.get(label, (0, 0))
                 by_label[label] = before[0] + count, before[1] + without
-        return SampleWeights(len(self._seen), blank, rows, zero, by_label if len(by_label) <= CLASSES else {})
+        yield SampleWeights(len(self._seen), blank, rows, zero, by_label if len(by_label) <= CLASSES else {})
 
 
 def _weighed(weights: Any) -> tuple[int, int]:

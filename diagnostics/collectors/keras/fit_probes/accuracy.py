@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from diagnostics.collectors.keras.data import KerasData
-from diagnostics.collectors.keras.replayable import can_be_read
-from diagnostics.collectors.keras.row_order import class_labels
+from diagnostics.collectors.keras.fit_probe import FitProbe, on_tensorflow
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import AccuracyHistory
+
+from .row_order import class_labels
 
 NAMES = ("accuracy", "acc", "categorical_accuracy", "sparse_categorical_accuracy")
 BATCHES = 8  # of a dataset, whose labels are read
 MOST_CLASSES = 1_000
 
 
-def accuracy_history(
-    model: Any, epochs: Sequence[tuple[int, Mapping[str, Any]]], given: Mapping[str, Any]
-) -> AccuracyHistory | None:
-    """Describe a `fit` that is over; None where it logs no accuracy, or its labels are not known.
+class LoggedAccuracy(FitProbe):
+    """Reads the logs of a `fit` that has ended; only data that can be read without side effects is read."""
 
-    Args:
-        model: compiled.
-        epochs: steps made before the end of each, and the logs of it.
-        given: the arguments of `fit` by name. Only data that can be read without side effects is read.
-    """
-    for name in NAMES:
-        known = [(steps, logs[name], logs[f"val_{name}"]) for steps, logs in epochs if f"val_{name}" in logs]
-        labels = _evaluation_labels(model, given) if known else None
-        if labels is not None:
-            steps, training, evaluation = (np.array(column) for column in zip(*known, strict=True))
-            return AccuracyHistory(
-                name, steps, training.astype(np.float64), evaluation.astype(np.float64), np.bincount(labels)
-            )
-    return None
+    def facts(self) -> Iterable[AccuracyHistory]:
+        """Return nothing where no accuracy is logged, or its labels are not known."""
+        for name in NAMES if on_tensorflow() else ():
+            logged = [(steps, logs) for steps, logs in self.subject.epochs if f"val_{name}" in logs]
+            known = [(steps, logs[name], logs[f"val_{name}"]) for steps, logs in logged]
+            labels = _evaluation_labels(self.subject.model, self.subject.given) if known else None
+            if labels is not None:
+                steps, training, evaluation = (np.array(column) for column in zip(*known, strict=True))
+                yield AccuracyHistory(
+                    name, steps, training.astype(np.float64), evaluation.astype(np.float64), np.bincount(labels)
+                )
+                return
 
 
 def _evaluation_labels(model: Any, given: Mapping[str, Any]) -> Array | None:
     """Return the labels of the rows of an evaluation, or of some of them."""
+    from diagnostics.collectors.keras.data import KerasData
+    from diagnostics.collectors.keras.replayable import can_be_read
+
     validation, split, y = (given.get(name) for name in ("validation_data", "validation_split", "y"))
     if validation is None:
         kept = None if not split or not isinstance(y, np.ndarray) else int(len(y) * (1 - float(split)))

@@ -7,25 +7,26 @@ from typing import Any
 
 import keras
 
+from diagnostics.collectors.keras.fit_probe import FitProbe
 from diagnostics.facts.calls import Monitor, MonitorFacts
 
 KINDS = (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint, keras.callbacks.ReduceLROnPlateau)
 
 
-def monitor_facts(callbacks: Iterable[Any], model: keras.Model) -> MonitorFacts | None:
-    """Describe them when the training is over; None if none knows its direction.
+class Monitors(FitProbe):
+    """Describes the callbacks once the training is over."""
 
-    Args:
-        callbacks: of the `fit`.
-        model: the one that was fitted.
-    """
-    history: dict[str, list[Any]] = getattr(getattr(model, "history", None), "history", {})
-    monitors = tuple(
-        _monitor(one, tuple(map(float, history.get(one.monitor, ()))))
-        for one in callbacks
-        if isinstance(one, KINDS) and _rises(one) is not None and _matters(one)
-    )
-    return MonitorFacts(monitors) if monitors else None
+    def facts(self) -> Iterable[MonitorFacts]:
+        """Return nothing if none knows its direction."""
+        callbacks: Any = self.subject.given["callbacks"]
+        history: dict[str, list[Any]] = getattr(getattr(self.subject.model, "history", None), "history", {})
+        monitors = tuple(
+            _monitor(one, tuple(map(float, history.get(one.monitor, ()))))
+            for one in getattr(callbacks, "callbacks", callbacks)
+            if isinstance(one, KINDS) and _rises(one) is not None and _matters(one)
+        )
+        if monitors:
+            yield MonitorFacts(monitors)
 
 
 def _rises(callback: Any) -> bool | None:

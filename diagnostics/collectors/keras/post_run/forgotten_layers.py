@@ -3,42 +3,47 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
 import numpy as np
 
+from diagnostics.collectors.keras.post_run_check import PostRunCheck
 from diagnostics.collectors.keras.values import array_of
 from diagnostics.facts.layers import ForgottenLayer, ForgottenLayers
 
 
-def forgotten_layers(model: keras.Model) -> ForgottenLayers | None:
-    """Return the trainable layers on which a functional model ends nowhere; None if there are none.
+class ForgottenLayersCheck(PostRunCheck):
+    """Looks for trainable layers on which a functional model ends nowhere.
 
     A layer that some other model of the script uses is left out, as is one whose weights are not those that it was
     made with: an earlier model has learned them, and may be gone.
     """
-    inside = {id(operation) for operation in _operations(model)}
-    found = {id(layer): (layer, call) for layer, call in _consumers(model, inside) if _is_new(layer)}
-    if not found:
-        return None
-    for other in gc.get_objects():
-        if issubclass(type(other), keras.Model) and other is not model:  # a proxy's `__class__` may do something
-            for operation in _operations(other):
-                found.pop(id(operation), None)
-    shapes = {tuple(output.shape) for output in model.outputs}
-    layers = tuple(
-        ForgottenLayer(
-            layer.name,
-            type(layer).__name__,
-            sum(int(np.prod(weight.shape)) for weight in layer.trainable_variables),
-            _called_on(call),
-            any(tuple(output.shape) in shapes for output in _ends(call)),
+
+    def facts(self) -> Iterable[ForgottenLayers]:
+        """Return them together."""
+        model = self.subject.model
+        inside = {id(operation) for operation in _operations(model)}
+        found = {id(layer): (layer, call) for layer, call in _consumers(model, inside) if _is_new(layer)}
+        for other in gc.get_objects() if found else ():
+            # By type: a proxy's `__class__` may do something.
+            if issubclass(type(other), keras.Model) and other is not model:
+                for operation in _operations(other):
+                    found.pop(id(operation), None)
+        shapes = {tuple(output.shape) for output in model.outputs} if found else set()
+        layers = tuple(
+            ForgottenLayer(
+                layer.name,
+                type(layer).__name__,
+                sum(int(np.prod(weight.shape)) for weight in layer.trainable_variables),
+                _called_on(call),
+                any(tuple(output.shape) in shapes for output in _ends(call)),
+            )
+            for layer, call in found.values()
         )
-        for layer, call in found.values()
-    )
-    return ForgottenLayers(layers) if layers else None
+        if layers:
+            yield ForgottenLayers(layers)
 
 
 def _operations(model: Any) -> list[Any]:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
-from diagnostics.collectors.keras.dependence.subject import KerasSubject
-from diagnostics.collectors.keras.dependence.turned_arguments import turned_arguments
+from diagnostics.collectors.keras.post_run.own_loss import OwnLoss
+from diagnostics.facts.dependence import SwappedArguments
+from tests.keras.post_run import checked
 from tests.keras.programs import keras, layers
 
 ops = keras.ops
@@ -16,7 +16,7 @@ LABELS = (X[:, :1] > 0).astype("float32")
 def found(loss):
     model = keras.Sequential([keras.Input((5,)), layers.Dense(1, "sigmoid")])
     model.compile("adam", loss)
-    return turned_arguments(KerasSubject(model, keep_batch(X, LABELS, None)))
+    return checked(OwnLoss, model, X, LABELS, of=SwappedArguments)
 
 
 def weighted(y_pred, y_true):

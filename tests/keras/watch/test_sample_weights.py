@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.collectors.keras.watch.drawn_weights import BATCHES, DrawnWeights
+from diagnostics.collectors.keras.watch.probes.sample_weights import BATCHES, RowWeights
 from diagnostics.facts.data import SampleWeights
 from tests.keras.fits import tf
 
@@ -11,10 +11,10 @@ LABELS = np.arange(16) % 3
 
 
 def counted(*batches):
-    weights = DrawnWeights()
+    weights = RowWeights(None)
     for batch in batches:
-        weights.take(batch)
-    return weights.facts()
+        weights.on_batch(batch)
+    return next(iter(weights.facts()), None)
 
 
 def test_there_are_none_without_weights():

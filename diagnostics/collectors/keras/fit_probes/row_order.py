@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from diagnostics.collectors.keras.fit_probe import FitProbe, on_tensorflow
 from diagnostics.collectors.keras.losses import as_written
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import RowOrder
@@ -13,25 +15,26 @@ from diagnostics.facts.data import RowOrder
 BATCH = 32  # rows, where `fit` is given no batch size
 
 
-def row_order(model: Any, y: Any, validation_split: Any, shuffle: Any, batch_size: Any) -> RowOrder | None:
-    """Describe the order of the rows of a `fit`; None where y holds no class labels in an array.
+class OrderOfLabels(FitProbe):
+    """Describes the order of the rows, once the `fit` has ended."""
+
+    def facts(self) -> Iterable[RowOrder]:
+        """Return nothing where y holds no class labels in an array."""
+        model, given = self.subject.model, self.subject.given
+        labels = class_labels(model, given.get("y")) if on_tensorflow() else None
+        if labels is not None:
+            kept = int(len(labels) * (1 - float(given.get("validation_split") or 0)))
+            shuffled = bool(given.get("shuffle", True))
+            yield RowOrder(labels, len(labels) - kept, shuffled, int(given.get("batch_size") or BATCH))
+
+
+def class_labels(model: Any, y: Any) -> Array | None:
+    """Return the class of each row, int64 (rows,); None where y holds no class labels in an array.
 
     Args:
         model: compiled; its loss tells whether integers are classes.
         y: integers (rows,) or (rows, 1), or one-hot (rows, classes).
-        validation_split: share of the rows, the last ones, that `fit` holds out; None or 0: none.
-        shuffle: whether it shuffles the others.
-        batch_size: None for Keras' default.
     """
-    labels = class_labels(model, y)
-    if labels is None:
-        return None
-    kept = int(len(labels) * (1 - float(validation_split or 0)))
-    return RowOrder(labels, len(labels) - kept, bool(shuffle), int(batch_size or BATCH))
-
-
-def class_labels(model: Any, y: Any) -> Array | None:
-    """Return the class of each row, int64 (rows,); None where y is no array of class labels; see `row_order`."""
     if not isinstance(y, np.ndarray) or "crossentropy" not in str(as_written(model.loss)).lower().replace("_", ""):
         return None
     if y.ndim == 2 and y.shape[1] > 1 and bool(((y == 0) | (y == 1)).all() and (y.sum(axis=1) == 1).all()):
