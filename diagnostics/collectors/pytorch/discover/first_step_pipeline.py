@@ -130,6 +130,11 @@ class FirstStepPipeline(Pipeline):
         return self._recognised
 
     @property
+    def model(self) -> nn.Module:
+        """The module of the loop, without what a compiler wraps around it."""
+        return self._model
+
+    @property
     def optimizers(self) -> list[Any]:
         """The optimizers that hold parameters of the model."""
         return self._optimizers
