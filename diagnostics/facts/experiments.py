@@ -12,7 +12,7 @@ from diagnostics.facts.frozen import frozen
 NO_BETTER = 0.9  # of the constant prediction's loss: a copy without a change that is below does learn
 BETTER = 0.85  # of the same: above, a change may have helped by chance
 NOISES = 3.0  # times the spread of the unchanged copies
-MOST_OF_IT = 0.5  # of the largest gain: a change of one thing that gains this is preferred to another rate
+MOST_OF_IT = 0.5  # of the largest gain: a narrower change that gains this is preferred
 
 
 @frozen
@@ -26,7 +26,8 @@ class ExperimentRun:
         losses: before each step.
         reached: the loss after the last step, of rows that no copy was trained on.
         rule: the rule that names this cause; empty for none.
-        specific: whether one thing is put right. Another rate or optimizer may help for many reasons.
+        breadth: for how many reasons the change may help: 0 for one thing that is put right, 1 for another
+            learning rate, 2 for another optimizer.
         rate: the learning rate, if that is what was changed.
     """
 
@@ -36,7 +37,7 @@ class ExperimentRun:
     losses: tuple[float, ...] = ()
     reached: float = math.nan
     rule: str = ""
-    specific: bool = True
+    breadth: int = 0
     rate: float | None = None
 
 
@@ -84,8 +85,8 @@ class Experiments:
     def cures(self) -> tuple[ExperimentRun, ...]:
         """The changes with which a copy learns what it does not learn without, the best first.
 
-        None if an unchanged copy learns, or is not finite. The one thing that is put right comes before another
-        rate that gains more, unless it gains less than half as much.
+        None if an unchanged copy learns, or is not finite. A narrower change comes before one that gains more,
+        unless it gains less than half as much; see `breadth`.
         """
         if not all(math.isfinite(run.reached) for run in self.unchanged):
             return ()
@@ -97,4 +98,4 @@ class Experiments:
         if not found:
             return ()
         enough = without - MOST_OF_IT * (without - found[0].reached)
-        return tuple(sorted(found, key=lambda run: (not (run.specific and run.reached <= enough), run.reached)))
+        return tuple(sorted(found, key=lambda run: (run.breadth if run.reached <= enough else 3, run.reached)))

@@ -33,6 +33,8 @@ from .observers.training import Training, Trainings
 from .second_look import SecondLook, Unlearned
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
+SUSPECTED = (*NO_LEARNING, "learning-rate-too-low", "learning-rate-too-high", "dead-units")
+"""Findings whose cause an experiment may show."""
 
 
 class ScriptObserver:
@@ -184,7 +186,7 @@ class ScriptObserver:
         whole = complete and training.trained_alone and course is not None
         if severity is None and not (whole and course is not None and stands_still(course)):
             return None
-        explained = any(f.severity != "note" and f.rule not in NO_LEARNING for f in found)
+        explained = any(f.severity != "note" and f.rule not in SUSPECTED for f in found)
         return Unlearned(severity, explained or not whole)
 
     def close(self) -> None:

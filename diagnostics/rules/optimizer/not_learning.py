@@ -146,6 +146,12 @@ class NotLearning(Rule):
     severity = "warning"
     causes = ("constant-predictions", "cannot-overfit-one-batch")
 
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """An experiment that puts one thing right shows that the learning rate is not the cause."""
+        pair = [one for one in (cause, finding) if one.rule == self.name and one.evidence.get("one_thing")]
+        rate = ("learning-rate-too-low", "learning-rate-too-high")
+        return cause.rule == self.name if pair and {cause.rule, finding.rule} & {*rate} else None
+
     @check
     def from_course(
         self,
@@ -190,7 +196,7 @@ class NotLearning(Rule):
         seen, repair = _lost(targets) if not is_learnable(targets.fit) else _clipped(clips, size)
         learnable = is_learnable(targets.fit) or bool(seen)
         cures = () if experiments is None else experiments.cures
-        cured = bool(cures) and (cures[0].specific or stayed or not falling)
+        cured = bool(cures) and (not cures[0].breadth or stayed or not falling)
         shown = f"{outcome(experiments)} " if experiments is not None and cures else ""
         cures_first = fixes(experiments) if experiments is not None else ()
         return self.found(

@@ -45,11 +45,13 @@ def fixes(experiments: Experiments) -> tuple[str, ...]:
 
 def evidence(experiments: Experiments) -> dict[str, Any]:
     """Return all that was tried, by name."""
+    best = next(iter(experiments.cures), None)
     return {
         "experiments": {run.name: number(run.reached) for run in experiments.runs},
         "experiments_not_run": dict(experiments.left_out),
         "experiment_steps": experiments.steps,
         "unchanged_copies": [number(run.reached) for run in experiments.unchanged],
         "copies_constant_loss": experiments.constant,
-        "best_experiment": next((cure.name for cure in experiments.cures), None),
+        "best_experiment": best.name if best is not None else None,
+        "one_thing": best is not None and not best.breadth,
     }

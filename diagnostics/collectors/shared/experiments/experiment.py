@@ -117,12 +117,12 @@ class Experiment(ABC):
     Attributes:
         name: of the experiment, in the evidence.
         rule: that names the cause if it helps; empty for none.
-        specific: see `ExperimentRun`.
+        breadth: see `ExperimentRun`.
     """
 
     name: str = ""
     rule: str = ""
-    specific: ClassVar[bool] = True
+    breadth: ClassVar[int] = 0
 
     def objection(self, setup: Setup) -> str | None:
         """Say why the experiment makes no sense for a run; None if it does."""
@@ -135,7 +135,7 @@ class Experiment(ABC):
             self._phrase(setup),
             self._fix(setup),
             rule=self.rule,
-            specific=self.specific,
+            breadth=self.breadth,
             rate=self._rate(setup),
         )
 
@@ -160,3 +160,31 @@ class Experiment(ABC):
 
     @abstractmethod
     def _change(self, setup: Setup) -> None: ...
+
+
+class Together(Experiment):
+    """Two changes at once, where neither is enough.
+
+    Args:
+        first: whose fix comes first.
+        second: the other.
+    """
+
+    breadth = 2
+
+    def __init__(self, first: Experiment, second: Experiment) -> None:
+        self._both = first, second
+        self.name = f"{first.name}, {second.name}"
+
+    def _objection(self, setup: Setup) -> str | None:
+        return next((why for each in self._both if (why := each.objection(setup)) is not None), None)
+
+    def _change(self, setup: Setup) -> None:
+        for each in self._both:
+            each.change(setup)
+
+    def _phrase(self, setup: Setup) -> str:
+        return " and ".join(each.described(setup).phrase for each in self._both)
+
+    def _fix(self, setup: Setup) -> str:
+        return "; ".join(each.described(setup).fix for each in self._both)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from diagnostics.facts.experiments import NO_BETTER, ExperimentRun, Experiments
 
 from .data import AlignedTargets, ShuffledRows, StandardisedInputs, StandardisedTargets
-from .experiment import Experiment, Setup
+from .experiment import Experiment, Setup, Together
 from .model import (
     DefaultInitialisation,
     Float32,
@@ -24,9 +24,10 @@ from .steps import Rate, WithAdam, WithoutClipping, WithoutDecay, WithoutSchedul
 
 STEPS, FEWEST_STEPS = 150, 30  # of a copy
 REPEATED = 3  # copies without a change
-RUNS = 12  # that the time is shared out among, at first
+RATES = 4  # that are tried, on average
 PACED = 4  # steps that show how long one takes
-STILL = 0.02  # of its first loss: a copy that changes it by less hardly moves
+STILL = 0.02  # of its first loss: a copy that changes it by less in all its steps hardly moves
+WORSE = 2.0  # times that loss: a rate with which a copy ends there is too high, and so are those above it
 
 # What is wrong where it can be done at all comes first; then what is most often the cause; then what rarely is.
 FIRST = (AlignedTargets(), TrainingMode(), Unfrozen(), StandardisedInputs(), StandardisedTargets())
@@ -34,6 +35,7 @@ FIRST = (*FIRST, WithoutLastActivation(), Float32())
 UP, DOWN = (10.0, 100.0, 1e3, 1e4, 1e5, 1e6), (0.1, 0.01, 1e-3, 1e-4)
 LAST = (DefaultInitialisation(), ShuffledRows(), WithoutClipping(), WithoutSchedule(), WithoutDecay())
 LAST = (*LAST, WithoutBatchNorm(), WithoutDropout())
+TOGETHER = (Together(StandardisedTargets(), WithAdam()), Together(StandardisedInputs(), WithAdam()))
 
 
 def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STEPS) -> Experiments | str:
@@ -54,7 +56,8 @@ def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STE
     begun = time.monotonic()
     make().run(PACED)
     pace = (time.monotonic() - begun) / PACED
-    steps = min(steps, int((deadline - time.monotonic()) / (RUNS * max(pace, 1e-6))))
+    runs = REPEATED + RATES + sum(each.objection(make()) is None for each in (*FIRST, WithAdam(), *LAST))
+    steps = min(steps, int((deadline - time.monotonic()) / (runs * max(pace, 1e-6))))
     if steps < FEWEST_STEPS:
         return f"a step of a copy takes {pace:.2g} s, too long for the time that was left"
     return _Plan(make, deadline, steps, constant).run()
@@ -80,27 +83,28 @@ class _Plan:
                     f"where a constant prediction would score {self._constant:.4g}"
                 )
             self._unchanged.append(one)
-        for experiment in self._in_order():
+        for experiment in FIRST:
             self._try(experiment)
+        self._try_rates()
+        for experiment in (WithAdam(), *LAST):
+            self._try(experiment)
+        if not self._facts().cures:
+            for experiment in TOGETHER:
+                self._try(experiment)
         self._confirm()
         return self._facts()
 
-    def _in_order(self) -> Iterator[Experiment]:
-        yield from FIRST
-        yield from self._rates()
-        yield WithAdam()
-        yield from LAST
-
-    def _rates(self) -> Iterator[Experiment]:
-        """Try a rate on each side, and go on where the unchanged copy needs it, until one helps."""
-        losses = self._unchanged[0].losses
-        up = max(losses) - min(losses) < STILL * abs(losses[0])
-        yield Rate(UP[0])
-        yield Rate(DOWN[0])
-        for factor in (UP if up else DOWN)[1:]:
-            if any(cure.rate is not None for cure in self._facts().cures):
+    def _try_rates(self) -> None:
+        """Try a rate on each side; go on where the unchanged copy needs it, until one helps or makes it worse."""
+        began = self._make().run(0).held_out
+        up = abs(self._unchanged[0].reached - began) < STILL * abs(began)
+        for factor in (UP[0], DOWN[0], *(UP if up else DOWN)[1:]):
+            self._try(Rate(factor))
+            latest = self._runs[-1] if self._runs else None
+            helps = any(cure.rate is not None for cure in self._facts().cures)
+            worse = latest is not None and latest.rate is not None and not latest.reached <= WORSE * began
+            if helps or (worse and up and factor > 1):
                 return
-            yield Rate(factor)
 
     def _try(self, experiment: Experiment) -> None:
         setup = self._make()
@@ -132,7 +136,7 @@ class _Plan:
 
     def _confirm(self) -> None:
         """Repeat the best change with the batches in another order; what does not hold counts as not helping."""
-        by_name = {experiment.name: experiment for experiment in (*FIRST, WithAdam(), *LAST)}
+        by_name: dict[str, Experiment] = {each.name: each for each in (*FIRST, WithAdam(), *LAST, *TOGETHER)}
         by_name |= {rate.name: rate for rate in map(Rate, (*UP, *DOWN))}
         while cures := self._facts().cures:
             setup, best = self._make(), cures[0]

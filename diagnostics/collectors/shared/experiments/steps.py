@@ -15,7 +15,7 @@ class Rate(Experiment):
         factor: times the script's.
     """
 
-    specific = False
+    breadth = 1
 
     def __init__(self, factor: float) -> None:
         self.factor = factor
@@ -39,7 +39,7 @@ class Rate(Experiment):
 class WithAdam(Experiment):
     """Adam at its default rate in place of the script's optimizer."""
 
-    name, specific = "Adam", False
+    name, breadth = "Adam", 2
 
     def _objection(self, setup: Setup) -> str | None:
         return "the optimizer is Adam" if "adam" in setup.optimizer.lower() else None
