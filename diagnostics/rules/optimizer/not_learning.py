@@ -14,7 +14,7 @@ from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, Targe
 from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
-from diagnostics.rules.shared.experiments import evidence, fixes, outcome
+from diagnostics.rules.shared.experiments import evidence, fixes, in_vain, outcome
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import fastest_moved, largest_update, update_size, warms_up
 from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third, late_loss
@@ -41,6 +41,8 @@ CUT, EARLY = 1e-3, 0.5  # a rate below this share of the highest, before this sh
 
 SHOWN = 5  # causes listed as ruled out; the evidence has all
 SHOWN_LEFT = 3  # causes listed as not tested
+
+SUSPECTED = frozenset({"learning-rate-too-low", "learning-rate-too-high", "dead-units"})
 
 EXCLUDES: Final = {
     "cannot-overfit-one-batch": ("a copy memorises one batch", "a model that cannot memorise one batch"),
@@ -147,10 +149,9 @@ class NotLearning(Rule):
     causes = ("constant-predictions", "cannot-overfit-one-batch")
 
     def explains(self, cause: Finding, finding: Finding) -> bool | None:
-        """An experiment that puts one thing right shows that the learning rate is not the cause."""
-        pair = [one for one in (cause, finding) if one.rule == self.name and one.evidence.get("one_thing")]
-        rate = ("learning-rate-too-low", "learning-rate-too-high")
-        return cause.rule == self.name if pair and {cause.rule, finding.rule} & {*rate} else None
+        """An experiment that puts one thing right shows that what is only suspected follows from it."""
+        shown = any(one.rule == self.name and one.evidence.get("one_thing") for one in (cause, finding))
+        return cause.rule == self.name if shown and {cause.rule, finding.rule} & SUSPECTED else None
 
     @check
     def from_course(
@@ -197,13 +198,14 @@ class NotLearning(Rule):
         learnable = is_learnable(targets.fit) or bool(seen)
         cures = () if experiments is None else experiments.cures
         cured = bool(cures) and (not cures[0].breadth or stayed or not falling)
-        shown = f"{outcome(experiments)} " if experiments is not None and cures else ""
+        why = f"{_evidence(targets.fit, falling)} {seen}{_differential(verdicts, cut)}"
+        if experiments is not None:
+            why = outcome(experiments) if cures else f"{why} {in_vain(experiments)}"
         cures_first = fixes(experiments) if experiments is not None else ()
         return self.found(
             f"The run ended no better than a constant prediction, which would score {overall:.4g} "
             f"({targets.examples:,} sampled targets): over the last third of its steps the {_NAMES[targets.kind]} "
-            f"is {ended:.4g}. {shown}{_evidence(targets.fit, falling)} "
-            f"{seen}{_differential(verdicts, cut)}",
+            f"is {ended:.4g}. {why}",
             fix=(*cures_first, *(repair if cut is None else (_PATIENCE,)), *advice),
             severity=None if cured or (learnable and (stayed or not falling)) else "note",
             evidence={

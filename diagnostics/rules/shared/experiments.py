@@ -38,6 +38,14 @@ def outcome(experiments: Experiments) -> str:
     )
 
 
+def in_vain(experiments: Experiments) -> str:
+    """Say that no change helps."""
+    return (
+        f"No single change of {len(experiments.runs)} makes a copy learn in {experiments.steps} steps: "
+        f"{listed([run.phrase for run in experiments.runs], most=OTHERS)}."
+    )
+
+
 def fixes(experiments: Experiments) -> tuple[str, ...]:
     """Return the fix of each change that helps, the best first."""
     return tuple(dict.fromkeys(cure.fix for cure in experiments.cures[: 1 + OTHERS]))

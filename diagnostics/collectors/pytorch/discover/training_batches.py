@@ -9,7 +9,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from torch import Tensor
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import is_own_run
-from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.model import uncompiled
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
@@ -150,7 +148,7 @@ class TrainingBatches:
             if seen.gradient is None and self._end:
                 seen.gradient = gradient.detach().clone()
 
-        prediction.register_hook(partial(call_without_user_modes, came))
+        taps.on_gradient(prediction, came)
         self._passes.append(seen)
         if len(self._passes) >= MOST or self._nbytes > MOST_BYTES:
             self.close()

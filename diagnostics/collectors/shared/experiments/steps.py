@@ -5,7 +5,6 @@ from __future__ import annotations
 from .experiment import Experiment, Setup
 
 ADAM_RATE = 1e-3  # its default
-CROSS = "\N{MULTIPLICATION SIGN}"
 
 
 class Rate(Experiment):
@@ -19,7 +18,7 @@ class Rate(Experiment):
 
     def __init__(self, factor: float) -> None:
         self.factor = factor
-        times = f"{CROSS} {factor:,.10g}" if factor > 1 else f"/ {1 / factor:,.10g}"
+        times = f"* {factor:,.10g}" if factor > 1 else f"/ {1 / factor:,.10g}"
         self.name = f"learning rate {times}"
         self.rule = "learning-rate-too-low" if factor > 1 else "learning-rate-too-high"
 

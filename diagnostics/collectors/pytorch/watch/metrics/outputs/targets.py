@@ -5,7 +5,6 @@ Of a pass at most `MOST` numbers are copied and `ROWS` rows of inputs and target
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.shared.learnability import order_fit, simple_fit
@@ -36,6 +34,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.course import DrawnRows, NegatedLoss, OrderFit, RepeatedRows, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.training import LossHistory
+from diagnostics.taps.torch import on_gradient
 
 from .pass_inputs import ROWS, are_whole, features, is_plain, last_step
 
@@ -172,7 +171,7 @@ class Targets:
                 seen.gradient = gradient.detach().clone()
                 self._pending.append(seen)
 
-        output.register_hook(functools.partial(call_without_user_modes, came))
+        on_gradient(output, came)
 
     def evaluation(self, step: int, output: Any) -> None:
         """Wait for the loss that compares the output of a pass without gradients with its targets."""
