@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
     from diagnostics.collectors.pytorch.discover.training_batches import TrainingBatches
+    from diagnostics.collectors.pytorch.examine.experiments import Run
     from diagnostics.collectors.pytorch.examine.kept_start import KeptStart
+    from diagnostics.collectors.transformers.kept_run import KeptRun
     from diagnostics.facts.experiments import Experiments
 
 NO_BACKWARD = "Autograd-and-Fork"  # PyTorch's refusal in a forked child, where the parent had threads for a GPU
@@ -74,19 +76,19 @@ def _batches_of(step: FirstStepPipeline, start: KeptStart, guard: FaultGuard) ->
 def _experiments(
     model: Any, start: KeptStart, batches: TrainingBatches | None, deadline: float
 ) -> tuple[Experiments | str]:
-    """Run the experiments on copies of a loop; say why where they cannot be run."""
-    from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning, experiments
+    """Run the experiments on copies of a loop; say why they cannot be run, if so."""
+    from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
     from diagnostics.collectors.pytorch.examine.kept_start import LOSSES
     from diagnostics.facts.loss_contracts import contract_of
 
     if batches is None or start.optimizer is None or not start.rate:
-        return (f"{NO_EXPERIMENT}: its optimizer cannot be rebuilt for a copy",)
+        return _tried("its optimizer cannot be rebuilt for a copy", deadline)
     fresh = at_its_beginning(model, start.values)
     if fresh is None:
-        return (f"{NO_EXPERIMENT}: its layers were replaced since its first step",)
+        return _tried("its layers were replaced since its first step", deadline)
     function, seen = (start.function, batches.batches) if start.function else batches.recovered() or ("", [])
     if not function:
-        return (f"{NO_EXPERIMENT}: its loss is neither one call of a common loss function nor its formula",)
+        return _tried("its loss is neither one call of a common loss function nor its formula", deadline)
     run = Run(
         model=fresh,
         given=start.kept.inputs,
@@ -101,19 +103,40 @@ def _experiments(
         idle=batches.idle,
         clip=batches.clip,
     )
-    found = experiments(run, deadline)
+    return _tried(run, deadline)
+
+
+def _tried(run: Run | str, deadline: float) -> tuple[Experiments | str]:
+    """Run the experiments; `run`: what is known of a training, or why they cannot be run."""
+    from diagnostics.collectors.pytorch.examine.experiments import experiments
+
+    found = run if isinstance(run, str) else experiments(run, deadline)
     return (f"{NO_EXPERIMENT}: {found}" if isinstance(found, str) else found,)
 
 
-def of_trainer(model: Any, pipeline: Any) -> Look | None:
-    """Return what looks at the model of a Trainer, from what examined a batch of it; `model`: a weak twin."""
+def of_trainer(model: Any, pipeline: Any, run: KeptRun | None, arguments: Any) -> Look | None:
+    """Return what looks at the model of a Trainer.
+
+    Args:
+        model: a weak twin of the Trainer's.
+        pipeline: what examined a batch of it.
+        run: keeps the batches of its training; None for a loss that is not known.
+        arguments: of the Trainer.
+    """
     from diagnostics.collectors.pytorch.dependence.kept_pass import forwards_by_library
     from diagnostics.collectors.transformers.kept_step import keep_step
 
     kept, own = keep_step(pipeline), not forwards_by_library(model)
     if kept is None:
         return None
-    return _unnoticed(model, lambda deadline, _symptom: _dependence(model, kept, deadline, tests_inputs=own))
+
+    def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
+        found = _dependence(model, kept, deadline, tests_inputs=own)
+        if run is None or isinstance(found, str) or (unlearned := symptom()) is None or unlearned.explained:
+            return found
+        return *found, *_tried(run.run_of(model, arguments), deadline)
+
+    return _unnoticed(model, look)
 
 
 def _unnoticed(model: Any, look: Look) -> Look:

@@ -137,7 +137,7 @@ class TrainingBatches:
     def _returned(self, output: Any) -> None:
         """Wait for the gradient of the prediction, where the loss is not one call."""
         prediction, inputs, self._inputs = prediction_in(output), self._inputs or {}, None
-        if type(prediction) is not Tensor or not prediction.requires_grad or not _are_dense(inputs.values()):
+        if not isinstance(prediction, Tensor) or not prediction.requires_grad or not _are_dense(inputs.values()):
             self.close()
             return
         kept = {path: self._copied(path, tensor) for path, tensor in inputs.items()}
@@ -173,7 +173,7 @@ class TrainingBatches:
     def _hear(self, _name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         given = dict(zip(("input", "target"), arguments, strict=False)) | options
         prediction, target = given.get("input"), given.get("target")
-        if type(prediction) is not Tensor or type(target) is not Tensor or not prediction.requires_grad:
+        if not isinstance(prediction, Tensor) or not isinstance(target, Tensor) or not prediction.requires_grad:
             return
         inputs, self._inputs = self._inputs or {}, None
         self._take(inputs, prediction, target)
@@ -190,9 +190,9 @@ class TrainingBatches:
 
     def _copied(self, path: str, tensor: Tensor) -> Tensor:
         """Copy a tensor; the same copy again, where all rows are trained on in each step."""
-        latest = self._latest.get(path)
-        if latest is None or latest[0]() is not tensor or latest[1] != tensor._version:
-            latest = self._latest[path] = weakref.ref(tensor), tensor._version, tensor.detach().clone()
+        latest, version = self._latest.get(path), tensor._version
+        if latest is None or latest[0]() is not tensor or latest[1] != version:
+            latest = self._latest[path] = weakref.ref(tensor), version, tensor.detach().clone()
             self._nbytes += tensor.nbytes
         return latest[2]
 

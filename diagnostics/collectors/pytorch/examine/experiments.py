@@ -34,8 +34,8 @@ from .starting_weights import restore
 
 TINY = 1e-12  # a share of a class, of which the logarithm is taken
 VARIES = 1e-3  # relative: rates of a schedule
-ACTIVATIONS = ("relu", "relu6", "leaky_relu", "elu", "gelu", "silu", "softplus", "hardtanh", "sigmoid", "tanh")
-ACTIVATIONS = (*ACTIVATIONS, "softmax", "log_softmax", "logsigmoid")
+ACTIVATIONS = {"relu", "relu6", "leaky_relu", "elu", "gelu", "silu", "softplus", "hardtanh"}
+ACTIVATIONS |= {"sigmoid", "tanh", "softmax", "log_softmax", "logsigmoid"}
 KINDS = {
     "dropout": (nn.modules.dropout._DropoutNd,),
     "batch norm": (nn.modules.batchnorm._BatchNorm,),
@@ -341,7 +341,7 @@ class TorchSetup(Setup):
         return float(np.average([float(loss(part)) for part in parts], weights=[len(part) for part in parts]))
 
 
-class _Activations(TorchFunctionMode):
+class _Activations(TorchFunctionMode):  # type: ignore[misc]
     """Sees the calls of activations; leaves one out.
 
     Args:
@@ -361,7 +361,7 @@ class _Activations(TorchFunctionMode):
         if name not in ACTIVATIONS:
             return func(*args, **(kwargs or {}))
         skip = len(self.results) == self._skipped
-        given = args[0] if args else (kwargs or {}).get("input")
+        given: Any = args[0] if args else (kwargs or {})["input"]
         result = given if skip else func(*args, **(kwargs or {}))
         self.results.append((name, (result.data_ptr(), result.numel())))
         return result
@@ -381,14 +381,15 @@ def constant_answers(
     if contract.targets == "classes" and not target.is_floating_point():
         if not others:
             return []
+        axis = 0 if contract.class_axis == 1 else len(others) - 1
         kept = target[target != options.get("ignore_index", -100)].long()
-        if not kept.numel() or int(kept.min()) < 0 or int(kept.max()) >= others[0]:
+        if not kept.numel() or int(kept.min()) < 0 or int(kept.max()) >= others[axis]:
             return []
-        counts = torch.bincount(kept.flatten(), minlength=others[0]).double()
+        counts = torch.bincount(kept.flatten(), minlength=others[axis]).double()
         if (weight := options.get("weight")) is not None:
             counts = counts * weight.double().cpu()
         shares = (counts / counts.sum()).clamp_min(TINY).log()
-        return [shares.reshape(1, -1, *[1] * (len(others) - 1))]
+        return [shares.reshape(1, *(-1 if place == axis else 1 for place in range(len(others))))]
     if target.shape[1:].numel() != torch.Size(others).numel():
         return []
     values = target.double().reshape(len(target), *others)

@@ -118,7 +118,8 @@ def _standardised(values: Array, trained: Array) -> Array:
         axes = tuple(range(values.ndim))
     known = values[trained].astype(np.float64)
     mean, deviation = known.mean(axis=axes, keepdims=True), known.std(axis=axes, keepdims=True)
-    return ((values - mean) / np.where(deviation > 0, deviation, 1.0)).astype(values.dtype)
+    scaled: Array = (values - mean) / np.where(deviation > 0, deviation, 1.0)
+    return scaled.astype(values.dtype)
 
 
 def _scale(setup: Setup) -> tuple[float, float]:

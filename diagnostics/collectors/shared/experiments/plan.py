@@ -30,11 +30,26 @@ STILL = 0.02  # of its first loss: a copy that changes it by less in all its ste
 WORSE = 2.0  # times that loss: a rate with which a copy ends there is too high, and so are those above it
 
 # What is wrong where it can be done at all comes first; then what is most often the cause; then what rarely is.
-FIRST = (AlignedTargets(), TrainingMode(), Unfrozen(), StandardisedInputs(), StandardisedTargets())
-FIRST = (*FIRST, WithoutLastActivation(), Float32())
+FIRST: tuple[Experiment, ...] = (
+    AlignedTargets(),
+    TrainingMode(),
+    Unfrozen(),
+    StandardisedInputs(),
+    StandardisedTargets(),
+    WithoutLastActivation(),
+    Float32(),
+)
 UP, DOWN = (10.0, 100.0, 1e3, 1e4, 1e5, 1e6), (0.1, 0.01, 1e-3, 1e-4)
-LAST = (DefaultInitialisation(), ShuffledRows(), WithoutClipping(), WithoutSchedule(), WithoutDecay())
-LAST = (*LAST, WithoutBatchNorm(), WithoutDropout())
+LAST: tuple[Experiment, ...] = (
+    WithAdam(),
+    DefaultInitialisation(),
+    ShuffledRows(),
+    WithoutClipping(),
+    WithoutSchedule(),
+    WithoutDecay(),
+    WithoutBatchNorm(),
+    WithoutDropout(),
+)
 TOGETHER = (Together(StandardisedTargets(), WithAdam()), Together(StandardisedInputs(), WithAdam()))
 
 
@@ -53,14 +68,19 @@ def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STE
     if not math.isfinite(constant) or constant <= 0:
         return "the loss of the best constant prediction is not known"
     make().run(1)  # the first step of a process may take long
-    begun = time.monotonic()
-    make().run(PACED)
-    pace = (time.monotonic() - begun) / PACED
-    runs = REPEATED + RATES + sum(each.objection(make()) is None for each in (*FIRST, WithAdam(), *LAST))
-    steps = min(steps, int((deadline - time.monotonic()) / (runs * max(pace, 1e-6))))
+    fixed = _seconds(lambda: make().run(1))
+    pace = max(1e-6, (_seconds(lambda: make().run(1 + PACED)) - fixed) / PACED)
+    runs = REPEATED + RATES + sum(each.objection(make()) is None for each in (*FIRST, *LAST))
+    steps = min(steps, int(((deadline - time.monotonic()) / runs - fixed) / pace))
     if steps < FEWEST_STEPS:
         return f"a step of a copy takes {pace:.2g} s, too long for the time that was left"
     return _Plan(make, deadline, steps, constant).run()
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun
 
 
 class _Plan:
@@ -86,11 +106,11 @@ class _Plan:
         for experiment in FIRST:
             self._try(experiment)
         self._try_rates()
-        for experiment in (WithAdam(), *LAST):
+        for experiment in LAST:
             self._try(experiment)
         if not self._facts().cures:
-            for experiment in TOGETHER:
-                self._try(experiment)
+            for both in TOGETHER:
+                self._try(both)
         self._confirm()
         return self._facts()
 
@@ -136,7 +156,7 @@ class _Plan:
 
     def _confirm(self) -> None:
         """Repeat the best change with the batches in another order; what does not hold counts as not helping."""
-        by_name: dict[str, Experiment] = {each.name: each for each in (*FIRST, WithAdam(), *LAST, *TOGETHER)}
+        by_name: dict[str, Experiment] = {each.name: each for each in (*FIRST, *LAST, *TOGETHER)}
         by_name |= {rate.name: rate for rate in map(Rate, (*UP, *DOWN))}
         while cures := self._facts().cures:
             setup, best = self._make(), cures[0]
