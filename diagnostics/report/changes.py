@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from diagnostics.facts.experiments import ExperimentRun, Experiments
 from diagnostics.text.join import capitalized
-from diagnostics.text.visible import visible
+from diagnostics.text.visible import escaped, visible
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +66,15 @@ class ChangesReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own."""
-        from .html.changes import framed
+        """Show table and curves in a notebook, in a frame of its own."""
+        from .html.charts import curves
+        from .html.overfit import framed
+        from .html.page import document, table_of
 
-        return framed(self)
+        drawn = ""
+        if self.experiments is not None and self.cures:
+            best = self.cures[0]
+            drawn = curves({"unchanged": self.experiments.unchanged[0].losses, best.phrase: best.losses})
+        verdict = f'<p class="verdict {"good" if self.cures else "note"}">{escaped(self.verdict())}</p>'
+        table = table_of(("change", "loss", ""), self.rows(), "experiments", wide=2)
+        return framed(document("Changes tried", f"<h1>Changes tried</h1>{verdict}{drawn}{table}"))

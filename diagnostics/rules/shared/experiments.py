@@ -10,6 +10,8 @@ from diagnostics.text.join import listed
 
 from .lr_trial import number
 
+CURVES = "loss_curves"  # the evidence that the page draws
+DIGITS = 5
 OTHERS = 3  # further changes that are named
 
 
@@ -62,4 +64,15 @@ def evidence(experiments: Experiments) -> dict[str, Any]:
         "copies_constant_loss": experiments.constant,
         "best_experiment": best.name if best is not None else None,
         "one_thing": best is not None and not best.breadth,
+        CURVES: {}
+        if best is None
+        else {
+            "unchanged": rounded(experiments.unchanged[0].losses),
+            best.phrase: rounded(best.losses),
+        },
     }
+
+
+def rounded(losses: tuple[float, ...]) -> list[float | str]:
+    """Return losses as evidence."""
+    return [number(float(f"{loss:.{DIGITS}g}")) for loss in losses]

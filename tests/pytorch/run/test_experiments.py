@@ -56,6 +56,7 @@ def test_a_loss_that_is_written_out_is_repeated_at_a_rate_that_learns(run):
     assert (finding["rule"], finding["severity"]) == ("learning-rate-too-low", "warning")
     assert finding["fix"] == "torch.optim.SGD(model.parameters(), lr=0.01)"
     assert "ran experiments on copies" in look(report)
+    assert [len(losses) for losses in finding["evidence"]["loss_curves"].values()] == [150, 150]
 
 
 def test_clipping_is_named_and_not_the_rate_that_makes_up_for_it(run):

@@ -11,6 +11,7 @@ from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, Sentinel, SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.experiments import ExperimentRun, Experiments
 from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.report.html.page import finding_card
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
 from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
 from diagnostics.rules.optimizer.learning_rate_too_low import LearningRateTooLow
@@ -221,6 +222,9 @@ class TestExperiments:
         assert (finding.severity, finding.evidence["best_experiment"]) == ("warning", "inputs standardised")
         assert finding.fixes["torch"][0] == "change it"
         assert "reach a loss of 0.3 instead of 1.02" in finding.message
+        drawn = finding_card(finding)
+        assert "Loss before each step, unchanged" in drawn
+        assert "dots: with one change" in drawn
 
     @pytest.mark.parametrize("measured", [tried(reached=0.95), tried(unchanged=0.6), tried(reached=math.nan)])
     def test_that_help_nothing_leave_the_finding_as_it_is(self, measured):
