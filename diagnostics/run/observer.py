@@ -179,11 +179,13 @@ class ScriptObserver:
     def _symptom(self, training: Training, complete: bool) -> Unlearned | None:
         """Return how a training shows that it did not learn; None if nothing does."""
         from diagnostics.report.doubts import stands_still
+        from diagnostics.rules.shared.whole_run import STEPS
 
         course = self.course(training, complete)
         found = [f for report in (training.examined, course) if report is not None for f in report.findings]
         severity = min((f.severity for f in found if f.rule in UNLEARNED), key=SEVERITIES.index, default=None)
-        whole = complete and training.trained_alone and course is not None
+        steps = 0 if course is None or course.history is None else course.history.steps.total_steps
+        whole = complete and training.trained_alone and steps >= STEPS
         if severity is None and not (whole and course is not None and stands_still(course)):
             return None
         explained = any(f.severity != "note" and f.rule not in SUSPECTED for f in found)

@@ -22,6 +22,8 @@ from .model import (
 )
 from .steps import Rate, WithAdam, WithoutClipping, WithoutDecay, WithoutSchedule
 
+LEAST_S = 0.2  # of the time that must be left: to prepare takes a part of it
+TOO_SHORT = "there was too little time (--second-look 20 allows 20 seconds)"
 STEPS, FEWEST_STEPS = 150, 30  # of a copy
 REPEATED = 3  # copies without a change
 RATES = 4  # that are tried, on average
@@ -64,6 +66,8 @@ def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STE
     Returns:
         What was measured, or why nothing was.
     """
+    if deadline - time.monotonic() < LEAST_S:
+        return TOO_SHORT
     constant = make().constant()
     if not math.isfinite(constant) or constant <= 0:
         return "the loss of the best constant prediction is not known"
@@ -73,7 +77,7 @@ def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STE
     runs = REPEATED + RATES + sum(each.objection(make()) is None for each in (*FIRST, *LAST))
     steps = min(steps, int(((deadline - time.monotonic()) / runs - fixed) / pace))
     if steps < FEWEST_STEPS:
-        return f"a step of a copy takes {pace:.2g} s, too long for the time that was left"
+        return TOO_SHORT
     return _Plan(make, deadline, steps, constant).run()
 
 
@@ -94,7 +98,7 @@ class _Plan:
         for repetition in range(REPEATED):
             one = self._trained(self._make(), ExperimentRun(), repetition)
             if one is None:
-                return "there was no time for it"
+                return TOO_SHORT
             if not math.isfinite(one.reached):
                 return "the loss of an unchanged copy is not finite"
             if one.reached < NO_BETTER * self._constant:
