@@ -71,6 +71,11 @@ class Experiments:
         return len(self.unchanged[0].losses)
 
     @property
+    def tried(self) -> frozenset[str]:
+        """The names of the changes that were made."""
+        return frozenset(run.name for run in self.runs)
+
+    @property
     def without(self) -> float:
         """The least loss that an unchanged copy reached."""
         return min(run.reached for run in self.unchanged)

@@ -12,6 +12,7 @@ from .lr_trial import number
 
 CURVES = "loss_curves"  # the evidence that the page draws
 DIGITS = 5
+SCHEDULED = "no schedule"  # the experiment, which only a run with a schedule has
 OTHERS = 3  # further changes that are named
 
 
@@ -19,10 +20,10 @@ def cure_named(experiments: Experiments, rule: str) -> ExperimentRun:
     """Return the best change, if a rule names the cause that it points to.
 
     Raises:
-        NotApplicable: another change is the best, or none helps.
+        NotApplicable: another change is the best, or none helps; or a schedule changes the rate.
     """
     best = next(iter(experiments.cures), None)
-    if best is None or best.rule != rule:
+    if best is None or best.rule != rule or (best.rate is not None and SCHEDULED in experiments.tried):
         raise NotApplicable
     return best
 

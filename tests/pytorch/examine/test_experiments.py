@@ -108,6 +108,10 @@ class TestNamesTheCause:
     def test_a_softmax_before_a_cross_entropy(self):
         assert best(net(CLASSES, nn.Softmax(dim=1)), CE, classes(), lr=0.005) == "last activation removed"
 
+    def test_a_layer_norm_over_a_single_number(self):
+        model = nn.Sequential(nn.Linear(FEATURES, 1), nn.LayerNorm(1), nn.Linear(1, 1))
+        assert best(model, F.mse_loss, numbers()) == "normalisation off"
+
     def test_frozen_layers(self):
         assert best(frozen(net()), CE, classes()) == "unfrozen"
 

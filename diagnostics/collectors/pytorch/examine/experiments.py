@@ -39,6 +39,7 @@ ACTIVATIONS |= {"sigmoid", "tanh", "softmax", "log_softmax", "logsigmoid"}
 KINDS = {
     "dropout": (nn.modules.dropout._DropoutNd,),
     "batch norm": (nn.modules.batchnorm._BatchNorm,),
+    "normalisation": (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm),
 }
 
 
@@ -84,7 +85,8 @@ def experiments(run: Run, deadline: float, steps: int = STEPS) -> Experiments | 
         if isinstance(table, str):
             return table
         if run.value is not None:
-            value, other = (TorchSetup(run, table).first_loss() for _ in range(2))  # dropout draws other numbers
+            setup = TorchSetup(run, table)
+            value, other = setup.first_loss(), setup.first_loss()  # dropout draws other numbers
             tolerance = REL_TOLERANCE if other == value else RANDOM_REL_TOLERANCE
             if not abs(value - run.value) <= tolerance * max(abs(run.value), TINY):
                 return f"the loss of its first step was {run.value:.4g}, and is {value:.4g} on a copy"
@@ -153,14 +155,15 @@ class TorchSetup(Setup):
 
     def __init__(self, run: Run, table: _Table) -> None:
         rates = [batch.rate or run.rate for batch in run.batches]
-        varies = max(rates) - min(rates) > VARIES * run.rate
+        full = max(run.rate, *rates)
+        varies = full - min(rates) > VARIES * full
         super().__init__(
             library=run.library,
             rows=table.rows,
             contract=run.contract,
             optimizer=run.name,
-            rate=run.rate,
-            rates=tuple(rate / run.rate for rate in rates) if varies else (),
+            rate=full,
+            rates=tuple(rate / full for rate in rates) if varies else (),
             clip=run.clip,
             shapes=(run.batches[0].shape, tuple(run.batches[0].target.shape)),
         )
@@ -223,7 +226,7 @@ class TorchSetup(Setup):
         """See `Setup.layers`."""
         modules = [(name or type(module).__name__, module) for name, module in self.model.named_modules()]
         if kind in KINDS:
-            return [name for name, module in modules if isinstance(module, KINDS[kind]) and module.training]
+            return [name for name, module in modules if isinstance(module, KINDS[kind])]
         if kind == "idle":
             depends = (*KINDS["dropout"], *KINDS["batch norm"])
             return [name for name, module in modules if isinstance(module, depends) and not module.training]
@@ -242,10 +245,9 @@ class TorchSetup(Setup):
 
     def remove(self, kind: str) -> None:
         """See `Setup.remove`."""
-        for parent in list(self.model.modules()):
-            for name, child in list(parent.named_children()):
-                if isinstance(child, KINDS[kind]):
-                    setattr(parent, name, nn.Identity())
+        for module in self.model.modules():
+            if isinstance(module, KINDS[kind]):
+                module.forward = _unchanged  # its parameters stay: the optimizer holds them by name
 
     def set_training_mode(self) -> None:
         """See `Setup.set_training_mode`."""
@@ -289,7 +291,7 @@ class TorchSetup(Setup):
         trained = [p for p in self.model.parameters() if p.requires_grad]
         if self.with_adam:
             return torch.optim.Adam(trained, lr=ADAM_RATE)
-        optimizer = self._run.optimizer(self.model, self.factor)
+        optimizer = self._run.optimizer(self.model, self.factor * self.rate / self._run.rate)
         if self._all:
             held = {id(p) for group in optimizer.param_groups for p in group["params"]}
             if new := [p for p in trained if id(p) not in held]:
@@ -339,6 +341,11 @@ class TorchSetup(Setup):
         size = int(np.median([len(batch) for batch in self.rows.batches]))
         parts = np.array_split(rows, max(1, len(rows) // max(1, size)))
         return float(np.average([float(loss(part)) for part in parts], weights=[len(part) for part in parts]))
+
+
+def _unchanged(given: Any, *_arguments: Any, **_options: Any) -> Any:
+    """Stand for a layer that is left out."""
+    return given
 
 
 class _Activations(TorchFunctionMode):  # type: ignore[misc]

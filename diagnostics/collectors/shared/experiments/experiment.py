@@ -73,14 +73,14 @@ class Setup(ABC):
         """Name the layers of a kind.
 
         Args:
-            kind: ``dropout``, ``batch norm``, ``idle`` (of these, the ones in evaluation mode), ``frozen`` (with
-                weights that are not trained), ``half`` (with weights in half precision), ``initialised`` (that
-                can draw their first weights again).
+            kind: ``dropout``, ``normalisation``, ``idle`` (dropout and batch norm in evaluation mode), ``frozen``
+                (with weights that are not trained), ``half`` (with weights in half precision), ``initialised``
+                (that can draw their first weights again).
         """
 
     @abstractmethod
     def remove(self, kind: str) -> None:
-        """Let the layers of a kind (``dropout``, ``batch norm``) return what they get."""
+        """Let the layers of a kind (``dropout``, ``normalisation``) return what they get."""
 
     @abstractmethod
     def set_training_mode(self) -> None:

@@ -117,10 +117,10 @@ class WithoutDropout(_Without):
     name, kind = "dropout off", "dropout"
 
 
-class WithoutBatchNorm(_Without):
-    """No batch norm."""
+class WithoutNormalisation(_Without):
+    """No layers that normalise."""
 
-    name, kind = "batch norm off", "batch norm"
+    name, kind = "normalisation off", "normalisation"
 
 
 class Float32(Experiment):

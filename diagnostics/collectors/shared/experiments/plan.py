@@ -16,9 +16,9 @@ from .model import (
     Float32,
     TrainingMode,
     Unfrozen,
-    WithoutBatchNorm,
     WithoutDropout,
     WithoutLastActivation,
+    WithoutNormalisation,
 )
 from .steps import Rate, WithAdam, WithoutClipping, WithoutDecay, WithoutSchedule
 
@@ -49,7 +49,7 @@ LAST: tuple[Experiment, ...] = (
     WithoutClipping(),
     WithoutSchedule(),
     WithoutDecay(),
-    WithoutBatchNorm(),
+    WithoutNormalisation(),
     WithoutDropout(),
 )
 TOGETHER = (Together(StandardisedTargets(), WithAdam()), Together(StandardisedInputs(), WithAdam()))
