@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
 from collections.abc import Callable
@@ -18,16 +19,29 @@ from diagnostics.facts.trials import OverfitFacts
 from .second_look import Look, Symptom
 
 if TYPE_CHECKING:
+    from diagnostics.collectors.isolation.guard import FaultGuard
     from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
+    from diagnostics.collectors.pytorch.discover.training_batches import TrainingBatches
+    from diagnostics.collectors.pytorch.examine.experiments import Run
     from diagnostics.collectors.pytorch.examine.kept_start import KeptStart
+    from diagnostics.collectors.transformers.kept_run import KeptRun
+    from diagnostics.facts.experiments import Experiments
 
 NO_BACKWARD = "Autograd-and-Fork"  # PyTorch's refusal in a forked child, where the parent had threads for a GPU
+NO_EXPERIMENT = "no experiment on copies could be run"
 LARGEST_HELD = 16 * 2**20  # bytes of a Keras model that is kept after the script has freed it
 
 
-def of_loop(model: Any, step: FirstStepPipeline) -> Look | None:
-    """Return what looks at a plain PyTorch loop, from its first step; `model`: a weak twin of the loop's."""
+def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: contextlib.ExitStack) -> Look | None:
+    """Return what looks at a plain PyTorch loop, from its first step.
+
+    Args:
+        model: a weak twin of the loop's.
+        step: its first.
+        guard: keeps faults of this library out of the script.
+        at_close: takes what ends the recording of its batches.
+    """
     from diagnostics.collectors.pytorch.dependence.kept_pass import is_callable, keep_pass
     from diagnostics.collectors.pytorch.examine.kept_start import keep_start
 
@@ -35,25 +49,97 @@ def of_loop(model: Any, step: FirstStepPipeline) -> Look | None:
     if kept is None:
         return None
     start = keep_start(model, kept, step)
+    batches = None if start is None else _batches_of(step, start, guard)
+    if batches is not None:
+        at_close.callback(batches.close)
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         found = _dependence(model, kept, deadline)
-        if start is None or isinstance(found, str) or (surely := symptom()) is None:
+        if isinstance(found, str) or (unlearned := symptom()) is None:
             return found
-        return *found, *_trained_again(model, start, surely)
+        if start is None:
+            return found
+        again = () if unlearned.severity is None else _trained_again(model, start, unlearned.severity)
+        if unlearned.explained:
+            return *found, *again
+        return *found, *again, *_experiments(model, start, batches, deadline)
 
     return _unnoticed(model, look)
 
 
-def of_trainer(model: Any, pipeline: Any) -> Look | None:
-    """Return what looks at the model of a Trainer, from what examined a batch of it; `model`: a weak twin."""
+def _batches_of(step: FirstStepPipeline, start: KeptStart, guard: FaultGuard) -> TrainingBatches | None:
+    """Record the batches of a loop from its first step on; None if no copy could be trained on them."""
+    from diagnostics.collectors.pytorch.discover.training_batches import TrainingBatches
+
+    if start.optimizer is None or not start.rate:
+        return None
+    return TrainingBatches(step, start.function, guard)
+
+
+def _experiments(
+    model: Any, start: KeptStart, batches: TrainingBatches | None, deadline: float
+) -> tuple[Experiments | str]:
+    """Run the experiments on copies of a loop; say why they cannot be run, if so."""
+    from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
+    from diagnostics.collectors.pytorch.examine.kept_start import LOSSES
+    from diagnostics.facts.loss_contracts import contract_of
+
+    if batches is None or start.optimizer is None or not start.rate:
+        return _tried("its optimizer cannot be rebuilt for a copy", deadline)
+    fresh = at_its_beginning(model, start.values)
+    if fresh is None:
+        return _tried("its layers were replaced since its first step", deadline)
+    function, seen = (start.function, batches.batches) if start.function else batches.recovered() or ("", [])
+    if not function:
+        return _tried("its loss is neither one call of a common loss function nor its formula", deadline)
+    run = Run(
+        model=fresh,
+        given=start.kept.inputs,
+        loss=LOSSES[function],
+        contract=contract_of(function),
+        options=start.options,
+        optimizer=start.optimizer,
+        name=start.name,
+        rate=start.rate,
+        batches=seen,
+        value=start.value if start.function else None,
+        idle=batches.idle,
+        clip=batches.clip,
+    )
+    return _tried(run, deadline)
+
+
+def _tried(run: Run | str, deadline: float) -> tuple[Experiments | str]:
+    """Run the experiments; `run`: what is known of a training, or why they cannot be run."""
+    from diagnostics.collectors.pytorch.examine.experiments import experiments
+
+    found = run if isinstance(run, str) else experiments(run, deadline)
+    return (f"{NO_EXPERIMENT}: {found}" if isinstance(found, str) else found,)
+
+
+def of_trainer(model: Any, pipeline: Any, run: KeptRun | None, arguments: Any) -> Look | None:
+    """Return what looks at the model of a Trainer.
+
+    Args:
+        model: a weak twin of the Trainer's.
+        pipeline: what examined a batch of it.
+        run: keeps the batches of its training; None for a loss that is not known.
+        arguments: of the Trainer.
+    """
     from diagnostics.collectors.pytorch.dependence.kept_pass import forwards_by_library
     from diagnostics.collectors.transformers.kept_step import keep_step
 
     kept, own = keep_step(pipeline), not forwards_by_library(model)
     if kept is None:
         return None
-    return _unnoticed(model, lambda deadline, _symptom: _dependence(model, kept, deadline, tests_inputs=own))
+
+    def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
+        found = _dependence(model, kept, deadline, tests_inputs=own)
+        if run is None or isinstance(found, str) or (unlearned := symptom()) is None or unlearned.explained:
+            return found
+        return *found, *_tried(run.run_of(model, arguments), deadline)
+
+    return _unnoticed(model, look)
 
 
 def _unnoticed(model: Any, look: Look) -> Look:
@@ -93,6 +179,8 @@ def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any,
     from diagnostics.collectors.pytorch.examine.kept_start import NotAsBefore, train_again
     from diagnostics.collectors.shared.pipeline import CannotJudge
 
+    if not start.function or not start.recognised.floor:
+        return ()
     facts = list[Any]()
     try:
         facts.extend(train_again(model, start))
@@ -102,8 +190,8 @@ def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any,
         if is_sandboxed() and NO_BACKWARD in str(error):
             return ()
         raise
-    floor = start.recognised.floor or 0.0
-    learned = any(isinstance(fact, OverfitFacts) and min(fact.losses) <= ENOUGH * floor for fact in facts)
+    enough = ENOUGH * start.recognised.floor
+    learned = any(isinstance(fact, OverfitFacts) and min(fact.losses) <= enough for fact in facts)
     return tuple(facts) if learned or surely != "note" else ()
 
 
@@ -117,7 +205,10 @@ def of_tape(loop: Any) -> Look | None:
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         with global_states_kept(*(g for part in loop.seen.parts for g in generators_of(part))):
-            return tape_facts(loop.seen, deadline, lambda: symptom() is not None)
+            unlearned = symptom()
+            return tape_facts(
+                loop.seen, deadline, lambda: unlearned is not None and unlearned.severity is not None
+            )
 
     return look
 

@@ -13,7 +13,8 @@ from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
-from diagnostics.engine.finding import SEVERITIES, Severity
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import SEVERITIES
 from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.report.contents import StageResult
 from diagnostics.report.report import Report
@@ -30,9 +31,11 @@ from .observers.measured_answers import MetricObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
-from .second_look import SecondLook
+from .second_look import SecondLook, Unlearned
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
+SUSPECTED = (*NO_LEARNING, "learning-rate-too-low", "learning-rate-too-high", "dead-units")
+"""Findings whose cause an experiment may show."""
 
 
 class ScriptObserver:
@@ -161,12 +164,20 @@ class ScriptObserver:
         )
         return stage
 
-    def _symptom(self, training: Training, complete: bool) -> Severity | None:
-        """Return the worst severity of the findings that say that a training did not learn; None if none does."""
+    def _symptom(self, training: Training, complete: bool) -> Unlearned | None:
+        """Return how a training shows that it did not learn; None if nothing does."""
+        from diagnostics.report.doubts import stands_still
+        from diagnostics.rules.shared.whole_run import STEPS
+
         course = self.course(training, complete)
-        reports = [report for report in (training.examined, course) if report is not None]
-        said = {f.severity for report in reports for f in report.findings if f.rule in UNLEARNED}
-        return min(said, key=SEVERITIES.index, default=None)
+        found = [f for report in (training.examined, course) if report is not None for f in report.findings]
+        severity = min((f.severity for f in found if f.rule in UNLEARNED), key=SEVERITIES.index, default=None)
+        steps = 0 if course is None or course.history is None else course.history.steps.total_steps
+        whole = complete and training.trained_alone and steps >= STEPS
+        if severity is None and not (whole and course is not None and stands_still(course)):
+            return None
+        explained = any(f.severity != "note" and f.rule not in SUSPECTED for f in found)
+        return Unlearned(severity, explained or not whole)
 
     def close(self) -> None:
         """Remove all hooks. The reports stay available."""

@@ -151,7 +151,8 @@ class LoopObserver:
         training = self._of_watch[watching]
         self._trainings.examined(training, Walk(step).report())
         if training.model is not None:
-            self._trainings.keep(training, functools.partial(of_loop, training.model, step), training.model)
+            look = functools.partial(of_loop, training.model, step, self._trainings.guard, self._at_close)
+            self._trainings.keep(training, look, training.model)
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
         """Evaluate the rules on facts that are known only when the model is evaluated, or after its training."""

@@ -154,7 +154,7 @@ def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
     )
 
     def call(model: nn.Module, given: Mapping[str, Tensor]) -> Any:
-        args, kwargs = _filled(kept.inputs, {path: given[name] for path, name in shown.items()})
+        args, kwargs = filled(kept.inputs, {path: given[name] for path, name in shown.items()})
         return model(*args, **kwargs)
 
     return Subject(
@@ -209,14 +209,14 @@ def on_host(value: Any) -> Any:
     return _mapped(value, on_host)
 
 
-def _filled(value: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
+def filled(value: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
     """Replace the tensors in nested containers by those with their path."""
     if isinstance(value, Tensor):
         return given[path]
     if isinstance(value, dict):
-        return {key: _filled(part, given, f"{path}.{key}" if path else str(key)) for key, part in value.items()}
+        return {key: filled(part, given, f"{path}.{key}" if path else str(key)) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        parts = [_filled(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(value)]
+        parts = [filled(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(value)]
         return type(value)(parts)
     return value
 

@@ -7,7 +7,6 @@ all.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
 from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
@@ -40,6 +38,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.course import NegatedLoss, OrderFit, RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.training import LossHistory
+from diagnostics.taps.torch import on_gradient
 
 from .pass_inputs import ROWS, are_whole, features, is_plain, last_step
 from .predictions import Predictions
@@ -180,7 +179,7 @@ class Targets(TrainingProbe):
                 seen.gradient = gradient.detach().clone()
                 pending.append(seen)
 
-        output.register_hook(functools.partial(call_without_user_modes, came))
+        on_gradient(output, came)
 
     def on_evaluation_end(self, step: int, output: Any) -> None:
         """Wait for the loss that compares the output of a pass without gradients with its targets."""
