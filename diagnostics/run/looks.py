@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -119,8 +120,16 @@ def of_tape(loop: Any) -> Look | None:
     return look
 
 
-def of_keras(model: Any, pipeline: Any) -> Look | None:
-    """Return what looks at a Keras model, from what examined a batch of it; None on other backends."""
+def of_keras(
+    model: Any, pipeline: Any, reported: Callable[[Any, float], Any] = lambda _model, _deadline: None
+) -> Look | None:
+    """Return what looks at a Keras model, from what examined a batch of it; None on other backends.
+
+    Args:
+        model: that is trained.
+        pipeline: that examined a batch.
+        reported: returns, of the model and until a deadline, what `evaluate` reported and the predictions for it.
+    """
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
     from diagnostics.collectors.keras.dependence.kept_batch import keep_batch, size_of
@@ -167,7 +176,10 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
             blind = blind_to_rows(subject, rows_at_once)
             unused = forgotten_layers(model)
             turned = turned_arguments(subject)
-            seen = (answers, answer_losses(subject), turned, blind, modes, still, made, held_by, unused)
+            seen = (
+                *(answers, answer_losses(subject), turned, blind, modes, still, made, held_by, unused),
+                reported(model, deadline),
+            )
             further = [fact for fact in seen if fact is not None]
         return replace(facts, trained=True), describe_model(model), *further
 
