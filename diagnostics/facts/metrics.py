@@ -71,6 +71,7 @@ class Evaluation:
         causal: whether an output is compared with the next target by the loss, as in a causal language model.
         pad: the token that fills up rows; None if there is none.
         certain: whether the reported numbers are known to be about these outputs.
+        where: the line that computed them; None if it is not known.
     """
 
     outputs: Array
@@ -82,6 +83,7 @@ class Evaluation:
     causal: bool = False
     pad: int | None = None
     certain: bool = True
+    where: Where | None = None
 
 
 @frozen

@@ -13,7 +13,8 @@ from diagnostics.facts.metrics import MetricLedger
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
-from diagnostics.rules.shared.metric_values import Contradiction, contradictions, evaluations_of
+from diagnostics.rules.shared.metric_calls import evaluations_of
+from diagnostics.rules.shared.metric_values import Contradiction, contradictions
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
@@ -154,6 +155,7 @@ class MetricOnLogits(MessageRule):
                 "recomputed": one.recomputed,
                 "targets": one.rows,
             },
+            where=one.where,
             severity="warning",
         )
 

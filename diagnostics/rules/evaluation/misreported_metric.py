@@ -8,17 +8,16 @@ from typing import Final
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
 from diagnostics.facts.metrics import MetricLedger
-from diagnostics.rules.shared.metric_values import (
+from diagnostics.rules.shared.metric_calls import (
     Accumulated,
-    Contradiction,
     MeanOfBatches,
     Swapped,
     accumulated,
-    contradictions,
     evaluations_of,
     mean_of_batches,
     swapped,
 )
+from diagnostics.rules.shared.metric_values import Contradiction, contradictions
 
 GAP = 0.02  # between a reported accuracy and ours, where no mistake explains it
 
@@ -93,10 +92,10 @@ class MisreportedMetric(Rule):
 
     ## Thresholds
     At least 32 targets that count. A reported number is right if it equals, to its last digit, the metric by one
-    of several definitions (of averages, thresholds, ignored tokens, the best five classes). A mistake is named only
-    if it gives the reported number to its last digit in each of the latest evaluations, and differs from the right
-    value by 0.01 (1% of an error or a perplexity). An accuracy that no mistake explains is a note, if it differs
-    by 0.02.
+    of several definitions (of averages, thresholds, ignored tokens, the best five classes). A mistake is named
+    only if it gives the reported number to its last digit in each of the latest evaluations, and differs from the
+    right value by 0.01 (1% of an error or a perplexity). An accuracy that no mistake explains is a note, if it
+    differs by 0.02.
 
     Calls per batch: at least 3 batches in one evaluation, and a mean that differs from the metric of all rows by
     0.02. Lists that grow: each call has the rows of the call before, and the same targets once more.
@@ -109,9 +108,9 @@ class MisreportedMetric(Rule):
     not checked.
 
     ## Sources
-    Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on means of F1; the documentation of
-    `keras.metrics.F1Score`, which Keras 2.0 removed as a function because it was computed per batch; public
-    questions about the token accuracy of causal language models.
+    Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on means of F1; the release notes of
+    Keras 2.0, which removed precision, recall and F1 because they were computed per batch; public questions about
+    the token accuracy of causal language models.
     """
 
     severity = "warning"
@@ -131,14 +130,12 @@ class MisreportedMetric(Rule):
         """Look for a metric of each batch, and for rows that are never dropped."""
         if not ledger.series:
             raise NotApplicable("needs repeated calls of a metric from one line")
-        growing = next((one for series in ledger.series if (one := accumulated(series))), None)
-        if growing is not None:
-            return self._of_growing(growing)
-        turned = next((one for series in ledger.series if (one := swapped(series))), None)
-        if turned is not None:
-            return self._of_swapped(turned)
-        means = [one for series in ledger.series if (one := mean_of_batches(series))]
-        return self._of_mean(means[0]) if means else None
+        found: list[Finding] = [
+            *(self._of_growing(growing) for series in ledger.series if (growing := accumulated(series))),
+            *(self._of_swapped(turned) for series in ledger.series if (turned := swapped(series))),
+            *(self._of_mean(mean) for series in ledger.series if (mean := mean_of_batches(series))),
+        ]
+        return found[0] if found else None
 
     def _of_contradiction(self, one: Contradiction) -> Finding:
         message = (
@@ -159,7 +156,8 @@ class MisreportedMetric(Rule):
                 evidence=evidence,
                 severity="note",
             )
-        return self.found(f"{message} {WHY[one.mistake]}", fix=FIXES[one.mistake], evidence=evidence)
+        fix = FIXES[one.mistake]
+        return self.found(f"{message} {WHY[one.mistake]}", fix=fix, evidence=evidence, where=one.where)
 
     def _of_growing(self, one: Accumulated) -> Finding:
         numbers = (

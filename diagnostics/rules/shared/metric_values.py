@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.loss_contracts import Reads
-from diagnostics.facts.metrics import OF_NUMBERS as NUMBER_METRICS
-from diagnostics.facts.metrics import Evaluation, MetricCall, MetricLedger
+from diagnostics.facts.metrics import Evaluation
+from diagnostics.facts.where import Where
 
 ROWS = 32  # targets that count, at least
 APART = 0.01  # a mistake's value from every right one, at least; a share of the value for an error or a perplexity
+COARSE = 1e-3  # of the value: how far a mistake's value may lie from one that was rounded
+NEAR_HALF = 0.1  # of a logit from 0.5
 BATCHES = 3  # calls of one evaluation, at least
-MEAN_APART = 0.02  # the mean over batches from the value of all rows
-EPOCHS = 2  # calls that grow by the same rows, at least
 LARGEST_BROADCAST = 4096  # rows whose n x n differences are made
 TOP: Final = (2, 3, 5, 10)
 
@@ -43,8 +41,7 @@ NAMES: Final[Mapping[str, Metric]] = {
 """What metrics are called in reports."""
 
 SHARES: Final = ("accuracy", "f1", "precision", "recall", "iou")  # between 0 and 1, or in percent
-OF_CLASSES: Final = SHARES
-OF_NUMBERS: Final = ("r2", "rmse", "mse", "mae")
+NUMERIC: Final = ("r2", "rmse", "mse", "mae")
 NO_MEANS: Final = ("f1", "precision", "recall", "iou", "r2", "rmse")  # whose mean over batches is another number
 _PREFIXES = re.compile(r"^(eval|test|val|validation|valid|dev|predict)_")
 _NUMBERED = re.compile(r"_\d+$")
@@ -65,6 +62,7 @@ class Contradiction:
         mistake: that gives the reported number; None if none that we know does.
         rows: targets that count.
         is_plain: whether each row has scores of several classes, and one class for a target.
+        where: the line that computed the number; None if it is not known.
     """
 
     name: str
@@ -74,6 +72,7 @@ class Contradiction:
     mistake: str | None
     rows: int
     is_plain: bool = False
+    where: Where | None = None
 
 
 def metric_of(name: str) -> Metric | None:
@@ -111,11 +110,13 @@ def _judged(name: str, evaluation: Evaluation) -> Iterator[Contradiction | None]
         yield None
         return
     apart = max(APART * (1.0 if metric in (*SHARES, "r2") else abs(value)), 3 * tolerance)
+    strict = min(tolerance, COARSE * max(abs(value), 0.5))
     mistake = next(
         (
             why
             for why, wrong in _mistakes(metric, evaluation)
-            if abs(value - wrong) <= tolerance
+            if abs(value - wrong) <= strict
+            and not (metric in SHARES and value in (0, 1))  # which many a mistake gives
             and abs(wrong - right[0]) > apart
             and all(abs(wrong - one) > 3 * tolerance for one in right)
         ),
@@ -124,7 +125,7 @@ def _judged(name: str, evaluation: Evaluation) -> Iterator[Contradiction | None]
     if mistake is not None or evaluation.certain:
         recomputed = 100 * right[0] if percent else right[0]
         plain = evaluation.targets.ndim == 1 and evaluation.outputs.ndim == 2 and evaluation.outputs.shape[1] > 1
-        yield Contradiction(name, metric, reported, recomputed, mistake, rows, plain)
+        yield Contradiction(name, metric, reported, recomputed, mistake, rows, plain, evaluation.where)
 
 
 def _tolerance(reported: float) -> float:
@@ -144,7 +145,7 @@ def _right(metric: Metric, evaluation: Evaluation) -> tuple[list[float], int]:
         losses = [] if evaluation.loss is None else [evaluation.loss]
         own = _cross_entropy(evaluation, evaluation.causal)
         return [float(np.exp(loss)) for loss in (*losses, *own)], evaluation.targets.size
-    if metric in OF_NUMBERS:
+    if metric in NUMERIC:
         pair = _numbers(evaluation)
         if pair is None:
             return [], 0
@@ -305,7 +306,7 @@ def _mistakes(metric: Metric, evaluation: Evaluation) -> Iterator[tuple[str, flo
             yield "no exponential", evaluation.loss
         if evaluation.causal:
             yield from (("not shifted", float(np.exp(loss))) for loss in _cross_entropy(evaluation, False))
-    elif metric in OF_NUMBERS:
+    elif metric in NUMERIC:
         yield from _of_numbers(metric, evaluation)
     else:
         yield from _of_classes(metric, evaluation)
@@ -348,7 +349,7 @@ def _of_classes(metric: Metric, evaluation: Evaluation) -> Iterator[tuple[str, f
     counted = labels >= 0
     if outputs.dtype.kind == "f" and outputs.size == truth.size and not _is_one_hot(outputs, truth):
         single, valid = outputs.reshape(truth.shape), truth >= 0
-        if evaluation.reads == "logits":
+        if evaluation.reads == "logits" and _tell_one_half(single[valid]):
             for why, wrong in (("half", single > 0.5), ("half", single >= 0.5), ("rounded", np.round(single))):
                 values = class_values(metric, wrong[valid].astype(np.int64), truth[valid])
                 yield from ((why, one) for average, one in values.items() if average != "of class 0")
@@ -368,6 +369,11 @@ def _of_classes(metric: Metric, evaluation: Evaluation) -> Iterator[tuple[str, f
         yield "swapped", weighted
     if metric in NO_MEANS and counted.all():
         yield from _of_batches(lambda a, t: class_values(metric, a, t), answers, labels, evaluation.batches)
+
+
+def _tell_one_half(logits: Array) -> bool:
+    """Whether logits are close enough to 0.5, on both sides, to tell it from another threshold."""
+    return all(bool(((side > 0) & (side < NEAR_HALF)).any()) for side in (logits - 0.5, 0.5 - logits))
 
 
 def _of_accuracy(answers: Array, labels: Array, evaluation: Evaluation) -> Iterator[tuple[str, float]]:
@@ -416,192 +422,3 @@ def _of_batches(
         if np.isfinite(column).all():
             yield "batches", float(np.mean(column))
             yield "batches", float(np.average(column, weights=batches))
-
-
-# --- calls of metrics --------------------------------------------------------------------------------------------
-
-
-def evaluations_of(ledger: MetricLedger) -> list[Evaluation]:
-    """Return the evaluations of a run: those that it reported, and those that calls of metrics show."""
-    called = [one for call in ledger.calls if (one := _evaluation_of(call, ledger.reads)) is not None]
-    return [*ledger.evaluations, *called]
-
-
-def _evaluation_of(call: MetricCall, reads: Reads | None) -> Evaluation | None:
-    """Return the evaluation that a metric is called for, if the model's outputs are known."""
-    value = value_of(call)
-    if call.outputs is None or value is None:
-        return None
-    made = Evaluation(
-        call.outputs, call.truth, {call.metric: value}, batches=call.batches, reads=reads, certain=False
-    )
-    outputs = call.outputs.reshape(-1)
-    if (
-        len(outputs) == len(call.truth)
-        and call.metric in NUMBER_METRICS
-        and np.allclose(call.truth, outputs, 1e-5)
-    ):
-        return replace(made, targets=call.answers)  # the arguments are swapped
-    return made
-
-
-# --- calls from one line of the script ---------------------------------------------------------------------------
-
-_CALLED: Final = {
-    "f1_score": "f1",
-    "precision_score": "precision",
-    "recall_score": "recall",
-    "jaccard_score": "iou",
-    "r2_score": "r2",
-    "root_mean_squared_error": "rmse",
-    "accuracy_score": "accuracy",
-    "mean_absolute_error": "mae",
-    "mean_squared_error": "mse",
-}
-
-
-def value_of(call: MetricCall) -> float | None:
-    """Return what a metric returned; None if it is not computed here."""
-    metric = _CALLED.get(call.metric)
-    if metric is None or not len(call.truth) or len(call.truth) != len(call.answers):
-        return None
-    if metric in OF_NUMBERS:
-        value = number_values(metric, call.answers.astype(np.float64), call.truth.astype(np.float64))["all"]
-        return value if np.isfinite(value) else None
-    if not all(one.dtype.kind in "biu" or (one == np.round(one)).all() for one in (call.truth, call.answers)):
-        return None
-    values = class_values(metric, call.answers.astype(np.int64), call.truth.astype(np.int64))
-    return values.get("all" if metric == "accuracy" else call.average or "")
-
-
-@dataclass(frozen=True)
-class MeanOfBatches:
-    """A metric that was computed for each batch of an evaluation.
-
-    Attributes:
-        call: the last.
-        batches: how many.
-        rows: of all.
-        mean: of the batches' values.
-        whole: the metric of all rows.
-    """
-
-    call: MetricCall
-    batches: int
-    rows: int
-    mean: float
-    whole: float
-
-
-def mean_of_batches(series: Sequence[MetricCall]) -> MeanOfBatches | None:
-    """Return the last evaluation that called a metric once for each batch, if the mean is another number."""
-    found = None
-    for group in _evaluations_in(series):
-        rows = [len(call.truth) for call in group]
-        values = [value_of(call) for call in group]
-        if len(group) < BATCHES or sum(rows) < 2 * ROWS or len(set(rows[:-1])) != 1 or rows[-1] > rows[0]:
-            continue
-        if None in values or _CALLED.get(group[0].metric) not in NO_MEANS or _is_sweep(group):
-            continue
-        together = MetricCall(
-            group[0].metric,
-            np.concatenate([call.truth for call in group]),
-            np.concatenate([call.answers for call in group]),
-            group[0].average,
-        )
-        mean, whole = float(np.mean([value for value in values if value is not None])), value_of(together)
-        if whole is not None and abs(mean - whole) > MEAN_APART * max(1.0, abs(whole)):
-            found = MeanOfBatches(group[-1], len(group), sum(rows), mean, whole)
-    return found
-
-
-def _evaluations_in(series: Sequence[MetricCall]) -> Iterator[list[MetricCall]]:
-    """Split calls between the steps of optimizers; without those that do not follow a pass of a model each."""
-    for step in dict.fromkeys(call.step for call in series):
-        group = [call for call in series if call.step == step]
-        passes = {call.passes for call in group[1:]}
-        if len(passes) == 1 and None not in passes and 0 not in passes and all(call.whole for call in group):
-            yield group
-
-
-def _is_sweep(group: Sequence[MetricCall]) -> bool:
-    """Whether the same targets come again, as for several thresholds or models."""
-    return len({(len(call.truth), call.truth.tobytes()) for call in group}) < len(group)
-
-
-@dataclass(frozen=True)
-class Accumulated:
-    """A metric whose rows grew with each evaluation, by the same rows again.
-
-    Attributes:
-        call: the last.
-        rows: of one evaluation.
-        times: evaluations in the last call.
-        value: the metric of all of them.
-        latest: the metric of the latest evaluation alone; None if not computed here.
-    """
-
-    call: MetricCall
-    rows: int
-    times: int
-    value: float | None
-    latest: float | None
-
-
-def accumulated(series: Sequence[MetricCall]) -> Accumulated | None:
-    """Return how predictions of earlier evaluations stayed in a list that is never emptied, if they did."""
-    first = series[0] if series else None
-    if first is None or len(series) < EPOCHS or len(first.truth) < ROWS or not first.whole:
-        return None
-    rows, ordered = len(first.truth), np.sort(first.truth)
-    for before, call in pairwise(series):
-        new = call.truth[len(before.truth) :]
-        if not call.whole or len(new) != rows or call.step == before.step or not (np.sort(new) == ordered).all():
-            return None
-        if not _begins_with(call.truth, before.truth) or not _begins_with(call.answers, before.answers):
-            return None
-    last = series[-1]
-    alone = MetricCall(last.metric, last.truth[-rows:], last.answers[-rows:], last.average)
-    return Accumulated(last, rows, len(last.truth) // rows, value_of(last), value_of(alone))
-
-
-def _begins_with(whole: Array, part: Array) -> bool:
-    return bool((whole[: len(part)] == part).all())
-
-
-@dataclass(frozen=True)
-class Swapped:
-    """A metric whose second argument stays the same while the model trains, and whose first changes.
-
-    Attributes:
-        call: the last.
-        calls: how many.
-        value: that it returned.
-        turned: with its arguments the other way round.
-    """
-
-    call: MetricCall
-    calls: int
-    value: float
-    turned: float
-
-
-def swapped(series: Sequence[MetricCall]) -> Swapped | None:
-    """Return how the targets are passed as the predictions, if they are."""
-    by_step = {call.step: call for call in series}  # the last after each step
-    calls, first = list(by_step.values()), series[0]
-    if len(calls) < EPOCHS or len(first.truth) < ROWS or not all(call.whole for call in series):
-        return None
-    if not all(_equal(call.answers, first.answers) for call in series):
-        return None
-    if all(_equal(call.truth, first.truth) for call in calls) or len(np.unique(first.answers)) < 2:
-        return None
-    last = calls[-1]
-    value, turned = value_of(last), value_of(replace(last, truth=last.answers, answers=last.truth))
-    if value is None or turned is None or abs(value - turned) < APART:
-        return None
-    return Swapped(last, len(calls), value, turned)
-
-
-def _equal(one: Array, other: Array) -> bool:
-    return len(one) == len(other) and bool((one == other).all())

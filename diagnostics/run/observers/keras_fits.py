@@ -129,7 +129,9 @@ class FitObserver:
             self._trainings.keep(training, functools.partial(of_keras, model, pipeline, self._reported_by))
 
     def _reported_by(self, model: Any, deadline: float) -> Any:
-        return None if self._reported is None else self._reported.ledger(model, deadline)
+        if self._reported is None:
+            return None
+        return self._trainings.guard.attempt(self._reported.ledger, model, deadline)
 
     def _add_trained(self, training: Training, model: Any) -> None:
         """Record the model, of which another instance may be evaluated."""

@@ -141,7 +141,8 @@ def _loss(model: Any, truth: Array, answers: Array) -> float | None:
         return None
     loss = keras.losses.get(model.loss)
     penalties = sum(float(one) for one in model.losses)
-    return float(np.mean(loss(truth.astype("float32") if truth.dtype.kind == "f" else truth, answers))) + penalties
+    alike = truth.reshape(answers.shape) if truth.size == answers.size else truth
+    return float(np.mean(loss(alike, answers))) + penalties
 
 
 def _reads(loss: Any) -> Reads | None:

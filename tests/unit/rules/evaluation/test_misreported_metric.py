@@ -132,12 +132,13 @@ def test_names_logits_taken_for_probabilities(rounded):
 
 
 def test_names_an_accuracy_of_each_output():
-    probabilities = np.exp(OUTPUTS) / np.exp(OUTPUTS).sum(axis=1, keepdims=True)
-    of_each = float(((probabilities > 0.5) == np.eye(5)[CLASSES]).mean())
-    finding = found(probabilities, np.eye(5)[CLASSES], ON_LOGITS, accuracy=of_each)
-    assert finding.severity == "warning"
-    assert finding.evidence["reported"] == of_each
-    assert found(probabilities, CLASSES, ON_LOGITS, accuracy=of_each).evidence["reported"] == of_each
+    outputs, classes = OUTPUTS[:280], CLASSES[:280]
+    probabilities, one_hot = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True), np.eye(5)[classes]
+    of_each = float(((probabilities > 0.5) == one_hot).mean())
+    for targets in (classes, one_hot):
+        finding = found(probabilities, targets, ON_LOGITS, accuracy=of_each)
+        assert finding.severity == "warning"
+        assert finding.evidence["recomputed"] == pytest.approx(accuracy(outputs.argmax(axis=1), classes))
 
 
 def test_notes_an_accuracy_that_nothing_explains():
