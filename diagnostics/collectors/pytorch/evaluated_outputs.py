@@ -16,7 +16,7 @@ from diagnostics.taps import torch as taps
 from diagnostics.taps.tap import subscribe
 from diagnostics.taps.torch import ModuleCall
 
-LARGEST = 2**20  # numbers that are kept; the latest of them
+LARGEST = 2**18  # numbers that are kept; the latest of them
 MODULES = 4  # that may have made the predictions
 
 
@@ -39,15 +39,14 @@ class EvaluatedOutputs:
     def of_rows(self, rows: int) -> tuple[Array, tuple[int, ...]] | None:
         """Return the latest outputs of one module that have so many rows, and the rows of each pass."""
         for module in list(dict.fromkeys(number for number, _ in reversed(self._outputs)))[:MODULES]:
-            parts = list[Tensor]()
+            parts, found = list[Tensor](), 0  # the latest first
             for output in (output for number, output in reversed(self._outputs) if number == module):
-                if parts and output.shape[1:] != parts[0].shape[1:]:
+                if found >= rows or (parts and output.shape[1:] != parts[0].shape[1:]):
                     break
-                parts.insert(0, output)
-                if sum(map(len, parts)) >= rows:
-                    break
-            if sum(map(len, parts)) == rows and (values := to_array(torch.cat(parts))) is not None:
-                return values, tuple(map(len, parts))
+                parts.append(output)
+                found += len(output)
+            if found == rows and (values := to_array(torch.cat(parts[::-1]))) is not None:
+                return values, tuple(map(len, parts[::-1]))
         return None
 
     def _called(self, call: ModuleCall) -> None:

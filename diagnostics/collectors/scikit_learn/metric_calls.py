@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.facts.array import Array
 from diagnostics.facts.metrics import OF_CLASSES, OF_NUMBERS, OF_SCORES, MetricCall
 from diagnostics.facts.where import Where, is_user_code, shorten
@@ -125,6 +126,7 @@ def _average(metric: str, params: Mapping[str, Any]) -> str | None:
     if metric not in OF_CLASSES or metric == "accuracy_score":
         return None
     plain = params.get("labels") is None and params.get("pos_label", 1) == 1
+    plain = plain and params.get("zero_division", 0) in ("warn", 0)
     average = params.get("average")
     return average if plain and isinstance(average, str) else None
 
@@ -132,12 +134,14 @@ def _average(metric: str, params: Mapping[str, Any]) -> str | None:
 def _column(given: Any) -> Array | None:
     """Return an array (n,) of numbers, a view if possible; None for anything else.
 
-    Only arrays are read, columns of a table, which are arrays underneath, and lists of plain numbers: to read what
-    else there is may do something.
+    Only arrays are read, tensors of PyTorch, columns of a table, which are arrays underneath, and lists of plain
+    numbers: to read what else there is may do something.
     """
     if type(given) is list:
         return _of_list(given)
-    if type(given).__module__.startswith("pandas."):
+    if type(given) is getattr(sys.modules.get("torch"), "Tensor", None):
+        given = to_array(given)
+    elif type(given).__module__.startswith("pandas."):
         given = getattr(given, "values", None)
     if not isinstance(given, np.ndarray) or given.dtype.kind not in "biuf":
         return None

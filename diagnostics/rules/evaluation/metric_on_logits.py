@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
@@ -13,8 +14,9 @@ from diagnostics.facts.metrics import MetricLedger
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
-from diagnostics.rules.shared.metric_calls import evaluations_of
-from diagnostics.rules.shared.metric_values import Contradiction, contradictions
+
+if TYPE_CHECKING:
+    from diagnostics.rules.shared.metric_values import Contradiction
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
@@ -82,7 +84,9 @@ class MetricOnLogits(MessageRule):
     ```
 
     ## Thresholds
-    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits.
+    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits. A reported
+    number must come out to its last digit, with logits on both sides of 0.5 and at most 0.2 from it, and differ
+    from the right one by 0.01.
 
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
@@ -138,6 +142,9 @@ class MetricOnLogits(MessageRule):
     @check
     def from_evaluations(self, ledger: MetricLedger) -> Finding | None:
         """Look for a reported number that comes out if logits are taken for probabilities."""
+        from diagnostics.rules.shared.metric_calls import evaluations_of  # an exception is explained without NumPy
+        from diagnostics.rules.shared.metric_values import contradictions
+
         evaluations = evaluations_of(ledger)
         if not evaluations:
             raise NotApplicable("needs the predictions and targets of an evaluation that reports a metric")

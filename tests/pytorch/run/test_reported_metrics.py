@@ -14,8 +14,8 @@ NAMES = "misreported-metric", "metric-on-logits"
 def found(evaluate, epochs=3):
     """Train and evaluate a model, and return the findings; `evaluate` gets targets and logits of each batch."""
     torch.manual_seed(0)
-    rows = torch.randn(640, 6)
-    labels = (rows[:, 0] + 0.5 * rows[:, 1] + 0.4 * torch.randn(640) > 0.8).float()
+    rows = torch.randn(1000, 6)
+    labels = (rows[:, 0] + 0.5 * rows[:, 1] + 0.4 * torch.randn(1000) > 0.8).float()
     run = ScriptObserver()
     try:
         model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
@@ -33,7 +33,7 @@ def found(evaluate, epochs=3):
             with torch.no_grad():
                 evaluate(
                     (labels[place : place + 20], model(rows[place : place + 20])[:, 0])
-                    for place in range(400, 640, 20)
+                    for place in range(400, 1000, 20)
                 )
     finally:
         run.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import keras
@@ -25,13 +25,16 @@ from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import subscribe
 
 BATCH = 32  # rows, where `evaluate` is told nothing else
-ROWS, BYTES, BATCHES = 20_000, 16 * 2**20, 1024  # of an evaluation that is made again
+ROWS, BYTES = 20_000, 16 * 2**20  # of an evaluation that is made again
 SAME = 1e-3  # relative difference of a loss from the one that was reported
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """The arguments of the latest `evaluate` of a model, what it reported, and the steps made before."""
+    """The arguments of the latest `evaluate` of a model, what it reported, and the steps made before.
+
+    A `tf.data` pipeline is a weak reference.
+    """
 
     x: Any
     y: Any
@@ -43,7 +46,7 @@ class _Kept:
 class ReportedMetrics:
     """Keeps for each model the latest evaluation of arrays, or of a `tf.data` pipeline of pure steps.
 
-    Nothing is copied: the data of one evaluation of at most 16 MiB is kept alive.
+    Nothing is copied. Arrays of one evaluation, of at most 16 MiB, are kept alive.
     """
 
     def __init__(self, guard: FaultGuard) -> None:
@@ -70,6 +73,7 @@ class ReportedMetrics:
         if isinstance(data, tuple) and (y is None or _size(x) + _size(y) > BYTES):
             return
         size = batch_size if type(batch_size) is int else None
+        x = weakref.ref(x) if isinstance(x, tf.data.Dataset) else x
         self._kept[model] = _Kept(x, y, size, reported, int(number_of(model.optimizer.iterations)))
 
     def ledger(self, model: Any, deadline: float) -> MetricLedger | None:
@@ -91,7 +95,7 @@ class ReportedMetrics:
                 return None
             outputs.append(answers)
             targets.append(truth)
-        if len({part.shape[1:] for part in (*outputs,)}) != 1 or len({part.shape[1:] for part in targets}) != 1:
+        if any(len({part.shape[1:] for part in parts}) != 1 for parts in (outputs, targets)):
             return None
         answers, truth = np.concatenate(outputs), np.concatenate(targets)
         loss = _loss(model, truth, answers)
@@ -121,8 +125,8 @@ def _size(data: Any) -> int:
 
 
 def _batches(kept: _Kept) -> Iterator[tuple[Any, ...]]:
-    if isinstance(kept.x, tf.data.Dataset):
-        for batch in islice(kept.x, BATCHES):
+    if isinstance(kept.x, weakref.ref):
+        for batch in kept.x() or ():
             x, y, weights = unpack(batch)
             yield x, y if weights is None else None
         return

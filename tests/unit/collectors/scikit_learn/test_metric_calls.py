@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn import metrics
 
 from diagnostics.collectors.isolation.guard import FaultGuard
@@ -65,6 +66,13 @@ def test_copied_scores_have_no_column(seen):
 def test_lists_of_numbers_are_read(seen):
     metrics.mean_squared_error(list(TRUE), TRUE.tolist())
     assert (seen.calls[0].truth == TRUE).all()
+
+
+def test_tensors_are_read(seen):
+    truth = torch.tensor(CLASSES)
+    metrics.f1_score(truth, truth.bool())
+    assert (seen.calls[0].truth == CLASSES).all()
+    assert seen.calls[0].answers.dtype == bool
 
 
 def test_what_is_no_column_of_numbers_is_left(seen):
