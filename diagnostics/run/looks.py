@@ -213,13 +213,19 @@ def of_tape(loop: Any) -> Look | None:
     return look
 
 
-def of_keras(model: Any, pipeline: Any, guard: FaultGuard) -> Look | None:
+def of_keras(
+    model: Any,
+    pipeline: Any,
+    guard: FaultGuard,
+    reported: Callable[[Any, float], Any] = lambda _model, _deadline: None,
+) -> Look | None:
     """Return what looks at a Keras model; None on other backends.
 
     Args:
         model: that was or will be trained.
         pipeline: what examined a batch of it. It is not kept: it holds the model, and a script may free many.
         guard: runs each check.
+        reported: returns, of the model and until a deadline, what `evaluate` reported and the predictions for it.
     """
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
@@ -256,6 +262,8 @@ def of_keras(model: Any, pipeline: Any, guard: FaultGuard) -> Look | None:
             trained.model, trained.deadline = model, deadline
             trained.asked = KerasSubject(model, kept, deadline)
             facts = measure(trained.asked)
-            return replace(facts, trained=True), describe_model(model), *checks.facts("end")
+            compared = reported(model, deadline)
+            further = () if compared is None else (compared,)
+            return replace(facts, trained=True), describe_model(model), *checks.facts("end"), *further
 
     return look

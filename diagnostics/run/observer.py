@@ -186,12 +186,14 @@ class ScriptObserver:
     def _with_torch(self, torch: ModuleType) -> None:
         if hasattr(torch, "nn"):  # or the script has its own `torch.py`
             self._trainings.guard.attempt(self.loops.find)
+            self._trainings.guard.attempt(self._metrics.find_passes)
 
     def _with_fits(self, fit: TrainTap, _module: ModuleType) -> None:
         self._at_close.callback(self._calls.observe(fit, self._fits))
 
     def _with_transformers(self, _module: ModuleType) -> None:
         self._at_close.callback(self._calls.observe(transformers.train, self._trainers))
+        self._trainings.guard.attempt(self._metrics.find_trainers)
 
     def _with_models(self, _module: ModuleType) -> None:
         from diagnostics.collectors.pytorch.added_tokens import embedding_rows

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
+from diagnostics.facts.metrics import MetricLedger
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
+
+if TYPE_CHECKING:
+    from diagnostics.rules.shared.metric_values import Contradiction
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
@@ -21,6 +26,20 @@ KERAS = (
     "keras.metrics.BinaryAccuracy() for one output, keras.metrics.CategoricalAccuracy() for one-hot targets",
     "keras.metrics.BinaryIoU() for masks of one class, keras.metrics.OneHotMeanIoU(n) for one-hot masks",
 )
+KERAS_OF_LOGITS = (
+    "metrics=[keras.metrics.BinaryAccuracy(threshold=0.0)]  # of logits",
+    'layers.Dense(1, activation="sigmoid"), and a loss with from_logits=False',
+)
+HALF = "The outputs are logits, and are compared with 0.5; a probability of 0.5 is a logit of 0."
+ROUNDED = "The outputs are logits, and are rounded: a logit of 3 becomes 3, and counts as no class."
+READ_AS_CLASSES = {  # mistakes that give the reported number
+    "half": HALF,
+    "half, batches": f"{HALF} Moreover, it is the mean of the batches' values.",
+    "rounded": ROUNDED,
+    "rounded, batches": f"{ROUNDED} Moreover, it is the mean of the batches' values.",
+    "each output": "It scores each output by itself, so in a row whose one class is missed it counts all other "
+    "zeros as right.",
+}
 CUT = "classes = (probabilities > 0.5).astype(int)"
 CLASSES = "classes = probabilities.argmax(axis=-1)"
 TWO_OUTPUTS = "two outputs and cross entropy, of which the argmax is the class"
@@ -41,7 +60,8 @@ class MetricOnLogits(MessageRule):
     example, for probabilities cast to integers, and, if a binary cross entropy takes logits, for logits that are
     rounded or compared with 0.5. Among Keras' metrics, it tests `Accuracy` and `MeanIoU`, which compare class
     numbers, on probabilities; and `BinaryAccuracy`, for mutually exclusive classes, on predictions that are all
-    wrong.
+    wrong. It compares what Keras or a `Trainer` reports with what comes out if logits are compared with 0.5 or
+    rounded.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
@@ -64,7 +84,9 @@ class MetricOnLogits(MessageRule):
     ```
 
     ## Thresholds
-    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits.
+    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits. A
+    reported number must come out to its last digit, with logits on both sides of 0.5 and at most 0.2 from it,
+    and differ from the right one by 0.01.
 
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
@@ -114,6 +136,33 @@ class MetricOnLogits(MessageRule):
             "is far too high.",
             fix={"keras": KERAS},
             evidence={"metric": name, "on_wrong": score},
+            severity="warning",
+        )
+
+    @check
+    def from_evaluations(self, ledger: MetricLedger) -> Finding | None:
+        """Look for a reported number that comes out if logits are taken for probabilities."""
+        from diagnostics.rules.shared.metric_calls import evaluations_of  # an exception is explained without NumPy
+        from diagnostics.rules.shared.metric_values import contradictions
+
+        evaluations = evaluations_of(ledger)
+        if not evaluations:
+            raise NotApplicable("needs the predictions and targets of an evaluation that reports a metric")
+        found = (one for one in contradictions(evaluations) if one.mistake in READ_AS_CLASSES)
+        return next((self._of_reported(one) for one in found), None)
+
+    def _of_reported(self, one: Contradiction) -> Finding:
+        return self.found(
+            f"{one.name} is reported as {one.reported:.4g}, but the predictions for the same {one.rows:,} targets "
+            f"give {one.recomputed:.4g}. {READ_AS_CLASSES[one.mistake or '']}",
+            fix={"torch": THRESHOLD, "keras": KERAS_OF_LOGITS if one.mistake != "each output" else KERAS},
+            evidence={
+                "metric": one.name,
+                "reported": one.reported,
+                "recomputed": one.recomputed,
+                "targets": one.rows,
+            },
+            where=one.where,
             severity="warning",
         )
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
+    from diagnostics.collectors.keras.examine.reported_metrics import ReportedMetrics
     from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.loss_graph import LossGraph
@@ -41,15 +42,19 @@ class FitObserver:
     def __init__(self, trainings: Trainings, graph: Callable[[], LossGraph | None], losses: LayerLosses) -> None:
         self._trainings, self._graph, self._losses = trainings, graph, losses
         self._evaluations: Evaluations | None = None
+        self._reported: ReportedMetrics | None = None
         self.instances: UntrainedInstanceProbe | None = None  # once Keras on TensorFlow is there
 
     def find_evaluations(self, at_close: contextlib.ExitStack) -> None:
         """Observe `evaluate` and `predict`, too."""
         from diagnostics.collectors.keras.discover.evaluations import Evaluations
         from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
+        from diagnostics.collectors.keras.examine.reported_metrics import ReportedMetrics
 
         self._evaluations = Evaluations(self._trainings.guard)
         at_close.callback(self._evaluations.close)
+        self._reported = ReportedMetrics(self._trainings.guard)
+        at_close.callback(self._reported.close)
         self.instances = UntrainedInstanceProbe(self._trainings.guard)
         at_close.callback(self.instances.close)
 
@@ -122,7 +127,14 @@ class FitObserver:
         """Keep what the second look needs, once there are weights."""
         training.plain_loss = getattr(pipeline, "plain_loss", None)
         if not training.awaits_batch:
-            self._trainings.keep(training, functools.partial(of_keras, model, pipeline, self._trainings.guard))
+            self._trainings.keep(
+                training, functools.partial(of_keras, model, pipeline, self._trainings.guard, self._reported_by)
+            )
+
+    def _reported_by(self, model: Any, deadline: float) -> Any:
+        if self._reported is None:
+            return None
+        return self._trainings.guard.attempt(self._reported.ledger, model, deadline)
 
     def _add_trained(self, training: Training, model: Any) -> None:
         """Record the model, of which another instance may be evaluated."""
@@ -158,7 +170,9 @@ class FitObserver:
             report = later if training.examined is None else _continued(training.examined, later)
             self._trainings.examined(training, report)
             training.plain_loss = getattr(pipeline, "plain_loss", None)
-            self._trainings.keep(training, functools.partial(of_keras, model, pipeline, self._trainings.guard))
+            self._trainings.keep(
+                training, functools.partial(of_keras, model, pipeline, self._trainings.guard, self._reported_by)
+            )
 
         def unseen(why: str) -> None:
             training.examined = training.examined or not_examined(model, why)
