@@ -93,7 +93,7 @@ class TrainerStepObserver:
             if self._calls > 1:  # as for a preference loss: which call the loss belongs to is not known
                 seen.prediction, seen.is_output = None, False
                 return
-            seen.given = Given.of(dict((*named_tensors(args), *named_tensors(kwargs))))
+            seen.called_with = Given.of(dict((*named_tensors(args), *named_tensors(kwargs))))
             prediction = prediction_in(output)
             if prediction is not None and prediction.numel() <= LARGEST_OUTPUT:
                 seen.prediction, seen.is_output = prediction.detach(), True
@@ -158,7 +158,7 @@ class TrainerStepPipeline(FirstStepPipeline):
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
-        if not self.seen.given.inputs:
+        if not self.seen.called_with.inputs:
             raise CannotJudge("no call of the model with a batch was seen")
         yield from super().batch()
 

@@ -50,8 +50,8 @@ class KeptPass:
 
 def keep_pass(seen: FirstPass) -> KeptPass | None:
     """Copy what is needed of a recorded pass to the host; None if it is too large or was changed since."""
-    call, arguments = seen.call, seen.given.arguments
-    if arguments is None or len(seen.given.unchanged()) < len(seen.given.inputs):
+    call, arguments = seen.call, seen.called_with.arguments
+    if arguments is None or len(seen.called_with.unchanged()) < len(seen.called_with.inputs):
         return None
     there = [*tensors(arguments), *([] if call is None else [call.target])]
     if not can_be_kept(there):
@@ -101,7 +101,7 @@ def keep_captured(captured: CapturedPass | None, labels: Any) -> KeptPass | str:
 
 def _is_batch_first(seen: FirstPass) -> bool:
     """Whether the first input is a tensor of the loader's batch, which `default_collate` stacked."""
-    loader, first = seen.loader, next(iter(seen.given.inputs.values()), None)
+    loader, first = seen.loader, next(iter(seen.called_with.inputs.values()), None)
     if type(loader) is not DataLoader or loader.collate_fn is not default_collate or loader.batch_size is None:
         return False
     return first is not None and any(

@@ -166,7 +166,7 @@ class FirstStepRecorder:
             return None
         last = next((seen for seen in there if seen.loss is not None), there[-1])
         first = there[0]
-        return dataclasses.replace(last, given=first.given, reach=first.reach)
+        return dataclasses.replace(last, called_with=first.called_with, reach=first.reach)
 
     def stepped(self) -> None:
         """Drop passes for which no loop was found."""
@@ -224,7 +224,7 @@ class FirstStepRecorder:
         return self._with_source(seen)
 
     def _with_source(self, seen: FirstPass) -> FirstPass:
-        there = [*seen.given.inputs.values(), *([seen.call.target] if seen.call is not None else [])]
+        there = [*seen.called_with.inputs.values(), *([seen.call.target] if seen.call is not None else [])]
         source = self.loaders.source(there)
         if source is not None:
             seen.loader, seen.batch = source

@@ -73,7 +73,7 @@ class FirstPass:
     """One forward pass and its loss, held until they are examined.
 
     Attributes:
-        given: what the model was called with.
+        called_with: the arguments of the model.
         prediction: what the model returned, detached, if the loss depends on nothing else.
         is_output: whether `prediction`, or that of `call`, is exactly what the model returned.
         call: the recorded call of a loss; None if there was none, or several.
@@ -91,7 +91,7 @@ class FirstPass:
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
     """
 
-    given: Given
+    called_with: Given
     prediction: Tensor | None = None
     is_output: bool = False
     call: RecordedLoss | None = None
@@ -169,7 +169,7 @@ class FirstStepPipeline(Pipeline):
         seen = self.seen
         inputs = {
             name: array
-            for name, tensor in seen.given.unchanged().items()
+            for name, tensor in seen.called_with.unchanged().items()
             if (array := to_array(tensor)) is not None
         }
         inputs = named_arguments(self.model, inputs)
@@ -238,7 +238,7 @@ class FirstStepPipeline(Pipeline):
             if seen.knows_labels:  # then no guess is what they are measured by
                 self.recognised = dataclasses.replace(self.recognised, kind="other", floor=None)
             return
-        named = [seen.given.inputs[name] for name in LABEL_NAMES if name in seen.given.inputs]
+        named = [seen.called_with.inputs[name] for name in LABEL_NAMES if name in seen.called_with.inputs]
         target = named[0] if named else None if seen.batch is None else split_batch(seen.batch)[1]
         if seen.loss is None or seen.prediction is None or not isinstance(target, Tensor):
             return

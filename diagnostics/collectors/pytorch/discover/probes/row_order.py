@@ -60,7 +60,7 @@ class RowOrder(StepProbe):
         seen = self.subject.seen
         if seen.call is None or seen.batch is None or not seen.direct:
             return
-        inputs = list(seen.given.unchanged().values())
+        inputs = list(seen.called_with.unchanged().values())
         found = None if seen.items is None else _unpaired_by_collator(seen.items, inputs, seen.call.target)
         yield _unpaired_in_loop(seen.batch, inputs, seen.call.target) if found is None else found
 
