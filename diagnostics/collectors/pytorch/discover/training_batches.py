@@ -123,7 +123,7 @@ class TrainingBatches:
         call, model = step.seen.call, step.model
         self.idle = frozenset(name for name, module in model.named_modules() if not module.training)
         if call is not None and self._function:
-            self._take(dict(named_tensors(step.seen.given)), call.prediction, call.target)
+            self._take(dict(named_tensors(step.seen.called_with.arguments)), call.prediction, call.target)
 
     def _called(self, call: taps.ModuleCall) -> None:
         model = self._model()
