@@ -28,6 +28,8 @@ class DatasetFacts:
         dropped_columns: columns taken away before that, because the model does not accept them.
         text_columns: columns, kept or dropped, that hold strings.
         labels: integers (rows_read,), one class label a row; None if rows carry no such thing.
+        label_values: integers, the labels that occur in the rows read, where each row has several, as a mask has;
+            None if rows carry no such thing.
         label_names: what the classes are called, if the dataset says so.
         token_lengths: integers (rows_read,), tokens in each row without padding; None if there are no tokens.
         weighted_sampling: whether a sampler draws some rows more often than others; None if not known.
@@ -46,6 +48,7 @@ class DatasetFacts:
     dropped_columns: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
     labels: Array | None = None
+    label_values: Array | None = None
     label_names: tuple[str, ...] | None = None
     token_lengths: Array | None = None
     weighted_sampling: bool | None = False

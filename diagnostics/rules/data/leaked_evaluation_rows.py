@@ -96,7 +96,7 @@ class LeakedEvaluationRows(Rule):
         if shared < MIN_SHARED or shared < SHARE * compared:
             return None
         covered = _covered_share(splits)
-        natural = max(covered, _natural_share(splits.training_rows, dataset))
+        natural = max(covered, _repeated_share(splits), _natural_share(splits.training_rows, dataset))
         expected = natural >= ALL if shared == compared else shared <= NATURAL * natural * compared
         copied = expected and natural > covered and splits.fractions and shared >= COPIED * compared
         if not expected:
@@ -246,6 +246,13 @@ def _covered_share(splits: SplitFacts) -> float:
     if not splits.possible_rows or splits.distinct_training_rows is None:
         return 0.0
     return splits.distinct_training_rows / splits.possible_rows
+
+
+def _repeated_share(splits: SplitFacts) -> float:
+    """Estimate the share of new rows that is in the training set, from the duplicates among the rows compared."""
+    if not splits.distinct_training_rows:
+        return 0.0
+    return -math.expm1(-_draws_of_each(splits.distinct_training_rows / splits.training_rows))
 
 
 def _natural_share(training_rows: int, dataset: DatasetFacts | None) -> float:

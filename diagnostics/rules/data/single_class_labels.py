@@ -14,6 +14,7 @@ from diagnostics.text.join import listed
 # With two equally common classes, 20 random rows all have the same label once in 500,000 times; with a class of
 # 80%, once in 90.
 MIN_ROWS = 20
+IGNORED = (-100, 255)  # labels that losses and datasets of segmentation leave out
 # Largest target under binary cross entropy. Targets of 0 and 1 that were divided by 255, as pixels are,
 # end at 0.004; by 100, as percentages are, at 0.01.
 NEXT_TO_NOTHING = 0.02
@@ -32,7 +33,8 @@ class SingleClassLabels(MessageRule):
     or of a squared error with one output, are derived from the gradients of the sampled steps, whatever their
     type. Under a squared or absolute error, it looks for integer targets that are all 0, except for at most a
     single 1: the result of casting numbers between 0 and 1 to integers. Under a binary cross entropy, it looks for
-    targets that were divided by something and are all close to 0. In Keras, it counts the rows of each class whose
+    targets that were divided by something and are all close to 0. Where each row has several labels, such as a
+    mask, it compares all of them. In Keras, it counts the rows of each class whose
     weight in the loss is 0.
 
     ## Why it is bad
@@ -106,6 +108,31 @@ class SingleClassLabels(MessageRule):
                 "num_classes": outputs.num_classes,
             },
             severity="note" if outputs.is_single else "error" if complete else "warning",
+        )
+
+    @check
+    def from_masks(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
+        """Look at all labels of rows that have several each, such as masks."""
+        values = dataset.label_values
+        if values is None or outputs.num_classes is None or outputs.num_classes < 2:
+            raise NotApplicable
+        if dataset.rows_read < MIN_ROWS:
+            raise NotApplicable(f"needs the labels of at least {MIN_ROWS} rows")
+        counted = [int(value) for value in values if value not in IGNORED]
+        if len(counted) != 1:
+            return None
+        complete = dataset.size is not None and dataset.rows_read >= dataset.size
+        return self.found(
+            f"Every label in the {dataset.rows_read} rows read is {counted[0]}, but the model has "
+            f"{outputs.num_classes} classes for each position. From one class it can only learn a constant "
+            "prediction.",
+            fix=(
+                "print mask.unique() of one row before and after each transform: a mask that is scaled to 0 to 1 like an "
+                "image becomes 0 when it is cast to integers",
+                "read masks as class numbers: torch.from_numpy(np.array(mask)).long(), not to_tensor(mask)",
+            ),
+            evidence={"label": counted[0], "rows_read": dataset.rows_read, "num_classes": outputs.num_classes},
+            severity="error" if complete else "warning",
         )
 
     @check

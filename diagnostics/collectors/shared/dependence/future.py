@@ -108,6 +108,8 @@ def _tokens(subject: Subject) -> tuple[str, int, Array]:
         if array.ndim == 2 and array.dtype != bool
         if (counted := _counted(array, target, axis, subject.ignore_index)) is not None
     ]
+    if len(found) > 1:  # labels may be passed to the model as a copy of its tokens
+        found = [one for one in found if one[0] in subject.tested]
     if len(found) != 1:
         raise Unclear("the targets are not the next tokens of one of the inputs")
     return found[0]
