@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from diagnostics.collectors.shared.equal_units import LIMIT, Read, units_alike
+from diagnostics.collectors.shared.equal_units import MAX_NUMBERS, Read, units_alike
 from diagnostics.facts.array import Array
 
 from .local_tensors import PLAIN
@@ -23,7 +23,7 @@ def units_of(weight: Tensor) -> Read | None:
         or weight.is_meta
     ):
         return None
-    if weight.ndim < 2 or weight.shape[0] < 2 or not 0 < weight.numel() <= LIMIT:
+    if weight.ndim < 2 or weight.shape[0] < 2 or not 0 < weight.numel() <= MAX_NUMBERS:
         return None
 
     def read(count: int | None) -> Array:

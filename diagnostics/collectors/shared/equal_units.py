@@ -10,7 +10,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.layers import EqualUnitsFacts
 
 REL_TOLERANCE = 1e-6  # relative: units of a weight closer than this are the same, up to rounding
-LIMIT = 2**26  # numbers of a weight; a larger one is not compared
+MAX_NUMBERS = 2**26  # numbers of a weight; a larger one is not compared
 
 Read = Callable[[int | None], Array]
 """Returns so many units of a weight, or all: (units, ...), of floating point; at least one axis more."""

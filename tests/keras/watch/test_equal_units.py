@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.collectors.keras.watch.probes.equal_units import units_of
+from diagnostics.collectors.keras.weights import units_of
 from diagnostics.collectors.shared.equal_units import EqualUnits
 from tests.keras.programs import keras, layers
 

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.model import layer_activations
 from diagnostics.collectors.keras.values import current
-from diagnostics.collectors.keras.watch.probes.equal_units import units_of
+from diagnostics.collectors.keras.weights import units_of
 from diagnostics.collectors.shared.equal_units import units_alike
 from diagnostics.collectors.shared.overfit_plan import Stopwatch, larger
 from diagnostics.collectors.shared.overfit_run import Plan, Run

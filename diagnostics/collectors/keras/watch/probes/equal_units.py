@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
-from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
-from diagnostics.collectors.keras.weights import Weights
-from diagnostics.collectors.shared.equal_units import LIMIT, EqualUnits, Read
-from diagnostics.facts.array import Array
+from diagnostics.collectors.keras.weights import Weights, units_of
+from diagnostics.collectors.shared.equal_units import EqualUnits
 from diagnostics.facts.layers import EqualUnitsFacts
 
 
@@ -31,15 +26,3 @@ class EqualKernels(WatchProbe):
     def facts(self) -> Iterable[EqualUnitsFacts | None]:
         """Return those that are equal now."""
         return (self._units.facts(),)
-
-
-def units_of(kernel: Any) -> Read | None:
-    """Return what reads the units of a kernel (..., units), a variable or a tensor; None if it has none."""
-    shape, value = tuple(kernel.shape), current(kernel)
-    if len(shape) < 2 or shape[-1] < 2 or not 0 < np.prod(shape) <= LIMIT or not value.dtype.is_floating:
-        return None
-
-    def read(count: int | None) -> Array:
-        return np.moveaxis(np.asarray(tf.cast(current(kernel)[..., :count], tf.float32)), -1, 0)
-
-    return read
