@@ -51,7 +51,8 @@ def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: co
     start = keep_start(model, kept, step)
     batches = None if start is None else _batches_of(step, start, guard)
     if batches is not None:
-        at_close.callback(batches.close)
+        close = weakref.WeakMethod(batches.close)  # a script may free each of many models, and so its batches
+        at_close.callback(lambda: (end := close()) is not None and end())
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         found = _dependence(model, kept, deadline)

@@ -55,8 +55,9 @@ Look = Callable[[float, Symptom], tuple[Any, ...] | str]
 class SecondLook:
     """Keeps what looks at the models of a script's trainings; looks at them on request.
 
-    Memory: at most 16 MiB for each of the first four trainings, for its batch, as much for its first weights, and
-    64 MiB of models that the script has freed. A model that the script still holds at its end costs nothing.
+    Memory: at most 16 MiB for each of the first four trainings, for its batch, as much for its first weights, as
+    much for the batches of its experiments, and 64 MiB of models that the script has freed. A model that the
+    script still holds at its end costs nothing.
     """
 
     def __init__(self) -> None:

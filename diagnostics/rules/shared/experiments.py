@@ -6,7 +6,7 @@ from typing import Any
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.experiments import ExperimentRun, Experiments
-from diagnostics.text.join import listed
+from diagnostics.text.join import capitalized, listed
 
 from .lr_trial import number
 
@@ -34,11 +34,11 @@ def outcome(experiments: Experiments) -> str:
     unchanged = experiments.without
     also = [f"{other.phrase} ({other.reached:.4g})" for other in others]
     return (
-        f"Copies of the model were trained from the first weights, with one thing changed at a time: "
-        f"{best.phrase}, the same {experiments.steps} steps reach a loss of {best.reached:.4g} instead of "
-        f"{unchanged:.4g}, on {experiments.rows} rows that were held out, where a constant prediction would score "
-        f"{experiments.constant:.4g}." + (f" Also better: {listed(also, most=OTHERS)}." if also else "")
-    )
+        f"{capitalized(best.phrase)}, the same {experiments.steps} steps reach a loss of {best.reached:.4g} "
+        f"instead of {unchanged:.4g}; a constant prediction would score {experiments.constant:.4g}. This was "
+        "measured on copies of the model, trained from its first weights with one thing changed at a time, and on "
+        f"{experiments.rows} rows that were held out."
+    ) + (f" Also better: {listed(also, most=OTHERS)}." if also else "")
 
 
 def in_vain(experiments: Experiments) -> str:

@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.run.looks import of_trainer
+from diagnostics.run.second_look import Look
 
 from .train_calls import Joined
 from .training import Training, Trainings
@@ -48,7 +49,7 @@ class TrainerObserver:
         callback, trainer = TrainerCallback(quiet=True), arguments[0]
         if training.awaits_batch:
             callback._on_first_step = functools.partial(self._examine_first_step, training)
-        callback._on_batch = lambda inputs: training.batches and training.batches.step(inputs)
+        callback._on_batch = lambda inputs: (run := training.batches()) is not None and run.step(inputs)
         trainer.add_callback(callback)
 
         def leave() -> None:
@@ -67,8 +68,13 @@ class TrainerObserver:
         twin = None if model is None else weak_twin(model)
         if not trainings.looks_again or twin is None or twin is model:
             return
-        training.batches = trainings.guard.attempt(keep_run, trainer, pipeline.replaces_loss())
-        look = functools.partial(of_trainer, twin, pipeline, training.batches, trainer.args)
+
+        def look() -> Look | None:
+            run = trainings.guard.attempt(keep_run, trainer, pipeline.replaces_loss())
+            if run is not None:
+                training.batches = weakref.ref(run)
+            return of_trainer(twin, pipeline, run, trainer.args)
+
         trainings.keep(training, look, twin)
         weakref.finalize(model, trainings.guard.attempt, trainings.freed, training).atexit = False
 
