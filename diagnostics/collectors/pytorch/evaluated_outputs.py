@@ -32,6 +32,7 @@ class EvaluatedOutputs:
 
     def __init__(self, guard: FaultGuard) -> None:
         """Listen until `close`; `guard` runs the work."""
+        self._attempt = guard.attempt
         self.passes = self.steps = self._numbers = 0
         self._outputs: deque[tuple[int, Tensor]] = deque()  # and the number of the module, which may be gone
         self.close = subscribe(
@@ -55,7 +56,7 @@ class EvaluatedOutputs:
         if not torch.is_grad_enabled():
             self.passes += 1
             if not isinstance(call.module, nn.modules.loss._Loss):
-                call.on_return.append(partial(self._returned, id(call.module)))
+                call.on_return.append(partial(self._attempt, self._returned, id(call.module)))
 
     def _returned(self, module: int, output: Any) -> None:
         if not isinstance(output, Tensor):
