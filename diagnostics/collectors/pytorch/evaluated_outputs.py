@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from diagnostics.taps.tap import subscribe
 from diagnostics.taps.torch import ModuleCall
 
 LARGEST = 2**18  # numbers that are kept; the latest of them
+PASSES = 4096  # likewise
 MODULES = 4  # that may have made the predictions
 
 
@@ -30,8 +32,9 @@ class EvaluatedOutputs:
 
     def __init__(self, guard: FaultGuard) -> None:
         """Listen until `close`; `guard` runs the work."""
+        self._attempt = guard.attempt
         self.passes = self.steps = self._numbers = 0
-        self._outputs: list[tuple[int, Tensor]] = []  # and the number of the module, which may be gone
+        self._outputs: deque[tuple[int, Tensor]] = deque()  # and the number of the module, which may be gone
         self.close = subscribe(
             guard.attempt, (taps.module_call.before, self._called), (taps.optimizer_step.after, self._stepped)
         )
@@ -53,7 +56,7 @@ class EvaluatedOutputs:
         if not torch.is_grad_enabled():
             self.passes += 1
             if not isinstance(call.module, nn.modules.loss._Loss):
-                call.on_return.append(partial(self._returned, id(call.module)))
+                call.on_return.append(partial(self._attempt, self._returned, id(call.module)))
 
     def _returned(self, module: int, output: Any) -> None:
         if not isinstance(output, Tensor):
@@ -63,8 +66,8 @@ class EvaluatedOutputs:
         if output.ndim and output.is_floating_point() and 0 < output.numel() <= LARGEST:
             self._outputs.append((module, output.detach().clone()))
             self._numbers += output.numel()
-            while self._numbers > LARGEST:
-                self._numbers -= self._outputs.pop(0)[1].numel()
+            while self._numbers > LARGEST or len(self._outputs) > PASSES:
+                self._numbers -= self._outputs.popleft()[1].numel()
 
     def _stepped(self, *_arguments: Any, **_options: Any) -> None:
         self.steps += 1

@@ -127,8 +127,8 @@ class SingleClassLabels(MessageRule):
             f"{outputs.num_classes} classes for each position. From one class it can only learn a constant "
             "prediction.",
             fix=(
-                "print mask.unique() of one row before and after each transform: a mask that is scaled to 0 to 1 like an "
-                "image becomes 0 when it is cast to integers",
+                "print mask.unique() of one row before and after each transform: a mask that is scaled to 0 to 1, "
+                "as an image is, becomes 0 when it is cast to integers",
                 "read masks as class numbers: torch.from_numpy(np.array(mask)).long(), not to_tensor(mask)",
             ),
             evidence={"label": counted[0], "rows_read": dataset.rows_read, "num_classes": outputs.num_classes},

@@ -85,8 +85,8 @@ class MetricOnLogits(MessageRule):
 
     ## Thresholds
     None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits. A
-    reported number must come out to its last digit, with logits on both sides of 0.5 and at most 0.2 from it,
-    and differ from the right one by 0.01.
+    reported number must come out to its last digit, with logits on both sides of 0.5 and at most 0.2 from it, and
+    differ from the right one by 0.01.
 
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
@@ -142,7 +142,8 @@ class MetricOnLogits(MessageRule):
     @check
     def from_evaluations(self, ledger: MetricLedger) -> Finding | None:
         """Look for a reported number that comes out if logits are taken for probabilities."""
-        from diagnostics.rules.shared.metric_calls import evaluations_of  # an exception is explained without NumPy
+        # Not above: an exception is explained without NumPy.
+        from diagnostics.rules.shared.metric_calls import evaluations_of
         from diagnostics.rules.shared.metric_values import contradictions
 
         evaluations = evaluations_of(ledger)

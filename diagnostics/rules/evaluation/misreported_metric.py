@@ -94,18 +94,18 @@ class MisreportedMetric(Rule):
     At least 32 targets that count. A reported number is right if it equals, to its last digit, the metric by one
     of several definitions (of averages, thresholds, ignored tokens, the best five classes). A mistake is named
     only if it gives the reported number to its last digit in each of the latest evaluations, and differs from the
-    right value by 0.01 (1% of an error or a perplexity). An accuracy that no mistake explains is a note, if it
-    differs by 0.02.
+    right value by 0.01 (1% of an error or a perplexity), or by 0.02 (5% of an error) if it is a mean over batches.
+    An accuracy that no mistake explains is a note, if it differs by 0.02.
 
-    Calls per batch: at least 3 batches in one evaluation, and a mean that differs from the metric of all rows by
-    0.02. Lists that grow: each call has the rows of the call before, and the same targets once more.
+    Calls per batch: at least 3 batches in one evaluation, and a mean that differs as much. Lists that grow: each
+    call has the rows of the call before, and the same targets once more. Swapped arguments: the second one stays
+    the same from step to step, and the first one changes.
 
     The thresholds are our choice.
 
     ## Known problems
-    Printed numbers are not read. In Keras, only the last evaluation is checked, and only if the model
-    and its loss have not changed since. Metrics under other names, and metrics of models with several outputs, are
-    not checked.
+    Printed numbers are not read. In Keras, only the last evaluation is checked, and only if the model and its loss
+    have not changed since. Metrics under other names, and metrics of models with several outputs, are not checked.
 
     ## Sources
     Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on means of F1; the release notes of

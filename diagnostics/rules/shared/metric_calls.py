@@ -12,9 +12,8 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.loss_contracts import Reads
 from diagnostics.facts.metrics import OF_NUMBERS, Evaluation, MetricCall, MetricLedger
 
-from .metric_values import APART, BATCHES, NO_MEANS, NUMERIC, ROWS, class_values, metric_of, number_values
+from .metric_values import BATCHES, NO_MEANS, NUMERIC, ROWS, class_values, least_gap, metric_of, number_values
 
-MEAN_APART = 0.02  # the mean over batches from the value of all rows
 EPOCHS = 2  # calls between which optimizers step, at least
 
 
@@ -85,7 +84,8 @@ def mean_of_batches(series: Sequence[MetricCall]) -> MeanOfBatches | None:
         values = [value_of(call) for call in group]
         if len(group) < BATCHES or sum(rows) < 2 * ROWS or len(set(rows[:-1])) != 1 or rows[-1] > rows[0]:
             continue
-        if None in values or metric_of(group[0].metric) not in NO_MEANS or _is_sweep(group):
+        metric = metric_of(group[0].metric)
+        if None in values or metric not in NO_MEANS or _is_sweep(group):
             continue
         together = MetricCall(
             group[0].metric,
@@ -94,7 +94,7 @@ def mean_of_batches(series: Sequence[MetricCall]) -> MeanOfBatches | None:
             group[0].average,
         )
         mean, whole = float(np.mean([value for value in values if value is not None])), value_of(together)
-        if whole is not None and abs(mean - whole) > MEAN_APART * max(1.0, abs(whole)):
+        if whole is not None and abs(mean - whole) > least_gap(metric, whole, is_mean=True):
             found = MeanOfBatches(group[-1], len(group), sum(rows), mean, whole)
     return found
 
@@ -183,7 +183,7 @@ def swapped(series: Sequence[MetricCall]) -> Swapped | None:
         return None
     last = calls[-1]
     value, turned = value_of(last), value_of(replace(last, truth=last.answers, answers=last.truth))
-    if value is None or turned is None or abs(value - turned) < APART:
+    if value is None or turned is None or abs(value - turned) < least_gap(metric_of(last.metric) or "", value):
         return None
     return Swapped(last, len(calls), value, turned)
 

@@ -14,7 +14,7 @@ from diagnostics.facts.metrics import Evaluation
 from diagnostics.facts.where import Where
 
 ROWS = 32  # targets that count, at least
-APART = 0.01  # a mistake's value from every right one, at least; a share of the value for an error or a perplexity
+APART, MEAN_APART = (0.01, 0.01), (0.02, 0.05)  # of a mistake, or a mean over batches; see `least_gap`
 COARSE = 1e-3  # of the value: how far a mistake's value may lie from one that was rounded
 NEAR_HALF = 0.2  # of a logit from 0.5
 BATCHES = 3  # calls of one evaluation, at least
@@ -109,7 +109,6 @@ def _judged(name: str, evaluation: Evaluation) -> Iterator[Contradiction | None]
     if any(abs(value - one) <= wide for one in right):
         yield None
         return
-    apart = max(APART * (1.0 if metric in (*SHARES, "r2") else abs(value)), 3 * tolerance)
     strict = min(tolerance, COARSE * max(abs(value), 0.5))
     mistake = next(
         (
@@ -117,7 +116,7 @@ def _judged(name: str, evaluation: Evaluation) -> Iterator[Contradiction | None]
             for why, wrong in _mistakes(metric, evaluation)
             if abs(value - wrong) <= strict
             and (metric not in SHARES or value not in (0, 1) or why == "not shifted")  # many a mistake gives 0
-            and abs(wrong - right[0]) > apart
+            and abs(wrong - right[0]) > max(least_gap(metric, value, "batches" in why), 3 * tolerance)
             and all(abs(wrong - one) > 3 * tolerance for one in right)
         ),
         None,
@@ -126,6 +125,18 @@ def _judged(name: str, evaluation: Evaluation) -> Iterator[Contradiction | None]
         recomputed = 100 * right[0] if percent else right[0]
         plain = evaluation.targets.ndim == 1 and evaluation.outputs.ndim == 2 and evaluation.outputs.shape[1] > 1
         yield Contradiction(name, metric, reported, recomputed, mistake, rows, plain, evaluation.where)
+
+
+def least_gap(metric: Metric, value: float, is_mean: bool = False) -> float:
+    """Return how far a wrong value must be from the right one, to be worth a warning.
+
+    Args:
+        metric: of which the wrong value is a share of an error or a perplexity, and of others absolute.
+        value: that was reported.
+        is_mean: whether it is a mean over batches, which often differs a little.
+    """
+    gap, share = MEAN_APART if is_mean else APART
+    return gap if metric in (*SHARES, "r2") else share * abs(value)
 
 
 def _tolerance(reported: float) -> float:

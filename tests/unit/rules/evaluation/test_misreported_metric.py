@@ -63,8 +63,13 @@ def test_names_a_mean_of_the_r2_of_batches():
     def r2(answers, labels):
         return number_values("r2", answers.astype(float), labels.astype(float))["all"]
 
-    reported = mean_over_batches(r2, GUESSES, PRICES)
-    assert mistake(GUESSES[:, None], PRICES, r_square=reported) == ("warning", "batches")
+    def reported(size):
+        parts = range(0, 300, size)
+        return float(np.mean([r2(GUESSES[start : start + size], PRICES[start : start + size]) for start in parts]))
+
+    small, large = (6,) * 50, (100,) * 3
+    assert mistake(GUESSES[:, None], PRICES, r_square=reported(6), batches=small) == ("warning", "batches")
+    assert mistake(GUESSES[:, None], PRICES, r_square=reported(100), batches=large) is None  # hardly differs
     assert mistake(GUESSES[:, None], PRICES, r_square=r2(GUESSES, PRICES)) is None
 
 
