@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.crash.messages.known import CERTAIN, explained
-from diagnostics.collectors.crash.messages.table import Found, Message, all_messages
+from diagnostics.collectors.crash.messages.known import explained
+from diagnostics.collectors.crash.messages.table import FIRST, Found, Message, all_messages
 from diagnostics.errors import InvalidInput
 from diagnostics.rules.registry import all_rules
 
@@ -85,7 +85,7 @@ def _explanation(row: Message) -> tuple[str, tuple[str, ...]]:
     Returns:
         The cause, or an empty text; the fixes, or none.
     """
-    if row.needs or row.family in CERTAIN:
+    if row.needs or row.priority == FIRST:
         return row.cause, row.fix
     example = row.examples[0]
     said = _said(row, example)

@@ -42,10 +42,8 @@ _ENDS_RUN = (
 )
 _WARNED = re.compile(
     r"(?:Early stopping|[Ll]earning rate reduction is|Reduce LR on plateau) conditioned on metric .{1,300}"
-    r"|Can save best model only with .{1,100}|a CUDA-enabled jaxlib is not installed.{0,60}"
-    r"|Could not find cuda drivers on your machine.{0,40}|Cannot dlopen some GPU libraries"
+    r"|Can save best model only with .{1,100}|Cannot dlopen some GPU libraries"
     r"|Could not (?:load dynamic|dlopen) library '(?!libnvinfer)[\w.]{1,60}'"
-    r"|pip's dependency resolver does not currently take into account all the packages that are installed"
 )
 _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
 _MARKS = str.maketrans(

@@ -22,7 +22,7 @@ def of_the_table():
     found = {}
     for row in all_messages():
         for pattern in (row.compiled, *(re.compile(part) for part in (row.within, row.at) if part)):
-            found.setdefault(pattern, Written(f"table:{row.family}", pattern, False))
+            found.setdefault(pattern, Written(f"table:{row.rule}", pattern, False))
     return list(found.values())
 
 
