@@ -48,6 +48,7 @@ def message_table() -> list[dict[str, Any]]:
     - ``needs``: what else must be known for the rule to be named; empty if the message alone is enough
     - ``within``: pattern of the files of which one must be in the traceback, if there is one; empty if any will do
     - ``at``: pattern of the last frame's file; empty if any will do
+    - ``beside``: pattern of words that must be somewhere in the pasted text; empty if none need be
     """
     pages = {rule.name: (rule.summary(), _instead(inspect.getdoc(rule) or "")) for rule in all_rules()}
     rows = []
@@ -70,6 +71,7 @@ def message_table() -> list[dict[str, Any]]:
                 "needs": row.needs,
                 "within": row.within,
                 "at": row.at,
+                "beside": row.beside,
             }
         )
     return rows

@@ -65,11 +65,8 @@ def last_words(text: str) -> CrashFacts | None:
     A shell writes no more than ``Killed``; the exception is then called ``SIGKILL``, after the signal. Of an abort
     it is the C++ exception's name: ``AcceleratorError``, ``bad_alloc``.
     """
-    aborted = _ABORTED.search(text)
-    if aborted is not None:
-        return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
-    if (gave_up := WATCHDOG.search(text)) is not None:
-        return CrashFacts("DistBackendError", gave_up[0], (), live=False)
+    if (gave_up := given_up(text)) is not None:
+        return gave_up
     if (refused := refused_arguments(text)) is not None:
         return refused
     for launcher in (_SUMMARY, _FAILED_RANK, LAUNCHERS):
@@ -79,6 +76,15 @@ def last_words(text: str) -> CrashFacts | None:
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)
     return None
+
+
+def given_up(text: str) -> CrashFacts | None:
+    """Return the C++ exception that aborted the process, or what NCCL's watchdog logged; None if neither did."""
+    aborted = _ABORTED.search(text)
+    if aborted is not None:
+        return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
+    waited = WATCHDOG.search(text)
+    return None if waited is None else CrashFacts("DistBackendError", waited[0], (), live=False)
 
 
 def refused_arguments(text: str) -> CrashFacts | None:

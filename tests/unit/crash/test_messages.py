@@ -16,7 +16,7 @@ from diagnostics.api.explain import explain
 from diagnostics.api.message_table import message_table
 from diagnostics.collectors.crash.messages.compile_table import compiled
 from diagnostics.collectors.crash.messages.table import TABLE, all_messages
-from tests.unit.crash.further_examples import MORE
+from tests.unit.crash.further_examples import MORE, WHOLE
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -41,8 +41,8 @@ QUOTED = {
     "wide colon": "RuntimeError\N{FULLWIDTH COLON}{}",
 }
 MESSAGES = all_messages()
-ALONE = [row for row in MESSAGES if not row.needs]
-IN_TRACEBACK = [row for row in MESSAGES if not row.needs or row.frames or row.recogniser == "launchers"]
+ALONE = [row for row in MESSAGES if not row.needs and not row.beside]
+IN_TRACEBACK = [row for row in MESSAGES if row in ALONE or row.frames or row.recogniser == "launchers"]
 
 
 def named(row):
@@ -110,6 +110,13 @@ def test_further_message_is_explained(rule, exception, message):
     assert [rules_of(text) for text in texts] == [[rule]] * len(texts)
 
 
+@pytest.mark.parametrize("name", WHOLE)
+def test_words_beside_the_message_count(name):
+    rule, fix, text = WHOLE[name]
+    (finding,) = explain(text).findings
+    assert (finding.rule, finding.fix[: len(fix)]) == (rule, fix)
+
+
 def first_match(example):
     """Return which row a page would name: the first that matches and needs nothing else."""
     return next((n for n, row in enumerate(ALONE) if row.compiled.search(example)), None)
@@ -156,7 +163,7 @@ class TestTable:
                 return [row, groups(compiled[row]?.exec(example))];
             })));
         """
-        patterns = [row["pattern"] for row in message_table() if not row["needs"]]
+        patterns = [row["pattern"] for row in message_table() if not (row["needs"] or row["beside"])]
         given = json.dumps({"patterns": patterns, "examples": [example for _, example in self.EXAMPLES]})
         done = subprocess.run(["node", "-e", program], input=given, capture_output=True, text=True, check=True)
         rows = [first_match(example) for _, example in self.EXAMPLES]

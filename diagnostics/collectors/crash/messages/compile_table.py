@@ -12,10 +12,10 @@ There is one file per rule, and one row per wording of an error:
     fix = ["print(len(table))"]
     examples = ["expected 3 rows, got 4"]
 
-A row has a priority from 0 to 3, 1 unless it says otherwise. 0 is asked before all recognisers: a message that is
-known in general names its cause. 1 is an ordinary wording, 2 one that several causes share, and 3 a sentence that is
-recognised without its numbers. Within a priority the more specific row is asked first: one that a recogniser reads,
-then one that frames must confirm, then the one with more fixed characters.
+A row has a priority from 0 to 3, 1 unless it says otherwise. 0 is asked before all recognisers: a message that
+is known in general names its cause. 1 is an ordinary wording, 2 one that several causes share, and 3 a sentence
+that is recognised without its numbers. Within a priority the more specific row is asked first: one that a
+recogniser reads, then one that frames or words beside it must confirm, then the one with more fixed characters.
 
 A pattern is a regular expression that Python's `re` and JavaScript's `RegExp` with the flag ``u`` read alike. It
 is written as JavaScript's, with ``(?<name>...)`` for a group, and without lookbehind, inline flags, back
@@ -58,12 +58,19 @@ def _row(rule: str, row: dict[str, Any]) -> dict[str, Any]:
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
     parsed = parser.parse(python_pattern(row["pattern"]), re.ASCII)
-    framed = "within" in row or "at" in row
-    return row.get("priority", 1), "recogniser" not in row, not framed, -fixed(parsed), row["rule"], row["pattern"]
+    confirmed = any(key in row for key in ("within", "at", "beside"))
+    return (
+        row.get("priority", 1),
+        "recogniser" not in row,
+        not confirmed,
+        -fixed(parsed),
+        row["rule"],
+        row["pattern"],
+    )
 
 
 def literals(parsed: Any) -> list[str]:
-    """Return words of which every match holds at least one, as long as possible; one empty word if there are none."""
+    """Return words of which every match holds at least one, as long as possible; one empty word if none do."""
     best: list[str] = [""]
     run = ""
     for kind, value in [*parsed, (None, None)]:

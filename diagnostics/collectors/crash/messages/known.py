@@ -68,6 +68,8 @@ def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
 
 
 def _is_within(message: Message, crash: Crash) -> bool:
+    if message.beside and not re.search(message.beside, crash.log):
+        return False
     files = [frame.file.replace("\\", "/") for frame in crash.facts.frames]
     if message.at and not (files and re.search(message.at, files[-1])):
         return False

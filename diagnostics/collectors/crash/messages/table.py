@@ -1,7 +1,7 @@
 """The table of messages: one row per wording of an error, in the order in which they are compared with a text.
 
-The rows are written as TOML, one file per rule, and read from `table.json`, which `compile_table` makes of them: a call
-reads one file, and compiles only the patterns whose words are in the text.
+The rows are written as TOML, one file per rule, and read from `table.json`, which `compile_table` makes of them. A
+call reads one file, and compiles only the patterns whose words are in the text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 TABLE = Path(__file__).with_name("table.json")
 FIRST, ORDINARY, SHARED, CUT = range(4)
-"""Priorities: asked before all recognisers; an ordinary wording; one of several causes; one without its numbers."""
+"""Priorities: asked before all recognisers; an ordinary wording; one of several causes; without its numbers."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Message:
         fix: of such a row: what to change, the most likely first, with the same groups.
         within: pattern of the files of which one must be in the traceback, if it has frames; empty if any will do.
         at: pattern of the last frame's file, where the user's code may be below a library's.
+        beside: pattern of words that must be elsewhere in the pasted text, such as a warning above the traceback.
     """
 
     rule: str
@@ -64,6 +65,7 @@ class Message:
     fix: tuple[str, ...] = ()
     within: str = ""
     at: str = ""
+    beside: str = ""
 
     @functools.cached_property
     def compiled(self) -> re.Pattern[str]:

@@ -12,13 +12,13 @@ from bugs.keeper.catalogue import load_catalogue
 from diagnostics.api.explain import explain
 from diagnostics.api.message_table import message_table
 from diagnostics.collectors.crash.messages.table import all_messages
-from tests.unit.crash.further_examples import MORE
+from tests.unit.crash.further_examples import MORE, WHOLE
 from tests.unit.tracebacks.recorded_forms import RECORDED
 from tests.unit.tracebacks.test_pasted_text import PLAIN
 
 ROOT = Path(__file__).resolve().parents[4]
 EXHIBITS = list(load_catalogue(ROOT).values())
-MESSAGES = [row for row in all_messages() if not row.needs]
+MESSAGES = [row for row in all_messages() if not row.needs and not row.beside]
 TRACEBACK = """\
 Traceback (most recent call last):
   File "/home/ada/project/train.py", line 31, in <module>
@@ -121,12 +121,13 @@ TEXTS = (
     *(in_traceback(exception, message) for _, exception, message in MORE),
     *RECORDED.values(),
     *PLAIN.values(),
+    *(text for rule, _, text in WHOLE.values() if rule != "launcher-failure"),
 )
 ONLY_A_TERMINAL = (  # what a recogniser knows beside the table, or before the row that the page finds
     "module 'numpy' has no attribute 'float'",
     "Data cardinality is ambiguous:",
     "Process finished with exit code 137",
-    "'Trainer' object has no attribute 'tuner'",
+    "'BertTokenizer' object has no attribute 'batch_encode_plus'",
 )
 
 
