@@ -10,6 +10,8 @@ from diagnostics.collectors.crash.out_of_memory import KILLED
 from diagnostics.collectors.crash.processes import LAUNCHERS, WATCHDOG
 from diagnostics.facts.crash import CrashFacts
 
+from .unknown_errors import entries, search
+
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
 _REFUSED_ARGUMENTS = re.compile(  # as argparse and click end a program, after its usage
@@ -241,45 +243,11 @@ def unnamed_error(text: str) -> CrashFacts | None:
 
 
 _COMMENT = re.compile(r"  # [^\n]*")  # of a line of source: what it may raise did not happen
-_PYTHONS_WORDS = (
-    ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
-    (
-        "AttributeError",
-        re.compile(
-            r"(?:'\w{1,80}' object|(?:type object|module) '[\w.]{1,120}') has no attribute '\w{1,80}'"
-            r"|\b(?:tuple|list|dict|str|int|float|bool|NoneType|Tensor|Namespace|ndarray|Sequential|Tokenizer|Trainer"
-            r"|DataParallel|DataFrame|Model|Module)'? object has no attribute '?\w{1,80}"
-        ),
-    ),
-    ("TypeError", re.compile(r"\w{1,80}\(\) (?:got|Got) an unexpected keyword argument '\w{1,80}'")),
-    (
-        "TypeError",
-        re.compile(
-            r"\w{1,80}\(\) (?:takes (?:from )?\d{1,3} (?:to \d{1,3} )?positional arguments? but \d{1,3} w\w+ given"
-            r"|missing \d{1,3} required (?:positional|keyword-only) arguments?: '[^\n]{1,200}')"
-        ),
-    ),
-    ("TypeError", re.compile(r"'\w{1,80}' object is not (?:callable|iterable|subscriptable)")),
-    ("ModuleNotFoundError", re.compile(r"No module named '[\w.]{1,120}'")),
-    ("ImportError", re.compile(r"cannot import name '?\w{1,80}'?(?: from '?[\w.]{1,120}'?)?")),
-    ("UnboundLocalError", re.compile(r"local variable '\w{1,80}' referenced before assignment")),
-    ("NameError", re.compile(r"name '\w{1,80}' is not defined")),
-    ("ValueError", re.compile(r"(?:too many|not enough) values to unpack \(expected [^)\n]{1,30}\)")),
-    ("ZeroDivisionError", re.compile(r"(?:integer |float )?division by zero")),
-    ("TypeError", re.compile(r"expected str, bytes or os\.PathLike object, not \w{1,60}")),
-    ("TypeError", re.compile(r"(?:list|tuple) indices must be integers or slices, not \w{1,60}")),
-    ("StopIteration", re.compile(r"\bStopIteration\b")),
-    ("TypeError", re.compile(r"object of type '[\w.]{1,60}' has no len\(\)")),
-    ("TypeError", re.compile(r"unsupported operand type\(s\) for [^\n]{1,20}: '[\w.]{1,60}' and '[\w.]{1,60}'")),
-    ("TypeError", re.compile(r"unhashable type: '[\w.]{1,60}'")),
-    ("ValueError", re.compile(r"could not convert string to float: [^\n]{1,80}")),
-    ("ValueError", re.compile(r"invalid literal for int\(\) with base 10: [^\n]{1,80}")),
-)
 
 
 def _in_pythons_words(line: str) -> CrashFacts | None:
     line = _COMMENT.sub("", line)
-    for name, words in _PYTHONS_WORDS:
-        if found := words.search(line):
-            return CrashFacts(name, found[0], (), live=False)
+    for row in entries("words"):
+        if found := search(row, line):
+            return CrashFacts(row["exception"], found[0], (), live=False)
     return None
