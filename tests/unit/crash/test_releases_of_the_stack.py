@@ -20,11 +20,6 @@ from diagnostics.api.explain import explain
             "written by a newer datasets",
         ),
         (
-            "AttributeError: 'DynamicCache' object has no attribute 'seen_tokens'",
-            "installation-mismatch",
-            "comes with a model",
-        ),
-        (
             "AttributeError: 'SFTTrainer' object has no attribute 'tokenizer'",
             "installation-mismatch",
             "processing_class",
