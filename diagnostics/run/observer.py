@@ -31,7 +31,7 @@ from .observers.measured_answers import MetricObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
-from .second_look import SecondLook, Unlearned
+from .second_look import MOST_LOOPS, SecondLook, Unlearned, budget
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
 SUSPECTED = (*NO_LEARNING, "learning-rate-too-low", "learning-rate-too-high", "dead-units")
@@ -149,15 +149,20 @@ class ScriptObserver:
         """What the libraries of the script reported so far."""
         return self._library_messages.messages
 
-    def look_again(self, seconds: float, complete: bool = True) -> StageResult | None:
+    def look_again(self, wanted: float | None, ran: float, complete: bool = True) -> StageResult | None:
         """Examine the models as the script has left them, after `close`; return the stage for the report.
 
         Args:
-            seconds: after which to stop.
+            wanted: seconds after which to stop; see `budget`.
+            ran: the seconds that the script ran.
             complete: whether the script ended by itself.
         """
         if self._second is None:
             return None
+        kept = [] if wanted is not None else self.trainings[:MOST_LOOPS]
+        symptoms = [self._trainings.guard.attempt(self._symptom, training, complete) for training in kept]
+        unlearned = any(symptom is not None and not symptom.explained for symptom in symptoms)
+        seconds = budget(wanted, ran, unlearned)
         self._keras_loops.keep()
         stage: StageResult | None = self._trainings.guard.attempt(
             self._second.look, self.trainings, seconds, lambda training: self._symptom(training, complete)

@@ -32,7 +32,6 @@ from .observer import ScriptObserver
 from .options import RunOptions
 from .output import rehearse, say
 from .script import Ending, Script, end_by_interrupt, working_folder
-from .second_look import budget
 from .termination import Termination
 from .unseen_training import nothing_trained, seconds_of_children, short_trainings
 
@@ -155,7 +154,7 @@ class RunSession:
         self._run.close()
         looked, complete = None, self._limits.reached is None and _ended_by_itself(ending)
         if ending.exit_code == 0 and not ending.abrupt:  # else somebody waits for the report
-            looked = self._run.look_again(budget(self._options.second_look, ran), complete)
+            looked = self._run.look_again(self._options.second_look, ran, complete)
         trainings = [
             TrainingReports(t.examined, self._run.course(t, complete), t.trained_alone)
             for t in self._run.trainings

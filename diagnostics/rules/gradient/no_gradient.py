@@ -38,11 +38,6 @@ NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch 
 WEIGHED = 8  # batches with sample weights; fewer may all be unusual ones
 ORDER = "optimizer.zero_grad(), then loss.backward(), then optimizer.step(), in this order"
 REQUIRE = "keep requires_grad=True on the parameters to train"
-CHECKPOINTED = (
-    "model.enable_input_require_grads(), for adapters on a frozen model",
-    'gradient_checkpointing_kwargs={"use_reentrant": False}, or checkpoint(..., use_reentrant=False)',
-    REQUIRE,
-)
 
 
 class NoGradient(MessageRule):
@@ -159,14 +154,6 @@ class NoGradient(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
         """Explain a backward pass that has nothing to differentiate."""
-        if symptom.checkpointed:
-            return self.found(
-                "No parameter got a gradient. The warning above it says where the graph ends: none of the inputs "
-                "of a checkpointed segment requires a gradient, as behind a frozen embedding, and a reentrant "
-                "checkpoint then gives no gradient to what is inside.",
-                fix={"torch": CHECKPOINTED},
-                where=crash.where,
-            )
         seen = (
             "No variable got a gradient: the loss depends on no trainable variable. The graph is broken between "
             "the model's output and the loss."

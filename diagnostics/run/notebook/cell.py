@@ -16,7 +16,6 @@ from diagnostics.report.report import Report
 from diagnostics.run.library_frames import without_library_frames
 from diagnostics.run.notebook.cell_options import CellOptions
 from diagnostics.run.observer import ScriptObserver
-from diagnostics.run.second_look import budget
 from diagnostics.run.unseen_training import nothing_trained
 from diagnostics.text.join import duration
 
@@ -67,7 +66,7 @@ class CellSession:
 
     def _report(self, error: BaseException | None, ran: float) -> Report:
         complete = error is None or isinstance(error, AssertionError)  # which comes after the training
-        looked = self._run.look_again(budget(None, ran)) if error is None else None
+        looked = self._run.look_again(None, ran) if error is None else None
         trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
         if isinstance(error, Exception):
