@@ -128,14 +128,14 @@ class LabelsInInputs(Rule):
         if copied is None:
             return None
         last = " (the last one)" if copied.column == copied.columns - 1 else ""
-        where = f"number {copied.column} of the {copied.columns} that were looked at in each row{last}"
+        where = f"value {copied.column} of the {copied.columns} checked in each row{last}"
         seen = (
             f"{where[:1].upper()}{where[1:]} is the target itself"
             if copied.equal
             else f"{where[:1].upper()}{where[1:]} has one value for each of the {copied.values} classes"
         )
         return self.found(
-            f"{seen}, in all {copied.rows} rows sampled, without exception. The model reads the answer from its "
+            f"{seen}, in all {copied.rows} sampled rows. The model reads the answer from its "
             "input, so its scores say nothing about data whose target is unknown.",
             fix={
                 "torch": (

@@ -125,7 +125,7 @@ class SingleClassLabels(MessageRule):
             "loss falls to 0.",
             fix=(
                 "print the labels and their counts before training",
-                "check the code that creates them: a comparison with a different spelling, or a filter",
+                "check the code that creates them for a comparison with a different spelling, or a filter",
             ),
             evidence={"label": targets.only_target, "examples": targets.examples},
             severity="warning" if targets.only_target == 0 else "note",

@@ -82,7 +82,7 @@ def _ended(code: int | None) -> str:
         return "failed"
     if code < 0:
         try:
-            return f"was ended by {signal.Signals(-code).name} (exit code {code})"
+            return f"was killed by {signal.Signals(-code).name} (exit code {code})"
         except ValueError:
             pass
     if (meaning := _OF_WINDOWS.get(code)) is not None:

@@ -67,7 +67,7 @@ class LocalBatchNorm(Rule):
                     "nn.SyncBatchNorm.convert_sync_batchnorm(model) before wrapping: this adds one all-gather "
                     "per layer and pass"
                 ),
-                "nn.GroupNorm, which needs no other row; or batch norm in eval mode if it is pretrained",
+                "nn.GroupNorm, which does not depend on other rows; or batch norm in eval mode if it is pretrained",
             ),
             evidence={"layers": list(wrapper.local_norms), "rows": wrapper.rows, "world": wrapper.world},
         )

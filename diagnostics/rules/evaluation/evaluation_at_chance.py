@@ -235,8 +235,8 @@ class EvaluationAtChance(Rule):
         proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
         contrary = classes >= CLASSES and last.kappa < -BELOW * last.error
         return self.found(
-            f"In training the {accuracy.name} is {late.mean():.0%}, in the evaluation after {step:,} steps "
-            f"{accuracy.evaluation[-1]:.0%}, where chance would give {by_chance:.0%}. "
+            f"In training the {accuracy.name} is {late.mean():.0%}, but in the evaluation after {step:,} steps "
+            f"it is {accuracy.evaluation[-1]:.0%}, and chance is {by_chance:.0%}. "
             f"{CONTRARY if contrary else _reason(None, fit, alike, last)} {_differential(verdicts)}".rstrip(),
             fix=(ONE_LIST, *SPLIT) if contrary else _experiments(None, fit),
             severity=None if proved or contrary else "note",

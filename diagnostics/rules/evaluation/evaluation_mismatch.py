@@ -295,8 +295,8 @@ def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mi
     order = other_order(training, evaluation)
     if order is None:
         return None
-    moved = [f"number {here} looks like number {there}" for here, there in enumerate(order) if here != there]
-    how = f"The channels are in another order: in evaluation, {listed(moved, most=SHOWN)} of training."
+    moved = [f"channel {here} looks like channel {there}" for here, there in enumerate(order) if here != there]
+    how = f"The channels are in another order (evaluation first, training second): {listed(moved, most=SHOWN)}."
     return _Mismatch(name, training.numbers(), evaluation.numbers(), how, "order")
 
 

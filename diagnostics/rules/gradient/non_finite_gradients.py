@@ -58,7 +58,7 @@ class NonFiniteGradients(MessageRule):
         if origin.kind is None and origin.loss is None and origin.parameters:
             return self._unlocated(origin)
         if origin.kind is None:
-            raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
+            raise NotApplicable(f"needs a second run of the step that shows the origin; {origin.reason or 'this one did not'}")
         if origin.kind != "gradient":
             return None
         finite = "The loss is finite" if origin.loss is not None else "The model's output is finite"

@@ -146,8 +146,8 @@ class EvalModeTraining(MessageRule):
         first = int(modes.steps[idle][0])
         return self.found(
             f"The optimizer also steps in evaluation mode: {int(idle.sum())} of the {len(idle)} sampled steps, "
-            f"beginning with step {first:,}, use batches of another dataset, and follow steps in training mode "
-            f"{blocks} times or more. So an evaluation calls backward() and step(): the model is trained on the "
+            f"from step {first:,} on, use batches from another dataset, and the mode switched from training to "
+            f"evaluation at least {blocks} times. So an evaluation calls backward() and step(): the model is trained on the "
             "rows that should measure how good it is.",
             fix=VALIDATION,
             evidence={

@@ -102,7 +102,7 @@ class PaddingAttended(Rule):
         return self.found(
             f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
             "words "
-            f"changes the prediction by {padding.with_padding:.2g}; without their padding by "
+            f"changes the prediction by {padding.with_padding:.2g}; without the padding, it changes by "
             f"{padding.without:.2g}. The model reads the padding, and the words hardly matter.",
             fix=(
                 "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",

@@ -206,7 +206,7 @@ _FIXES = {
 
 def _why(one: ActiveDropout) -> str:
     if one.function == "scaled_dot_product_attention":
-        return "This function drops at `dropout_p` in every mode."
+        return "This function applies `dropout_p` in every mode."
     if one.told == "nothing":
         return "The function does not know the mode of the model and drops values unless the call turns it off."
     return "The call says that the model is training: is this a part that model.eval() does not reach?"

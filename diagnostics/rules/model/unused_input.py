@@ -88,7 +88,7 @@ class UnusedInput(Rule):
             return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(
             f"The model reads sequences of {steps} steps with a forward layer, but its predictions depend on "
-            "the first step alone: replacing all later ones changes no bit of any prediction. The model uses "
+            "the first step alone: replacing all later ones does not change a single bit of any prediction. The model uses "
             "the output at the first step, before the layer has seen the others.",
             fix=(
                 "out[:, -1] with batch_first=True, out[-1] without, or the layer's last hidden state: h[-1]",
@@ -100,7 +100,7 @@ class UnusedInput(Rule):
     def _of_last(self, steps: int) -> Finding:
         return self.found(
             f"The model reads sequences of {steps} steps, but its predictions depend on the last step alone: "
-            "replacing all earlier ones changes no bit of any prediction. A hidden state that is recreated at "
+            "replacing all earlier ones does not change a single bit of any prediction. A hidden state that is recreated at "
             "each step, or left out of the call, forgets the steps before.",
             fix=(
                 "h = cell(x[:, t], h)  # with h set to zeros once, before the loop",
@@ -114,7 +114,7 @@ class UnusedInput(Rule):
         one = len(names) == 1
         return self.found(
             f"The model uses only the first example of its {'input' if one else 'inputs'} {shown}: replacing it "
-            "for all others changes no bit of any prediction. It is broadcast over the batch, so each example "
+            "for all others does not change a single bit of any prediction. It is broadcast over the batch, so each example "
             "gets the value of another.",
             fix=f"look for {shown}[:1], [0] or an expand() in the model, and use the value of each example",
             evidence={"of_first": list(names)},

@@ -70,7 +70,7 @@ class HalfPrecisionOverflow(MessageRule):
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name the module whose values overflowed."""
         if origin.kind is None:
-            raise NotApplicable(f"needs a replay of the step; {origin.reason or 'it showed nothing'}")
+            raise NotApplicable(f"needs a replay of the step that shows the origin; {origin.reason or 'this one did not'}")
         over = origin.overflow
         if over is None or not nonfinite.overflowed(origin):
             return None

@@ -100,14 +100,14 @@ class NonFiniteLoss(MessageRule):
             return self._broken_weights(origin)
         unknown = origin.kind is None and origin.loss is not None and not math.isfinite(origin.loss)
         if origin.kind is None and not unknown:
-            raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
+            raise NotApplicable(f"needs a second run of the step that shows the origin; {origin.reason or 'this one did not'}")
         if origin.kind != "loss" and not unknown:
             return None
         assert origin.loss is not None
         told = "The model's output is finite, so the cause is the loss or the labels."
         fix: Fix = "look for a label that the loss does not accept, and for an unguarded log, division or root"
         if origin.reason and not unknown:
-            told += f" Run eagerly, the framework raises: {origin.reason}."
+            told += f" In eager mode, the framework raises: {origin.reason}."
         if unknown:
             told = "Whether the model's output was finite is not known."
             fix = (

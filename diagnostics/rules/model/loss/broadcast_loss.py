@@ -240,7 +240,7 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
             f"{seen} That is {each} targets each: a label for each of {each} positions although the model gives "
             "one prediction for the whole, one-hot rows that were flattened, or an output that was cut.",
             (
-                "a model with a prediction for each position, if the labels are of positions",
+                "if there is one label per position: a model that predicts one value per position",
                 f"target.view(-1, {each}).argmax(1), if they are one-hot",
                 print_both,
             ),

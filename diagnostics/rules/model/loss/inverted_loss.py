@@ -79,7 +79,7 @@ class InvertedLoss(Rule):
             return None
         return self.found(
             f"The loss {losses.name} is higher for right predictions than for wrong ones: predictions that "
-            f"equal the targets, but for 1%, score {losses.right:.4g}, a constant prediction "
+            f"are within 1% of the targets score {losses.right:.4g}, a constant prediction "
             f"{losses.constant:.4g}, and the model has reached {losses.reached:.4g}. Training lowers the loss, "
             "which makes the predictions wrong.",
             fix=(

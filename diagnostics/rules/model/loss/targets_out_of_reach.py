@@ -291,11 +291,11 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(targets.min()), float(targets.max())
         classes = [int(one) for one in np.unique(np.trunc(targets))]
-        left = f"class {classes[0]} only" if len(classes) == 1 else f"{len(classes)} classes"
+        left = f"class {classes[0]}" if len(classes) == 1 else f"{len(classes)} classes"
         return self.found(
             f"{share:.0%} of the targets are not whole numbers: they run from {lowest:.4g} to {highest:.4g}, "
-            f"and {_named(loss)} reads class indices. It cuts off the fractions: of {np.unique(targets).size} "
-            f"different targets in this batch it leaves {left}.",
+            f"and {_named(loss)} reads class indices. It truncates the fractions, so the "
+            f"{np.unique(targets).size} different targets in this batch become {left}.",
             fix=(
                 "labels as integers from 0, never scaled: divide the images by 255, not the labels",
                 'for targets that are quantities: one output and loss="mse"',
@@ -323,12 +323,12 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(rows.min()), float(rows.max())
         numbers = highest > 1 and bool((rows == np.trunc(rows)).all())
-        what = "as numbers of classes" if numbers else "as several labels" if highest == 1 else "as quantities"
+        what = "as class numbers" if numbers else "as several labels" if highest == 1 else "as quantities"
         named = _named(loss)
         return self.found(
             f"{share:.0%} of the examples have targets that are not a distribution over the {width} classes: "
             f"several numbers from {lowest:.4g} to {highest:.4g}, {what}, which add up to "
-            f"{np.median(rows.sum(1)):.4g} (the median) and not to 1. {named[0].upper()}{named[1:]} has its "
+            f"{np.median(rows.sum(1)):.4g} (the median) instead of 1. {named[0].upper()}{named[1:]} has its "
             "minimum where the outputs are proportional to these numbers, and an accuracy compares the position "
             "of the largest.",
             fix={

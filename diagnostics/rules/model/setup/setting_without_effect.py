@@ -190,8 +190,8 @@ def _of_parameter(idle: IdleSetting) -> tuple[str, Fix]:
 
 def _of_optimizer(idle: IdleSetting) -> tuple[str, Fix]:
     return (
-        f"The script sets `{idle.name} = {idle.value}` on the optimizer ({idle.kind}), which reads the rates of "
-        f"its parameter groups and not this attribute: in every step looked at it used {idle.instead}.",
+        f"The script sets `{idle.name} = {idle.value}` on the optimizer ({idle.kind}), which reads the rate from "
+        f"its parameter groups, not from this attribute: every step checked used {idle.instead}.",
         (
             f'for group in optimizer.param_groups: group["lr"] = {idle.value}',
             "a scheduler of torch.optim.lr_scheduler, which sets all groups",
