@@ -61,14 +61,14 @@ class StatisticsNotCopied(Rule):
         """Report an average whose statistics were never copied."""
         one = len(left.layers) == 1
         return self.found(
-            f"The {left.name} that is evaluated has weights that were averaged or copied from the trained one, "
-            f"but not its running statistics: {count_of(len(left.layers), 'layer')} of batch norm "
+            f"The evaluated {left.name} has weights that were averaged or copied from the trained model, but not "
+            f"its running statistics: {count_of(len(left.layers), 'layer')} of batch norm "
             f"({layers_named(left.layers, most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
-            f"while those of the trained model have seen {left.batches:,} batches. `parameters()` does not "
-            "include them.",
+            f"while the trained model's have been updated with {left.batches:,} batches. `parameters()` does not "
+            "include running statistics.",
             fix=(
                 "for average, buffer in zip(ema.buffers(), model.buffers()): average.copy_(buffer)",
-                "torch.optim.swa_utils.AveragedModel(model), which keeps the buffers in step",
+                "torch.optim.swa_utils.AveragedModel(model), which copies the buffers too",
             ),
             evidence={"model": left.name, "layers": list(left.layers), "batches": left.batches},
         )

@@ -72,7 +72,7 @@ class IgnoredOutputGradient(Rule):
         names = listed([f"`{name}`" for name in backward.gradients])
         return self.found(
             f"`{backward.function}.backward` never reads {names}, the gradient of the loss with respect to its "
-            f"output of shape {shape}. What it returns is not the gradient of any loss: the layers before this "
+            f"output of shape {shape}. Its result is not the gradient of any loss: the layers before this "
             "operation are updated the same way, whatever the target is.",
             fix=(
                 f"return {backward.gradients[0]} * derivative  # the chain rule",

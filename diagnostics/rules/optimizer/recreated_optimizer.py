@@ -59,10 +59,10 @@ class RecreatedOptimizer(Rule):
     def from_steps(self, optimizer: RemadeOptimizer) -> Finding:
         """Report optimizers that make one step each."""
         return self.found(
-            f"A new {optimizer.name} was created for each step, {optimizer.times} times in a row. Each began "
-            "without the averages of the previous steps, which are its only advantage over plain gradient "
-            "descent: without them, a step of Adam moves each weight by the full learning rate, however small "
-            "its gradient.",
+            f"A new {optimizer.name} was created for each step, {optimizer.times} times in a row. Each one began "
+            "without the averages of the previous steps, the optimizer's only advantage over plain gradient "
+            "descent: without them, a step of Adam moves each weight by the full learning rate, however small its "
+            "gradient.",
             fix=f"optimizer = {optimizer.name}(model.parameters(), ...)  # once, before the loop",
             evidence={"optimizer": optimizer.name, "times": optimizer.times},
         )
