@@ -33,7 +33,7 @@ BROKEN = {
         "name-before-definition",
         "NameError: name 'optimizer' is not defined",
         "Cell 3 (In[6]) reads `optimizer`, and no cell of the notebook defines it. The cell has been run, so the "
-        "kernel had the name from a cell that was deleted or edited since. Run from the top, cell 3 (In[6]) ends "
+        "kernel had the name from a cell that has since been deleted or edited. Run from the top, cell 3 (In[6]) ends "
         "with NameError.",
     ),
     "the helper stands below its use": (
@@ -97,8 +97,8 @@ NOTED = {
             "hits(loader)",
         ),
         "function-reads-globals",
-        "`hits` reads `x`, which only a loop sets, in cell 2 (In[2]), but is called outside the loop: it gets "
-        "the last value of the loop. 1 function of the notebook reads variables that it is not given: `hits` "
+        "`hits` reads `x`, which only a loop in cell 2 (In[2]) sets, but it is called outside the loop: it gets "
+        "the loop's last value. 1 function of the notebook reads variables that it is not given: `hits` "
         "reads `model` and `x`.",
     ),
     "the last model of a loop": (
@@ -110,14 +110,14 @@ NOTED = {
         ),
         "redefined-name",
         "The function `score` of cell 2 (In[2]) reads `model` from the notebook, which is a value and a loop "
-        "variable in turn: cell 1 (In[1]) and cell 3 (In[3]) set it. What the function reads depends on which "
+        "variable in turn: cell 1 (In[1]) and cell 3 (In[3]) set it. The value depends on which "
         "of these was run last before the call.",
     ),
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
         "cells-out-of-order",
-        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets it, was run for the last time: its results "
-        "belong to an earlier state, which is lost if that cell has changed.",
+        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets it, was last run: its results "
+        "come from an earlier state, which is lost if that cell has changed.",
     ),
     "the second experiment was shown above": (
         [(1, "lr = 1e-2"), (5, "losses = [1 - lr * n for n in range(3)]"), (4, "lr = 1e-4"), (6, "losses")],
