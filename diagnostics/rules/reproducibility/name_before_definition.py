@@ -102,7 +102,7 @@ def _why(missing: MissingName) -> str:
         at = missing.called or missing.read
         if missing.defined.cell == at.cell:
             return f"which is defined only later, in line {missing.defined.line} of the same cell."
-        return f"and nothing above defines it: {missing.defined}, further down, does."
+        return f"and nothing above defines it: {missing.defined} does, further down."
     if missing.ran:
         return (
             "and no cell of the notebook defines it. The cell has been run, so the kernel had the name from a "

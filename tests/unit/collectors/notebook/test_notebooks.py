@@ -40,7 +40,7 @@ BROKEN = {
         [(5, "rows = [clean(r) for r in ['a ', ' b']]"), (2, "def clean(r):\n    return r.strip()"), (6, "rows")],
         "name-before-definition",
         "NameError: name 'clean' is not defined",
-        "Cell 1 (In[5]) reads `clean`, and nothing above defines it: cell 2 (In[2]) does, further below. Run from "
+        "Cell 1 (In[5]) reads `clean`, and nothing above defines it: cell 2 (In[2]) does, further down. Run from "
         "the top, cell 1 (In[5]) ends with NameError.",
     ),
     "a function reads a loader that comes later": (
@@ -54,7 +54,7 @@ BROKEN = {
         "name-before-definition",
         "NameError: name 'val_loader' is not defined",
         "Cell 3 calls `evaluate`, which reads `val_loader`, and nothing above defines it: cell 4 does, further "
-        "below. Run from the top, cell 3 ends with NameError.",
+        "down. Run from the top, cell 3 ends with NameError.",
     ),
     "memory was freed too early": (
         numbered("model = [1.0]\nbig = [0] * 10", "del big, model", "print(model)"),
@@ -72,7 +72,7 @@ BROKEN = {
         ],
         "redefined-name",
         "TypeError: 'float' object is not callable",
-        "`sum` is a number since cell 1 (In[3]), line 1, and `mean`, in cell 3 (In[2]), calls it as a function. "
+        "`sum` has been a number since cell 1 (In[3]), line 1, but `mean`, in cell 3 (In[2]), calls it as a function. "
         "It was built in before. Run from the top, that ends with TypeError.",
     ),
     "the metric became its value": (
@@ -83,7 +83,7 @@ BROKEN = {
         ],
         "redefined-name",
         "TypeError: 'str' object is not callable",
-        "`accuracy` is a text since cell 2 (In[2]), line 1, and cell 3 (In[8]) calls it as a function. It was a "
+        "`accuracy` has been a text since cell 2 (In[2]), line 1, but cell 3 (In[8]) calls it as a function. It was a "
         "function before. Run from the top, that ends with TypeError.",
     ),
 }
