@@ -220,7 +220,7 @@ class EvaluationAtChance(Rule):
         count, classes = int(labels.sum()), int((labels > 0).sum())
         if count < EXAMPLES or classes < 2 or labels.max() > BALANCED / classes * count:
             raise NotApplicable(
-                f"needs the labels of {EXAMPLES} evaluation rows, of classes about equally frequent"
+                f"needs the labels of {EXAMPLES} evaluation rows, with classes of about equal frequency"
             )
         by_chance = float(((labels / count) ** 2).sum())
         late = accuracy.training[len(accuracy.training) // 2 :]

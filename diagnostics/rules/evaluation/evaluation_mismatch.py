@@ -204,7 +204,7 @@ class EvaluationMismatch(Rule):
             f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single row could not "
             "be transformed at all.",
             severity="note" if kind in CODES else one.severity,
-            fix=f"{evaluation} = fitted.transform({evaluation})  # fitted on training rows alone",
+            fix=f"{evaluation} = fitted.transform({evaluation})  # fitted only on the training rows",
             evidence={
                 "kind": kind,
                 "training": training,
@@ -217,7 +217,7 @@ class EvaluationMismatch(Rule):
     def _differs(self, found: _Mismatch) -> Finding:
         called = "The inputs" if found.name.isdigit() else f"The values of {found.name}"
         return self.found(
-            f"{called} of evaluation are preprocessed differently from those of training: they have "
+            f"{called} in evaluation are preprocessed differently from those in training: they have "
             f"{_described(found.evaluation)}, but in training {_described(found.training)}. {found.how} The model "
             "is evaluated on a kind of input that it was not trained on, so the evaluation says nothing about the "
             "model.",

@@ -62,7 +62,7 @@ class StatisticsNotCopied(Rule):
         one = len(left.layers) == 1
         return self.found(
             f"The evaluated {left.name} has weights that were averaged or copied from the trained model, but not "
-            f"its running statistics: {count_of(len(left.layers), 'layer')} of batch norm "
+            f"its running statistics: {count_of(len(left.layers), 'batch norm layer')} "
             f"({layers_named(left.layers, most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
             f"while the trained model's have been updated with {left.batches:,} batches. `parameters()` does not "
             "include running statistics.",

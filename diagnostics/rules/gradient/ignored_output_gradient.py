@@ -62,7 +62,7 @@ class IgnoredOutputGradient(Rule):
         """Report an operation that ignores its output gradient."""
         custom = [(node.backward, node.shape) for node in graph.nodes if node.backward is not None]
         if not custom:
-            raise NotApplicable("needs the operations of the script's own in the first loss")
+            raise NotApplicable("needs the script's own operations in the first loss")
         for backward, shape in custom:
             if shape is not None and set(shape) - {1} and _ignores_gradient(backward):
                 return self._ignored(backward, shape)

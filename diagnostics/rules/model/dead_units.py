@@ -139,7 +139,8 @@ class DeadUnits(Rule):
             "gradient, so these units cannot learn, and no gradient passes through them to earlier layers.",
             fix={
                 library: (
-                    f"initialise the biases before layer '{first.layer}' with 0, its weights with {initialiser}",
+                    f"initialise the biases before layer '{first.layer}' with 0, and its weights with "
+                    f"{initialiser}",
                     f"add a normalisation before layer '{first.layer}'",
                     "lower the learning rate, if the units died during training",
                 )
@@ -192,7 +193,7 @@ class DeadUnits(Rule):
             f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and no "
             f"gradient passes through them to earlier layers.{UNLEARNABLE if unlearnable else ''}",
             fix=(
-                f"initialise the biases before layer '{before}' with 0, the weights with kaiming_normal_",
+                f"initialise the biases before layer '{before}' with 0, and the weights with kaiming_normal_",
                 f"add a normalisation before layer '{before}'",
             )
             if not since

@@ -96,14 +96,14 @@ class IgnoresInput(Rule):
             "accuracy stays at the share of one class.",
             fix={
                 "torch": (
-                    "two classes: one output without softmax, and torch.nn.BCEWithLogitsLoss()",
-                    "more classes: one output for each class, and torch.nn.CrossEntropyLoss()",
-                    "a number: no activation at the end",
+                    "for two classes: one output without softmax, and torch.nn.BCEWithLogitsLoss()",
+                    "for more classes: one output for each class, and torch.nn.CrossEntropyLoss()",
+                    "for a number: no activation at the end",
                 ),
                 "keras": (
-                    'two classes: keras.layers.Dense(1, activation="sigmoid") with loss="binary_crossentropy"',
-                    'more classes: keras.layers.Dense(num_classes, activation="softmax")',
-                    "a number: keras.layers.Dense(1)",
+                    'for two classes: keras.layers.Dense(1, activation="sigmoid") with loss="binary_crossentropy"',
+                    'for more classes: keras.layers.Dense(num_classes, activation="softmax")',
+                    "for a number: keras.layers.Dense(1)",
                 ),
             },
             evidence={"last_activation": "softmax", "units": 1, "prediction": 1.0},

@@ -104,7 +104,7 @@ class MissingPositions(Rule):
         settled = share is not None and before is not None and share >= FALLING * before
         proof = _proof(order, None if targets is None else targets.order)
         what = "each prediction moves along with its token" if order.by_position else "no prediction changes"
-        left = "" if share is None else f" The loss ends at {share:.0%} of what a constant prediction costs."
+        left = "" if share is None else f" The final loss is {share:.0%} of a constant prediction's."
         return self.found(
             f"The model does not know the order of its tokens: when the {order.length} tokens of each row are "
             f"reordered, {what} (by {order.change:.1g}; the predictions differ by {order.spread:.2g}). Its "

@@ -86,7 +86,7 @@ class WrongBatchNormMomentum(Rule):
             raise NotApplicable(f"needs {STEPS} steps")
         one = len(state.layers) == 1
         return self.found(
-            f"{count_of(len(state.layers), 'layer')} of batch norm ({layers_named(state.layers, most=SHOWN)}) "
+            f"{count_of(len(state.layers), 'batch norm layer')} ({layers_named(state.layers, most=SHOWN)}) "
             f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the weight of the old statistics, so "
             f"after {state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving "
             "variance 1. In training they normalise with batch statistics, in evaluation with these numbers, so "
@@ -100,8 +100,8 @@ class WrongBatchNormMomentum(Rule):
         shares = None if answers is None else _shares(answers)
         proved = evaluated and answers is not None and (_is_worse(shares) or _answers_differ(answers))
         return self.found(
-            f"{count_of(len(layers), 'layer')} of batch norm ({layers_named(layers, most=SHOWN)}) have momentum "
-            "0: their running statistics stay at mean 0 and variance 1. In training they normalise with batch "
+            f"{count_of(len(layers), 'batch norm layer')} ({layers_named(layers, most=SHOWN)}) have momentum 0: "
+            "their running statistics stay at mean 0 and variance 1. In training they normalise with batch "
             "statistics, in evaluation with these numbers, so the evaluated network is a different "
             f"one.{_told(shares)}",
             fix=(
@@ -117,10 +117,10 @@ class WrongBatchNormMomentum(Rule):
         shares = None if answers is None else _shares(answers)
         proved = answers is not None and (_is_worse(shares) or _answers_differ(answers))
         return self.found(
-            f"{count_of(len(layers), 'layer')} of batch norm ({layers_named(layers, most=SHOWN)}) have a momentum "
-            f"of {momentum:.4g}. In PyTorch, momentum is the weight of the new batch, which is 1 minus the "
-            f"momentum of TensorFlow and Keras: the statistics used in evaluation are {momentum:.0%} those of the "
-            f"last training batch.{_told(shares)}",
+            f"{count_of(len(layers), 'batch norm layer')} ({layers_named(layers, most=SHOWN)}) have a momentum of "
+            f"{momentum:.4g}. In PyTorch, momentum is the weight of the new batch, which is 1 minus the momentum "
+            f"of TensorFlow and Keras: the statistics used in evaluation are {momentum:.0%} those of the last "
+            f"training batch.{_told(shares)}",
             fix=(
                 f"nn.BatchNorm2d(channels, momentum={1 - momentum:.4g})",
                 "nn.BatchNorm2d(channels)  # momentum 0.1",

@@ -21,7 +21,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "keeps the parameters in float32 and lets autocast choose float16 for individual operations.",
         (
             "load and keep the model in float32: no .half(), no dtype=torch.float16",
-            "bf16=True instead of fp16=True, which needs no scaler",
+            "bf16=True, which needs no scaler, instead of fp16=True",
             "with PEFT: only the adapters are trained, and they must be float32",
         ),
     ),

@@ -110,7 +110,8 @@ class OptimizerMissesParameters(MessageRule):
                 fix=(
                     'optimizer.add_param_group({"params": backbone.parameters(), "lr": ...})  # when it is '
                     "unfrozen",
-                    f"optimizer = {optimizer.name}(model.parameters(), ...)  # it skips what has no gradient",
+                    f"optimizer = {optimizer.name}(model.parameters(), ...)  # it skips parameters without "
+                    "gradients",
                 ),
                 evidence=evidence | {"unfrozen": optimizer.unfrozen},
                 severity="warning",
@@ -192,8 +193,8 @@ class OptimizerMissesParameters(MessageRule):
             return self.found(
                 f"The model creates a layer in its forward pass ({listed(leaves.vanished)}), and the layer is "
                 f"discarded after the pass. The loss depends on its {sum(leaves.vanished.values()):,} weights, "
-                f"{100 * share:.3g} % of all scalars that it depends on. No optimizer has them, and the next pass "
-                "draws new ones.",
+                f"{100 * share:.3g} % of all scalars that the loss depends on. No optimizer has them, and the "
+                "next pass draws new ones.",
                 fix={
                     "torch": (
                         "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",

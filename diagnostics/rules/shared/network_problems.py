@@ -11,8 +11,8 @@ from diagnostics.text.join import capitalized, count_of, listed
 MAX_NAMED = 6  # ranks or pairs in a sentence; the evidence holds them all
 SAME_EVERYWHERE = "set MASTER_ADDR and MASTER_PORT to the same values on every host, those of rank 0's host"
 ALL_PORTS = (
-    "open all TCP ports between the hosts, in the firewall or the security group: beside MASTER_PORT the "
-    "libraries take any free port"
+    "open all TCP ports between the hosts, in the firewall or the security group: besides MASTER_PORT, the "
+    "libraries use any free port"
 )
 SHARED_INTERFACE = (
     "NCCL_SOCKET_IFNAME=eth0 and GLOO_SOCKET_IFNAME=eth0, with the interface that the hosts share; ip -br addr "
@@ -206,8 +206,8 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
     """Yield ranks that did not arrive, or ended early."""
     ended = [rank for rank in network.ranks if rank.ending]
     for rank in ended:
-        how = "ended" if rank.ending == "ended" else f"ended by {rank.ending}"
-        how = how.replace("by exit code", "with exit code")
+        how = "ended" if rank.ending == "ended" else f"was ended by {rank.ending}"
+        how = how.replace("was ended by exit code", "ended with exit code")
         yield Problem(
             f"{capitalized(rank.place)} {how} {_while(rank)}.",
             (

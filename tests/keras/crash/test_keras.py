@@ -143,9 +143,8 @@ class TestNoTarget:
 
     def test_batches_that_cannot_be_read_without_taking_one(self):
         live, _ = explained(fit(Subclassed(3), (({"x": X, "labels": LABELS},) for _ in range(2))))
-        assert (
-            "The name of the input that holds the labels could not be read from the exception's frames. A loss" in live.message
-        )
+        said = "The name of the input that holds the labels could not be read from the exception's frames. A loss"
+        assert said in live.message
 
     def test_a_none_in_a_layer_is_another_matter(self):
         class Masked(Subclassed):

@@ -24,7 +24,8 @@ def test_accuracy_by_class_on_probabilities_is_named():
         "For predictions that are all correct, accuracy is 0 on probabilities and 1 on class labels. The "
         "evaluation loop passes probabilities, so the reported score would be wrong."
     )
-    assert finding.fix == 'metrics=["accuracy"]  # Keras chooses the accuracy that matches the outputs and the loss'
+    fix = 'metrics=["accuracy"]  # Keras chooses the accuracy that matches the outputs and the loss'
+    assert finding.fix == fix
 
 
 def test_overlap_of_class_numbers_on_one_hot_rows_is_named():

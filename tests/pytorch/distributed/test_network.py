@@ -188,7 +188,8 @@ class TestRanksThatCannotTalk:
         )
         code, report, err = ended(rank_0)
         assert code == 1, err
-        assert "is meant to listen at 192.0.2.1, which is not an address of its host" in only_finding(report)["message"]
+        said = "is meant to listen at 192.0.2.1, which is not an address of its host"
+        assert said in only_finding(report)["message"]
 
     def test_a_port_that_another_program_has(self, ranks):
         with socket.create_server(("", 0)) as other:

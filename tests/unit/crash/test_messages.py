@@ -208,8 +208,8 @@ Root Cause (first observed failure):
         (finding,) = explain("Traceback (most recent call last):\n" + self.TAIL).findings
         assert finding.rule == "launcher-failure"
         assert finding.message == (
-            "Rank 2 was killed by SIGSEGV (exit code -11), and torchrun reports nothing else. The cause is in that "
-            "process's own output, above this text or in its log."
+            "Rank 2 was killed by SIGSEGV (exit code -11), and torchrun reports nothing else. The cause is in "
+            "that process's own output, above this text or in its log."
         )
 
     @pytest.mark.parametrize("code", ["-11", "1"])

@@ -14,7 +14,7 @@ from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.shared import broadcast_operands
 from diagnostics.rules.shared.loss_shapes import Shape, after_crash, clashing_batches, fix_shapes
-from diagnostics.text.join import not_known
+from diagnostics.text.join import count_of, not_known
 
 INDICES = (
     "target = target.squeeze(1)  # indices of shape (n, 1)",
@@ -347,5 +347,8 @@ def _clash(prediction: Shape, target: Shape) -> str:
     if clashing_batches(prediction, target):
         return f": there are {prediction[0]} predictions for {target[0]} targets"
     if len(prediction) == len(target) and prediction[:-1] == target[:-1]:
-        return f": there are {prediction[-1]} predictions and {target[-1]} targets per example"
+        return (
+            f": there are {count_of(prediction[-1] or 0, 'prediction')} and {count_of(target[-1] or 0, 'target')} "
+            "per example"
+        )
     return ""

@@ -406,8 +406,8 @@ class TargetsOutOfReach(Rule):
         classes = int(targets.max()) + 1
         return self.found(
             f"The targets are whole numbers from {targets.min():.4g} to {targets.max():.4g}, as for {classes} "
-            f"classes, but the model has one output under {_named(loss)}, which accepts only 0 and 1. For a "
-            "target of 2 or more the loss has no minimum: it falls below 0 without limit.",
+            f"classes, but the model has one output, and {_named(loss)} accepts only 0 and 1. For a target of 2 "
+            "or more the loss has no minimum: it falls below 0 without limit.",
             fix={
                 "torch": f"{classes} outputs, and torch.nn.CrossEntropyLoss()",
                 "keras": f'keras.layers.Dense({classes}, activation="softmax") with '

@@ -33,8 +33,8 @@ BROKEN = {
         "name-before-definition",
         "NameError: name 'optimizer' is not defined",
         "Cell 3 (In[6]) reads `optimizer`, and no cell of the notebook defines it. The cell has been run, so the "
-        "kernel had the name from a cell that has since been deleted or edited. Run from the top, cell 3 (In[6]) ends "
-        "with NameError.",
+        "kernel had the name from a cell that has since been deleted or edited. Run from the top, cell 3 (In[6]) "
+        "ends with NameError.",
     ),
     "the helper stands below its use": (
         [(5, "rows = [clean(r) for r in ['a ', ' b']]"), (2, "def clean(r):\n    return r.strip()"), (6, "rows")],
@@ -72,8 +72,8 @@ BROKEN = {
         ],
         "redefined-name",
         "TypeError: 'float' object is not callable",
-        "`sum` has been a number since cell 1 (In[3]), line 1, but `mean`, in cell 3 (In[2]), calls it as a function. "
-        "It was built in before. Run from the top, that ends with TypeError.",
+        "`sum` has been a number since cell 1 (In[3]), line 1, but `mean`, in cell 3 (In[2]), calls it as a "
+        "function. It was built in before. Run from the top, that ends with TypeError.",
     ),
     "the metric became its value": (
         [
@@ -83,8 +83,8 @@ BROKEN = {
         ],
         "redefined-name",
         "TypeError: 'str' object is not callable",
-        "`accuracy` has been a text since cell 2 (In[2]), line 1, but cell 3 (In[8]) calls it as a function. It was a "
-        "function before. Run from the top, that ends with TypeError.",
+        "`accuracy` has been a text since cell 2 (In[2]), line 1, but cell 3 (In[8]) calls it as a function. It "
+        "was a function before. Run from the top, that ends with TypeError.",
     ),
 }
 
