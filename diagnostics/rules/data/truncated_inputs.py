@@ -65,7 +65,7 @@ class TruncatedInputs(Rule):
         if np.unique(lengths[lengths < longest], return_counts=True)[1].max() >= NEXT * at_limit:
             return None
         return self.found(
-            f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and none has more: they "
+            f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and no row has more: they "
             "were probably truncated. The model never sees the rest of each text.",
             fix=(
                 f"increase max_length={longest} in the tokenizer call, up to the model's maximum length",

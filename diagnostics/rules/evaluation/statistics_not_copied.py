@@ -64,14 +64,14 @@ class StatisticsNotCopied(Rule):
             raise NotApplicable
         one = len(layers) == 1
         return self.found(
-            f"The {ledger.name} that is evaluated has weights that were averaged or copied from the trained one, "
-            f"but not its running statistics: {count_of(len(layers), 'layer')} of batch norm "
+            f"The evaluated {ledger.name} has weights that were averaged or copied from the trained model, but not "
+            f"its running statistics: {count_of(len(layers), 'batch norm layer')} "
             f"({layers_named(layers, most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
-            f"while those of the trained model have seen {ledger.batches:,} batches. `parameters()` does not "
-            "include them.",
+            f"while the trained model's have been updated with {ledger.batches:,} batches. `parameters()` does not "
+            "include running statistics.",
             fix=(
                 "for average, buffer in zip(ema.buffers(), model.buffers()): average.copy_(buffer)",
-                "torch.optim.swa_utils.AveragedModel(model), which keeps the buffers in step",
+                "torch.optim.swa_utils.AveragedModel(model), which copies the buffers too",
             ),
             evidence={"model": ledger.name, "layers": list(layers), "batches": ledger.batches},
         )

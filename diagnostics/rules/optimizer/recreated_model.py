@@ -74,9 +74,9 @@ class RecreatedModel(Rule):
         weights = what == "weights"
         does = "initialised" if weights else "made"
         return self.found(
-            f"`{model}` is {does} in the loop over `{loop}`, and trained there. Each epoch begins with "
-            f"{'' if weights else 'a new model and '}random weights, so everything that the previous epoch "
-            "learned is lost.",
+            f"`{model}` is {does} and trained in the loop over `{loop}`. Each epoch begins with "
+            f"{'' if weights else 'a new model and '}random weights, so everything learned in the previous epoch "
+            "is lost.",
             fix=f"{'initialise' if weights else 'make'} `{model}` once, before the loop",
             evidence={"model": model, "loop": loop, "weights_alone": weights},
             where=first.where,
@@ -90,8 +90,8 @@ class RecreatedModel(Rule):
         if rows is not None and rows < MIN_ROWS:
             raise NotApplicable
         return self.found(
-            f"The {ledger.name} that is evaluated after the training is not the trained one but another "
-            "instance: its weights are still the random initial ones, and the trained model is not evaluated.",
+            f"The {ledger.name} evaluated after the training is not the trained instance but another one: its "
+            "weights are still the random initial weights, and the trained model is not evaluated.",
             fix=(
                 "evaluate the trained model: pass it to the evaluation instead of creating a second one",
                 f"load its weights first: {ledger.loader}",

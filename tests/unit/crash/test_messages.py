@@ -219,8 +219,8 @@ Root Cause (first observed failure):
         (finding,) = explain("Traceback (most recent call last):\n" + self.TAIL).findings
         assert finding.rule == "launcher-failure"
         assert finding.message == (
-            "Rank 2 was ended by SIGSEGV (exit code -11), and torchrun reports only that. The cause is in that "
-            "process's own output, above this text or in its log."
+            "Rank 2 was killed by SIGSEGV (exit code -11), and torchrun reports nothing else. The cause is in "
+            "that process's own output, above this text or in its log."
         )
 
     @pytest.mark.parametrize("code", ["-11", "1"])
@@ -253,7 +253,7 @@ AttributeError: Can't pickle local object 'Images.__init__.<locals>.<lambda>'
     def test_the_child_alone_sends_the_reader_to_the_parent(self):
         (finding,) = explain(self.CHILD).findings
         assert finding.rule == "worker-failure"
-        assert "The parent process names it" in finding.message
+        assert "The parent process names the object" in finding.message
 
     def test_with_the_parent_the_object_is_named(self):
         (finding,) = explain(self.PARENT + self.CHILD).findings
@@ -324,8 +324,8 @@ def test_positions_of_an_image_of_another_size():
     ).replace("loss = step(model, batch)", "embeddings = x + self.position_embeddings")
     (finding,) = explain(text).findings
     assert finding.message == (
-        "The input has 5 positions, and the model's table of positions 197. As patches of an image, with one "
-        "token for the class, that is 2 x 2 where the model was built for 14 x 14."
+        "The input has 5 positions, but the model's position table has 197. As image patches plus one class "
+        "token, that is 2 x 2, but the model was built for 14 x 14."
     )
 
 

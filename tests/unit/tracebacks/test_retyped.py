@@ -236,7 +236,7 @@ def test_sizes_that_may_be_channels_are_told_as_that(sizes, told):
     one, other = sizes
     text = f"The size of tensor a ({one}) must match the size of tensor b ({other}) at non-singleton dimension 0"
     (finding,) = diagnostics.explain(text).findings
-    assert ("channels of images" in finding.message, told in finding.message) == (bool(told), True)
+    assert ("holds image channels" in finding.message, told in finding.message) == (bool(told), True)
 
 
 class TestPartsOfATraceback:
