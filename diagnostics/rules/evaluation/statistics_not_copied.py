@@ -64,11 +64,11 @@ class StatisticsNotCopied(Rule):
             raise NotApplicable
         one = len(layers) == 1
         return self.found(
-            f"The evaluated {ledger.name} has weights that were averaged or copied from the trained model, but not "
-            f"its running statistics: {count_of(len(layers), 'batch norm layer')} "
+            f"The evaluated {ledger.name} has weights that were averaged or copied from the trained model, but "
+            f"not its running statistics: {count_of(len(layers), 'batch norm layer')} "
             f"({layers_named(layers, most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
-            f"while the trained model's have been updated with {ledger.batches:,} batches. `parameters()` does not "
-            "include running statistics.",
+            f"while the trained model's have been updated with {ledger.batches:,} batches. `parameters()` does "
+            "not include running statistics.",
             fix=(
                 "for average, buffer in zip(ema.buffers(), model.buffers()): average.copy_(buffer)",
                 "torch.optim.swa_utils.AveragedModel(model), which copies the buffers too",
