@@ -218,7 +218,7 @@ class TestOperands:
         live, _ = explained(failure(lambda: torch.cat(parts, 1)))
         assert (live.fix, *live.alternatives) == (
             "concatenate them along axis 0, the only one that differs",
-            "make that axis equal",
+            "make that axis equal in all tensors",
         )
 
 
