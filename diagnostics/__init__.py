@@ -13,6 +13,7 @@ x = diagnostics.probe(x, "after attention")                       # a tensor ins
 report = diagnostics.explain(exception)                           # after an exception
 search = diagnostics.largest_batch(step)                          # the largest batch that fits
 result = diagnostics.overfit(model, loader, loss_fn, optimizer)   # 1, 2, 5 examples and a batch, on copies
+print(diagnostics.try_changes(model, loss_fn, loader, optimizer)) # would it learn if one thing were different?
 print(diagnostics.show_tokens(trainer))                           # which tokens are trained, ignored, padding
 scores = diagnostics.baselines(loader)                            # what the model must beat
 diagnostics.compare(fast, slow, inputs).assert_same()             # a vectorised function and its loop twin
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from .api.stacks.lightning import LightningCallback as LightningCallback
     from .api.stacks.skorch import SkorchCallback as SkorchCallback
     from .api.trainer_callback import TrainerCallback as TrainerCallback
+    from .api.try_changes import try_changes as try_changes
     from .api.watch import Watch as Watch
     from .api.watch import watch as watch
     from .engine.finding import Finding as Finding
@@ -101,6 +103,7 @@ _HOMES = {
     "overfit": "api.overfit",
     "probe": "tensor_probe",
     "show_tokens": "api.show_tokens",
+    "try_changes": "api.try_changes",
     "watch": "api.watch",
 }
 

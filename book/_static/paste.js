@@ -10,6 +10,7 @@ const bugZooPaste = (() => {
   const PREFIX = /^(?:\[(?:rank|default)\d+\]:\s?|\d{1,3}:\s(?=\s|Traceback|\w+Error))/;
   const EXCEPTION = /^\s*(?:E\s{2,})?(?:[A-Za-z_]\w*\.)*((?:[A-Z]\w*)?(?:Error|Exception|Exit|Interrupt|Failure|NotMet))(?::\s?(.*))?$/;
   const AFTER_FRAME = /^(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?::\s?(.*))?$/; // whatever a traceback ends with is an exception
+  const GAVE_UP = /(?:what\(\):\s*|(?=\[[^\]\n]{0,99}Rank \d+\] Watchdog caught))(.+)/; // an abort of C++, or NCCL's log
   const QUOTED = /`([^`]{6,})`|"([^"]{6,})"/g;
   const BOUNDARY = /^(?:Traceback \(most recent|\s+File "|During handling of|The above exception)/;
   const FRAME = /^\s*(?:File "([^"]+)", line (\d+)|([\w./\\-]+\.py):(\d+): )/;
@@ -27,6 +28,8 @@ const bugZooPaste = (() => {
     all.forEach((line, start) => {
       const match = EXCEPTION.exec(line) ?? (inFrame && AFTER_FRAME.exec(line));
       inFrame = FRAME.test(line) || (inFrame && /^\s/.test(line));
+      const gaveUp = match ? null : GAVE_UP.exec(line);
+      if (gaveUp) found.push({name: "DistBackendError", message: gaveUp[1]});
       if (!match) return;
       const message = [match[2] ?? ""];
       let node = false; // TensorFlow has the frames of a node of its graph within the message
@@ -47,7 +50,8 @@ const bugZooPaste = (() => {
     }));
   }
 
-  function matches(row, texts, files) {
+  function matches(row, texts, files, whole) {
+    if (row.beside && !new RegExp(row.beside, "u").test(whole)) return null;
     if (row.within && files.length && !files.some(file => new RegExp(row.within, "u").test(file))) return null;
     if (row.at && !new RegExp(row.at, "u").test(files.at(-1) ?? "")) return null;
     row.compiled ??= new RegExp(row.pattern, "u");
@@ -58,9 +62,9 @@ const bugZooPaste = (() => {
     return null;
   }
 
-  function first(table, texts, files, wanted) {
+  function first(table, texts, files, whole, wanted) {
     for (const row of table) {
-      const match = wanted(row) && matches(row, texts, files);
+      const match = wanted(row) && matches(row, texts, files, whole);
       if (match) return {row, groups: match.groups ?? {}, said: match[0]};
     }
     return null;
@@ -75,11 +79,11 @@ const bugZooPaste = (() => {
     const own = seen.filter(frame => !LIBRARY.test(frame.file)).at(-1) ?? null;
     const shorten = said => said.length > LONGEST ? `${said.slice(0, LONGEST / 2)}\n${said.slice(-LONGEST / 2)}` : said;
     const told = raised.map(({name, message}) => [shorten(message), `${name}: ${shorten(message)}`]);
+    const whole = all.join("\n");
     if (seen.length === 0) {
-      const whole = all.join("\n");
       told.push([...whole.matchAll(QUOTED)].map(match => match[1] ?? match[2]), [shorten(whole)]);
     }
-    const hits = wanted => told.map(texts => first(table, texts, files, wanted)).filter(Boolean);
+    const hits = wanted => told.map(texts => first(table, texts, files, whole, wanted)).filter(Boolean);
     const known = hits(row => !row.needs);
     const found = known.find(hit => !LAUNCHERS.has(hit.row.rule)) ?? known[0] ?? null;
     const perhaps = found ? null : hits(row => row.needs)[0] ?? null;

@@ -7,7 +7,6 @@ from typing import Any
 
 from diagnostics.rules.registry import all_rules
 
-
 VERDICTS = ("named", "symptom", "silent", "misleading")  # of a broken program in a blind round
 
 
@@ -96,10 +95,10 @@ def _blind(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [
         "## Programs by people who had not read the rules",
         "",
-        "In a blind round, the author has not read the rules, takes each bug from a public report, and writes down the "
-        "right answer before the program is run. It is run once, and this first look is what counts. *Named* means "
-        "that an error or a warning names the cause. *True symptom* means that it describes what really went "
-        "wrong, but not why.",
+        "In a blind round, the author has not read the rules, takes each bug from a public report, and writes "
+        "down the right answer before the program is run. It is run once, and this first look is what counts. "
+        "*Named* means that an error or a warning names the cause. *True symptom* means that it describes what "
+        "really went wrong, but not why.",
         "",
         "| round | programs | named | true symptom | silent | misleading | healthy | alarmed |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",

@@ -178,7 +178,7 @@ def read_text(text: str) -> _Explained:
                 else:
                     return explained
     if tail is not None:
-        return _named_beside(text) or tail
+        return _named_beside(text) or _gave_up(text) or tail
     if ordered[0].aside and (reported := _reported(text)) is not None:
         return reported
     if (
@@ -224,6 +224,17 @@ def _named_beside(text: str) -> _Explained | None:
         if found and not isinstance(found[0], LauncherTail):
             return _QUOTED, error, *found
     return None
+
+
+def _gave_up(text: str) -> _Explained | None:
+    """Recognise what aborted a process of which a launcher reports only that it was aborted."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash
+    from diagnostics.collectors.tracebacks.no_traceback import given_up
+
+    ended = given_up(text)
+    found = [] if ended is None else symptoms(Crash(ended, log=text))
+    return None if ended is None or not found else (_QUOTED, ended, *found)
 
 
 def _reported(text: str) -> _Explained | None:

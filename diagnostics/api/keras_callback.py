@@ -108,9 +108,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if self._run is None:
             report = Report(f"watched nothing: {self._why_not}")
         else:
-            parts = (getattr(self._run, name, None) for name in ("example_weights", "rows", "equal_units"))
-            seen = [part.facts() for part in parts if part is not None]  # none on other backends than TensorFlow
-            facts = (*_facts(self.model), *(fact for fact in seen if fact is not None))
+            facts = (*_facts(self.model), *self._run.facts())
             report = watch_report(self._run, self._name, facts)
             report = dataclasses.replace(report, failed=self._run.batch())
             if (looks := self._over_time) is not None:

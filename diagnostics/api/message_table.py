@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.crash.messages.known import CERTAIN, explained
-from diagnostics.collectors.crash.messages.table import Found, Message, all_messages
+from diagnostics.collectors.crash.messages.known import explained
+from diagnostics.collectors.crash.messages.table import FIRST, Found, Message, all_messages
 from diagnostics.errors import InvalidInput
 from diagnostics.rules.registry import all_rules
 
@@ -48,6 +48,7 @@ def message_table() -> list[dict[str, Any]]:
     - ``needs``: what else must be known for the rule to be named; empty if the message alone is enough
     - ``within``: pattern of the files of which one must be in the traceback, if there is one; empty if any will do
     - ``at``: pattern of the last frame's file; empty if any will do
+    - ``beside``: pattern of words that must be somewhere in the pasted text; empty if none need be
     """
     pages = {rule.name: (rule.summary(), _instead(inspect.getdoc(rule) or "")) for rule in all_rules()}
     rows = []
@@ -70,6 +71,7 @@ def message_table() -> list[dict[str, Any]]:
                 "needs": row.needs,
                 "within": row.within,
                 "at": row.at,
+                "beside": row.beside,
             }
         )
     return rows
@@ -85,7 +87,7 @@ def _explanation(row: Message) -> tuple[str, tuple[str, ...]]:
     Returns:
         The cause, or an empty text; the fixes, or none.
     """
-    if row.needs or row.family in CERTAIN:
+    if row.needs or row.priority == FIRST:
         return row.cause, row.fix
     example = row.examples[0]
     said = _said(row, example)

@@ -89,6 +89,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._eval_name: str | None = None
         self._release: Callable[[], None] | None = None
         self._on_first_step: Callable[[Any, Any], _Observer | None] | None = None
+        self._on_batch: Callable[[Any], object] | None = None
 
     def report(self) -> Report:
         """Say what was seen so far, at any time. Reads what is still on the device."""
@@ -163,6 +164,7 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         def begins(*args: Any, **kwargs: Any) -> None:
             found = self._first_step(trainer, args, kwargs)
             first[:] = [] if found is None else [found]
+            self._safely("batches", self._keep_batch, args[1] if len(args) > 1 else kwargs.get("inputs"))
 
         def ended(*_: Any, **__: Any) -> None:
             for one in first:
@@ -176,6 +178,10 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
         step = training_step(trainer)
         self._release = subscribe(None, (step.before, begins), (step.ended, ended), (step.after, returned))
+
+    def _keep_batch(self, inputs: Any) -> None:
+        if self._on_batch is not None:
+            self._on_batch(inputs)
 
     def _first_step(self, trainer: Any, args: Any, kwargs: Any) -> _Observer | None:
         begin, self._on_first_step = self._on_first_step, None

@@ -86,8 +86,8 @@ def add_to(commands: Any, summary: str) -> None:
         "--second-look",
         metavar="off|S",
         type=_off_or_seconds,
-        help="seconds to examine the models after the script has ended (default: a tenth of the run, 1 to 30); "
-        "Ctrl-C prints the report at once",
+        help="seconds to examine the models after the script has ended (default: a tenth of the run, 1 to 30, at "
+        "least 10 if it did not learn); Ctrl-C prints the report at once",
     )
     run.add_argument(
         "--stall-timeout",

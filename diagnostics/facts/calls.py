@@ -178,74 +178,34 @@ class StepOrderFacts:
 
 
 @frozen
-class RemadeOptimizer:
-    """An optimizer that is re-created for each step of one model, and keeps a state.
+class ObjectLedger:
+    """What a script did with other models of a trained one's class, and with the optimizers of a model.
 
     Attributes:
-        name: its class.
-        times: steps in a row, each by another one of that kind.
-    """
-
-    described: ClassVar[str] = "optimizers that made one step each"
-
-    name: str
-    times: int
-
-
-@frozen
-class UntrainedEvaluation:
-    """A model that was evaluated after the training of another instance of its class, and was never trained.
-
-    Attributes:
-        name: the class.
-        rows: that it was given after the last step of the training, None where they were not counted; the trained
-            instance got none.
-        load: what would load its weights.
-    """
-
-    described: ClassVar[str] = "an evaluation after the training"
-
-    name: str
-    rows: int | None
-    load: str = "model.load_state_dict(torch.load(path))"
-
-
-@frozen
-class IdleLoads:
-    """Loads of a module's own weights into itself, where another instance of its class is trained.
-
-    Attributes:
-        name: the class.
-        times: that it was loaded so; it was never loaded in another way.
+        name: the class of the models.
+        untrained_rows: given after the last step to models that were never trained, while the trained one was
+            given none; None where they were not counted.
+        loader: what would load the weights of such a model.
+        self_loads: of its own weights into a model that is not trained, and was never loaded in another way.
         where: the latest of these calls.
+        stale_layers: of batch norm, in a model with the weights of the trained one, or their average: their
+            running statistics are those that a layer is made with.
+        batches: that the statistics of the trained model have seen.
+        optimizer: class of those that made one step each, and kept a state.
+        lone_steps: of these, in a row.
     """
 
-    described: ClassVar[str] = "loads of weights into a module that is not trained"
+    described: ClassVar[str] = "other models and optimizers than the trained ones"
 
     name: str
-    times: int
-    where: Where | None
-
-
-@frozen
-class StaleBatchNormStats:
-    """An instance with the weights of the trained one, or their average, and without its running statistics.
-
-    Attributes:
-        name: the class.
-        layers: of batch norm, whose statistics are those that a layer is made with.
-        batches: that the statistics of the trained instance have seen.
-    """
-
-    described: ClassVar[str] = "an evaluation of an average of the trained model"
-
-    name: str
-    layers: tuple[str, ...]
-    batches: int
-
-
-OfOtherInstance = UntrainedEvaluation | StaleBatchNormStats | IdleLoads
-"""What is known of modules that have the class of a trained one, and are not trained."""
+    untrained_rows: int | None = 0
+    loader: str = "model.load_state_dict(torch.load(path))"
+    self_loads: int = 0
+    where: Where | None = None
+    stale_layers: tuple[str, ...] = ()
+    batches: int = 0
+    optimizer: str = ""
+    lone_steps: int = 0
 
 
 @frozen
@@ -345,51 +305,3 @@ class MonitorFacts:
     described: ClassVar[str] = "the callbacks that look for progress"
 
     monitors: tuple[Monitor, ...]
-
-
-@frozen
-class MeasuredNumbers:
-    """Numbers that a metric of regression compared with answers.
-
-    Attributes:
-        metric: name of the function.
-        rows: compared.
-        target_mean: of the targets.
-        target_spread: their standard deviation, above 0.
-        answer_mean: of the answers.
-        answer_spread: their standard deviation, above 0.
-        correlation: of both.
-    """
-
-    described: ClassVar[str] = "numbers that a metric of regression compared with predictions"
-
-    metric: str
-    rows: int
-    target_mean: float
-    target_spread: float
-    answer_mean: float
-    answer_spread: float
-    correlation: float
-
-
-@frozen
-class MeasuredScores:
-    """Scores by which rows of two classes were ranked.
-
-    Attributes:
-        metric: name of the function.
-        rows: ranked.
-        positives: rows of the class that should score higher.
-        area: under the ROC curve.
-        column: of the answers that the scores were cut from; None if that is not known.
-        columns: of these answers.
-    """
-
-    described: ClassVar[str] = "scores by which a metric ranked rows of two classes"
-
-    metric: str
-    rows: int
-    positives: int
-    area: float
-    column: int | None = None
-    columns: int | None = None

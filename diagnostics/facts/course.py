@@ -257,28 +257,13 @@ class FinalAnswers:
 
 
 @frozen
-class DrawnRows:
-    """Rows of the batches that the model was called with in sampled steps; only rows that do not repeat by nature.
+class RowLedger:
+    """The rows of a training: which ones the batches had, and with which targets.
+
+    Only rows that do not repeat by nature, and as far as they were compared; numbers are 0 where they were not.
 
     Attributes:
-        rows: looked at.
-        distinct: how many of them differ from each other.
-        steps: that they are from.
-    """
-
-    described: ClassVar[str] = "rows of the batches drawn"
-
-    rows: int
-    distinct: int
-    steps: int
-
-
-@frozen
-class RepeatedRows:
-    """What targets the same row of inputs had each time that it came; only rows that do not repeat by nature.
-
-    Attributes:
-        rows: that came more than once.
+        rows: of inputs that came more than once in the run.
         compared: times that one came again, and was compared with its first time.
         changed: of these, how often it had another target.
         of_others: of those, how often the target had been that of another row.
@@ -287,17 +272,31 @@ class RepeatedRows:
         nearby: mean square of the difference between the targets of a row and of its nearest one in the batch,
             as a share of that between any two rows; about 1 where targets have nothing to do with their rows, 0
             if no batch had three rows.
+        drawn: rows of the batches of sampled steps.
+        distinct: how many of them differ from each other.
+        steps: that they are from.
+        moved: rows of the first batch whose inputs are at another place than their example.
+        unpaired: of the first batch, those with a target that is another one than that of their example.
+        collated: whether the collator moved them, and not the script after the loader.
+        in_batch: rows of the first batch.
     """
 
-    described: ClassVar[str] = "the targets of repeated rows"
+    described: ClassVar[str] = "the order of the rows in the first batch"
 
-    rows: int
-    compared: int
-    changed: int
-    of_others: int
-    chance: float
-    apart: float
-    nearby: float
+    rows: int = 0
+    compared: int = 0
+    changed: int = 0
+    of_others: int = 0
+    chance: float = 0.0
+    apart: float = 0.0
+    nearby: float = 0.0
+    drawn: int = 0
+    distinct: int = 0
+    steps: int = 0
+    moved: int = 0
+    unpaired: int = 0
+    collated: bool = False
+    in_batch: int = 0
 
 
 @frozen

@@ -28,6 +28,8 @@ class DatasetFacts:
         dropped_columns: columns taken away before that, because the model does not accept them.
         text_columns: columns, kept or dropped, that hold strings.
         labels: integers (rows_read,), one class label a row; None if rows carry no such thing.
+        label_values: integers, the labels that occur in the rows read, where each row has several, as a mask has;
+            None if rows carry no such thing.
         label_names: what the classes are called, if the dataset says so.
         token_lengths: integers (rows_read,), tokens in each row without padding; None if there are no tokens.
         words: integers (rows_read,), words in the longest text of each row, separated by white space; None if the
@@ -48,6 +50,7 @@ class DatasetFacts:
     dropped_columns: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
     labels: Array | None = None
+    label_values: Array | None = None
     label_names: tuple[str, ...] | None = None
     token_lengths: Array | None = None
     words: Array | None = None
@@ -322,28 +325,8 @@ class BaselineFacts:
     notes: tuple[str, ...] = ()
 
 
-@frozen
-class UnpairedRows:
-    """A batch whose inputs were put into another order, and whose targets were not, or into a third one.
-
-    Attributes:
-        rows: of the batch.
-        moved: inputs that are at another place than their example.
-        apart: rows with a target that is another one than that of their example.
-        collated: whether the collator did it, and not the script after the loader.
-    """
-
-    described: ClassVar[str] = "the order of the rows in the first batch"
-
-    rows: int
-    moved: int
-    apart: int
-    collated: bool
-
-
 DataFact = (
     DatasetFacts
-    | UnpairedRows
     | DatasetLength
     | SplitFacts
     | WorkerFacts

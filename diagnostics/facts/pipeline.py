@@ -13,6 +13,7 @@ from diagnostics.facts.frozen import frozen
 
 from .array import Array
 from .calls import MonitorFacts
+from .course import RowLedger
 from .data import DataFact
 from .dependence import DependenceFacts
 from .inputs import (
@@ -284,6 +285,7 @@ Fact = (
     ModelFacts
     | LeafFacts
     | DataFact
+    | RowLedger
     | InputFacts
     | EvaluationDraws
     | TargetSides

@@ -10,7 +10,7 @@ from diagnostics.config import of_project
 from diagnostics.engine.evaluate import Evaluator, needs
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule
-from diagnostics.facts.course import DrawnRows, TargetHistory, Verdicts
+from diagnostics.facts.course import RowLedger, TargetHistory, Verdicts
 from diagnostics.facts.training import WATCHED
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.registry import all_rules, causality_of, faults, rules_of_crashes
@@ -85,7 +85,7 @@ def judged_as_a_whole(
     facts = (*(() if examined is None else examined.facts), *watched.facts, verdicts)
     evaluator = Evaluator([rule for rule in all_rules() if _judges_a_whole(rule)], taking=Verdicts)
     findings = [*evaluator.add(*facts), *evaluator.close_phase()]
-    kinds = {Verdicts, TargetHistory, DrawnRows, *(type(fact) for fact in facts), *WATCHED}
+    kinds = {Verdicts, TargetHistory, RowLedger, *(type(fact) for fact in facts), *WATCHED}
     return replace(
         watched,
         findings=(*watched.findings, *findings),

@@ -39,7 +39,8 @@ def without_bad_trials(trainings: Sequence[TrainingReports]) -> list[TrainingRep
 
     A trial is a training of the same layers as others that ran at other rates, began where it began, not where
     they ended, and learned: two of them at least. Of its findings those are notes that the others could have had,
-    as errors or warnings, and did not. The players of a game are none.
+    as errors or warnings, and did not, and those that an experiment gave: the script makes its own. The players of
+    a game are none.
     """
     trials = [_trial(training) if training.trained_alone else None for training in trainings]
     return [
@@ -68,7 +69,10 @@ def _noted(
     def told_in(report: Report | None) -> Report | None:
         if report is None:
             return None
-        findings = [_note(one, told) if one.rule in judged else one for one in report.findings]
+        findings = [
+            _note(one, told) if one.rule in judged or "best_experiment" in one.evidence else one
+            for one in report.findings
+        ]
         return replace(report, findings=tuple(findings))
 
     return replace(training, examined=told_in(training.examined), watched=told_in(training.watched))

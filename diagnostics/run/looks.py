@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.sandbox import SandboxEnded, can_sandbox, is_sandboxed, run_sandboxed
+from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.shared.overfit_plan import ENOUGH
 from diagnostics.engine.finding import Severity
 from diagnostics.facts.trials import OverfitFacts
@@ -15,16 +19,29 @@ from diagnostics.facts.trials import OverfitFacts
 from .second_look import Look, Symptom
 
 if TYPE_CHECKING:
+    from diagnostics.collectors.isolation.guard import FaultGuard
     from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
+    from diagnostics.collectors.pytorch.discover.training_batches import TrainingBatches
+    from diagnostics.collectors.pytorch.examine.experiments import Run
     from diagnostics.collectors.pytorch.examine.kept_start import KeptStart
+    from diagnostics.collectors.transformers.kept_run import KeptRun
+    from diagnostics.facts.experiments import Experiments
 
 NO_BACKWARD = "Autograd-and-Fork"  # PyTorch's refusal in a forked child, where the parent had threads for a GPU
+NO_EXPERIMENT = "no experiment on copies could be run"
 LARGEST_HELD = 16 * 2**20  # bytes of a Keras model that is kept after the script has freed it
 
 
-def of_loop(model: Any, step: FirstStepPipeline) -> Look | None:
-    """Return what looks at a plain PyTorch loop, from its first step; `model`: a weak twin of the loop's."""
+def of_loop(model: Any, step: FirstStepPipeline, guard: FaultGuard, at_close: contextlib.ExitStack) -> Look | None:
+    """Return what looks at a plain PyTorch loop, from its first step.
+
+    Args:
+        model: a weak twin of the loop's.
+        step: its first.
+        guard: keeps faults of this library out of the script.
+        at_close: takes what ends the recording of its batches.
+    """
     from diagnostics.collectors.pytorch.dependence.kept_pass import is_callable, keep_pass
     from diagnostics.collectors.pytorch.examine.kept_start import keep_start
 
@@ -32,25 +49,98 @@ def of_loop(model: Any, step: FirstStepPipeline) -> Look | None:
     if kept is None:
         return None
     start = keep_start(model, kept, step)
+    batches = None if start is None else _batches_of(step, start, guard)
+    if batches is not None:
+        close = weakref.WeakMethod(batches.close)  # a script may free each of many models, and so its batches
+        at_close.callback(lambda: (end := close()) is not None and end())
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         found = _dependence(model, kept, deadline)
-        if start is None or isinstance(found, str) or (surely := symptom()) is None:
+        if isinstance(found, str) or (unlearned := symptom()) is None:
             return found
-        return *found, *_trained_again(model, start, surely)
+        if start is None:
+            return found
+        again = () if unlearned.severity is None else _trained_again(model, start, unlearned.severity)
+        if unlearned.explained:
+            return *found, *again
+        return *found, *again, *_experiments(model, start, batches, deadline)
 
     return _unnoticed(model, look)
 
 
-def of_trainer(model: Any, pipeline: Any) -> Look | None:
-    """Return what looks at the model of a Trainer, from what examined a batch of it; `model`: a weak twin."""
+def _batches_of(step: FirstStepPipeline, start: KeptStart, guard: FaultGuard) -> TrainingBatches | None:
+    """Record the batches of a loop from its first step on; None if no copy could be trained on them."""
+    from diagnostics.collectors.pytorch.discover.training_batches import TrainingBatches
+
+    if start.optimizer is None or not start.rate:
+        return None
+    return TrainingBatches(step, start.function, guard)
+
+
+def _experiments(
+    model: Any, start: KeptStart, batches: TrainingBatches | None, deadline: float
+) -> tuple[Experiments | str]:
+    """Run the experiments on copies of a loop; say why they cannot be run, if so."""
+    from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
+    from diagnostics.collectors.pytorch.examine.kept_start import LOSSES
+    from diagnostics.facts.loss_contracts import contract_of
+
+    if batches is None or start.optimizer is None or not start.rate:
+        return _tried("its optimizer cannot be rebuilt for a copy", deadline)
+    fresh = at_its_beginning(model, start.values)
+    if fresh is None:
+        return _tried("its layers were replaced since its first step", deadline)
+    function, seen = (start.function, batches.batches) if start.function else batches.recovered() or ("", [])
+    if not function:
+        return _tried("its loss is neither one call of a common loss function nor its formula", deadline)
+    run = Run(
+        model=fresh,
+        given=start.kept.inputs,
+        loss=LOSSES[function],
+        contract=contract_of(function),
+        options=start.options,
+        optimizer=start.optimizer,
+        name=start.name,
+        rate=start.rate,
+        batches=seen,
+        value=start.value if start.function else None,
+        idle=batches.idle,
+        clip=batches.clip,
+    )
+    return _tried(run, deadline)
+
+
+def _tried(run: Run | str, deadline: float) -> tuple[Experiments | str]:
+    """Run the experiments; `run`: what is known of a training, or why they cannot be run."""
+    from diagnostics.collectors.pytorch.examine.experiments import experiments
+
+    found = run if isinstance(run, str) else experiments(run, deadline)
+    return (f"{NO_EXPERIMENT}: {found}" if isinstance(found, str) else found,)
+
+
+def of_trainer(model: Any, pipeline: Any, run: KeptRun | None, arguments: Any) -> Look | None:
+    """Return what looks at the model of a Trainer.
+
+    Args:
+        model: a weak twin of the Trainer's.
+        pipeline: what examined a batch of it.
+        run: keeps the batches of its training; None for a loss that is not known.
+        arguments: of the Trainer.
+    """
     from diagnostics.collectors.pytorch.dependence.kept_pass import forwards_by_library
     from diagnostics.collectors.transformers.kept_step import keep_step
 
     kept, own = keep_step(pipeline), not forwards_by_library(model)
     if kept is None:
         return None
-    return _unnoticed(model, lambda deadline, _symptom: _dependence(model, kept, deadline, tests_inputs=own))
+
+    def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
+        found = _dependence(model, kept, deadline, tests_inputs=own)
+        if run is None or isinstance(found, str) or (unlearned := symptom()) is None or unlearned.explained:
+            return found
+        return *found, *_tried(run.run_of(model, arguments), deadline)
+
+    return _unnoticed(model, look)
 
 
 def _unnoticed(model: Any, look: Look) -> Look:
@@ -90,6 +180,8 @@ def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any,
     from diagnostics.collectors.pytorch.examine.kept_start import NotAsBefore, train_again
     from diagnostics.collectors.shared.pipeline import CannotJudge
 
+    if not start.function or not start.recognised.floor:
+        return ()
     facts = list[Any]()
     try:
         facts.extend(train_again(model, start))
@@ -99,8 +191,8 @@ def _trained_again(model: Any, start: KeptStart, surely: Severity) -> tuple[Any,
         if is_sandboxed() and NO_BACKWARD in str(error):
             return ()
         raise
-    floor = start.recognised.floor or 0.0
-    learned = any(isinstance(fact, OverfitFacts) and min(fact.losses) <= ENOUGH * floor for fact in facts)
+    enough = ENOUGH * start.recognised.floor
+    learned = any(isinstance(fact, OverfitFacts) and min(fact.losses) <= enough for fact in facts)
     return tuple(facts) if learned or surely != "note" else ()
 
 
@@ -114,41 +206,52 @@ def of_tape(loop: Any) -> Look | None:
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         with global_states_kept(*(g for part in loop.seen.parts for g in generators_of(part))):
-            return tape_facts(loop.seen, deadline, lambda: symptom() is not None)
+            unlearned = symptom()
+            return tape_facts(
+                loop.seen, deadline, lambda: unlearned is not None and unlearned.severity is not None
+            )
 
     return look
 
 
-def of_keras(model: Any, pipeline: Any) -> Look | None:
-    """Return what looks at a Keras model, from what examined a batch of it; None on other backends."""
+def of_keras(
+    model: Any,
+    pipeline: Any,
+    guard: FaultGuard,
+    reported: Callable[[Any, float], Any] = lambda _model, _deadline: None,
+) -> Look | None:
+    """Return what looks at a Keras model; None on other backends.
+
+    Args:
+        model: that was or will be trained.
+        pipeline: what examined a batch of it. It is not kept: it holds the model, and a script may free many.
+        guard: runs each check.
+        reported: returns, of the model and until a deadline, what `evaluate` reported and the predictions for it.
+    """
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
+    from diagnostics.collectors.keras import post_run
     from diagnostics.collectors.keras.dependence.kept_batch import keep_batch, size_of
-    from diagnostics.collectors.keras.dependence.untracked_variables import values_of_untracked
+    from diagnostics.collectors.keras.post_run_check import PostRunCheck, TrainedModel
 
     batch = getattr(pipeline, "batch_parts", None)
     kept = None if batch is None else keep_batch(*batch)
     if kept is None:
         return None
-    # What the look needs of the pipeline, and not itself: it holds the model, and a script may free each of many.
-    outputs, rows_at_once = getattr(pipeline, "outputs_kept", None), getattr(pipeline, "rows_at_once", None)
+
+    def run(_part: str, work: Callable[..., object], *arguments: Any) -> None:
+        guard.attempt(work, *arguments)
+
     held = weakref.ref(model) if size_of(pipeline.model) > LARGEST_HELD else lambda: model
-    before = values_of_untracked(model)
+    trained = TrainedModel()
+    checks = Probes(post_run, PostRunCheck, trained, run)
+    checks.tell(PostRunCheck.on_examined, model, pipeline)
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
         from diagnostics.collectors.keras.dependence.kept_batch import objection
         from diagnostics.collectors.keras.dependence.measure import measure
-        from diagnostics.collectors.keras.dependence.perfect_answers import answer_losses
-        from diagnostics.collectors.keras.dependence.single_rows import blind_to_rows
         from diagnostics.collectors.keras.dependence.subject import KerasSubject
-        from diagnostics.collectors.keras.dependence.turned_arguments import turned_arguments
-        from diagnostics.collectors.keras.dependence.untracked_variables import untracked_variables
-        from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
-        from diagnostics.collectors.keras.examine.final_answers import final_answers
-        from diagnostics.collectors.keras.examine.forgotten_layers import forgotten_layers
-        from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
         from diagnostics.collectors.keras.model import describe_model
-        from diagnostics.collectors.keras.optimizer import optimizer_facts
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         model = held()
@@ -157,18 +260,11 @@ def of_keras(model: Any, pipeline: Any) -> Look | None:
         if (why := objection(model)) is not None:
             return why
         with global_states_kept(*generators_of(model)):
-            subject = KerasSubject(model, kept, deadline)
-            facts = measure(subject)
-            answers = None if outputs is None else final_answers(model, outputs, deadline)
-            modes = never_in_training(model, model.optimizer)
-            still = still_statistics(model, model.optimizer)
-            made = vanishing_layers(subject) or untracked_variables(subject, before)
-            held_by = None if made is None else optimizer_facts(model)
-            blind = blind_to_rows(subject, rows_at_once)
-            unused = forgotten_layers(model)
-            turned = turned_arguments(subject)
-            seen = (answers, answer_losses(subject), turned, blind, modes, still, made, held_by, unused)
-            further = [fact for fact in seen if fact is not None]
-        return replace(facts, trained=True), describe_model(model), *further
+            trained.model, trained.deadline = model, deadline
+            trained.asked = KerasSubject(model, kept, deadline)
+            facts = measure(trained.asked)
+            compared = reported(model, deadline)
+            further = () if compared is None else (compared,)
+            return replace(facts, trained=True), describe_model(model), *checks.facts("end"), *further
 
     return look

@@ -13,11 +13,13 @@ from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
-from diagnostics.engine.finding import SEVERITIES, Severity
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import SEVERITIES
 from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.report.contents import StageResult
 from diagnostics.report.report import Report
 from diagnostics.taps import keras, transformers
+from diagnostics.taps.tap import TrainTap
 
 from .extra import Extra
 from .library_frames import hide_library_frames
@@ -29,9 +31,11 @@ from .observers.measured_answers import MetricObserver
 from .observers.train_calls import TrainCalls
 from .observers.trainers import TrainerObserver
 from .observers.training import Training, Trainings
-from .second_look import SecondLook
+from .second_look import MOST_LOOPS, SecondLook, Unlearned, budget
 
 UNLEARNED = ("not-learning", "constant-predictions")  # findings after which a copy is trained
+SUSPECTED = (*NO_LEARNING, "learning-rate-too-low", "learning-rate-too-high", "dead-units")
+"""Findings whose cause an experiment may show."""
 
 
 class ScriptObserver:
@@ -48,6 +52,7 @@ class ScriptObserver:
     Attributes:
         trainings: in the order in which they began.
         faults: errors in the library itself, as tracebacks.
+        loops: of plain PyTorch.
     """
 
     def __init__(
@@ -77,7 +82,7 @@ class ScriptObserver:
         self._library_messages = LibraryMessageObserver(self._patches, self._trainings.guard)
         for extra in extras:
             extra.observe(self._at_close)
-        self._loops = LoopObserver(
+        self.loops = LoopObserver(
             self._trainings,
             self._at_close,
             keep_batches=keep_batches,
@@ -88,21 +93,21 @@ class ScriptObserver:
         self._keras_loops = KerasLoopObserver(
             self._trainings, self._at_close, lambda m: self._calls.has_trained(m), self._losses
         )
-        suspended = self._loops.suspended, self._keras_loops.suspended
+        suspended = self.loops.suspended, self._keras_loops.suspended
         self._calls = TrainCalls(self._trainings, suspended)
         self._trainers = TrainerObserver(self._trainings)
         self._fits = FitObserver(self._trainings, self._keras_loops.graph, self._losses)
         self._metrics = MetricObserver(self._trainings, self._at_close)
         for module, then in (
             ("torch", self._with_torch),
-            ("fastai.optimizer", partial(self._trainings.guard.attempt, self._loops.with_fastai)),
-            ("fastai.callback.schedule", partial(self._trainings.guard.attempt, self._loops.with_rate_search)),
+            ("fastai.optimizer", partial(self._trainings.guard.attempt, self.loops.with_fastai)),
+            ("fastai.callback.schedule", partial(self._trainings.guard.attempt, self.loops.with_rate_search)),
             ("transformers.trainer", self._with_transformers),
             ("transformers.modeling_utils", partial(self._trainings.guard.attempt, self._with_models)),
             ("keras.src.layers.layer", partial(self._trainings.guard.attempt, self._with_layers)),
             ("keras.src.backend.tensorflow.trainer", self._with_keras),
-            ("keras.src.backend.torch.trainer", self._with_keras_on_torch),
-            ("keras.src.backend.jax.trainer", self._with_keras_on_jax),
+            ("keras.src.backend.torch.trainer", partial(self._with_fits, keras.fit_on_torch)),
+            ("keras.src.backend.jax.trainer", partial(self._with_fits, keras.fit_on_jax)),
             (METRICS, partial(self._trainings.guard.attempt, self._metrics.find)),
         ):
             self._at_close.callback(after_import(module, then))  # at once, if it was imported before
@@ -144,41 +149,40 @@ class ScriptObserver:
         """What the libraries of the script reported so far."""
         return self._library_messages.messages
 
-    @property
-    def backward_passes(self) -> int:
-        """How many backward passes a script has made with PyTorch."""
-        return self._loops.backward_passes
-
-    @property
-    def short(self) -> int:
-        """How many trainings with PyTorch are not watched, because many were before and they were short."""
-        return self._loops.short
-
-    def save_batches(self, path: Path) -> int:
-        """Write the latest batches to a file, and return their number; 0 if there are none."""
-        return self._loops.save_batches(path)
-
-    def look_again(self, seconds: float, complete: bool = True) -> StageResult | None:
+    def look_again(self, wanted: float | None, ran: float, complete: bool = True) -> StageResult | None:
         """Examine the models as the script has left them, after `close`; return the stage for the report.
 
         Args:
-            seconds: after which to stop.
+            wanted: seconds after which to stop; see `budget`.
+            ran: the seconds that the script ran.
             complete: whether the script ended by itself.
         """
         if self._second is None:
             return None
+        kept = [] if wanted is not None else self.trainings[:MOST_LOOPS]
+        symptoms = [self._trainings.guard.attempt(self._symptom, training, complete) for training in kept]
+        unlearned = any(symptom is not None and not symptom.explained for symptom in symptoms)
+        seconds = budget(wanted, ran, unlearned)
         self._keras_loops.keep()
         stage: StageResult | None = self._trainings.guard.attempt(
             self._second.look, self.trainings, seconds, lambda training: self._symptom(training, complete)
         )
         return stage
 
-    def _symptom(self, training: Training, complete: bool) -> Severity | None:
-        """Return the worst severity of the findings that say that a training did not learn; None if none does."""
+    def _symptom(self, training: Training, complete: bool) -> Unlearned | None:
+        """Return how a training shows that it did not learn; None if nothing does."""
+        from diagnostics.report.doubts import stands_still
+        from diagnostics.rules.shared.whole_run import STEPS
+
         course = self.course(training, complete)
-        reports = [report for report in (training.examined, course) if report is not None]
-        said = {f.severity for report in reports for f in report.findings if f.rule in UNLEARNED}
-        return min(said, key=SEVERITIES.index, default=None)
+        found = [f for report in (training.examined, course) if report is not None for f in report.findings]
+        severity = min((f.severity for f in found if f.rule in UNLEARNED), key=SEVERITIES.index, default=None)
+        steps = 0 if course is None or course.history is None else course.history.steps.total_steps
+        whole = complete and training.trained_alone and steps >= STEPS
+        if severity is None and not (whole and course is not None and stands_still(course)):
+            return None
+        explained = any(f.severity != "note" and f.rule not in SUSPECTED for f in found)
+        return Unlearned(severity, explained or not whole)
 
     def close(self) -> None:
         """Remove all hooks. The reports stay available."""
@@ -186,10 +190,15 @@ class ScriptObserver:
 
     def _with_torch(self, torch: ModuleType) -> None:
         if hasattr(torch, "nn"):  # or the script has its own `torch.py`
-            self._trainings.guard.attempt(self._loops.find)
+            self._trainings.guard.attempt(self.loops.find)
+            self._trainings.guard.attempt(self._metrics.find_passes)
+
+    def _with_fits(self, fit: TrainTap, _module: ModuleType) -> None:
+        self._at_close.callback(self._calls.observe(fit, self._fits))
 
     def _with_transformers(self, _module: ModuleType) -> None:
         self._at_close.callback(self._calls.observe(transformers.train, self._trainers))
+        self._trainings.guard.attempt(self._metrics.find_trainers)
 
     def _with_models(self, _module: ModuleType) -> None:
         from diagnostics.collectors.pytorch.added_tokens import embedding_rows
@@ -207,12 +216,6 @@ class ScriptObserver:
         self._trainings.guard.attempt(self._fits.find_evaluations, self._at_close)
         if self._fits.instances is not None:
             self._keras_loops.compare(self._fits.instances)
-
-    def _with_keras_on_torch(self, _module: ModuleType) -> None:
-        self._at_close.callback(self._calls.observe(keras.fit_on_torch, self._fits))
-
-    def _with_keras_on_jax(self, _module: ModuleType) -> None:
-        self._at_close.callback(self._calls.observe(keras.fit_on_jax, self._fits))
 
 
 def _unaided(report: Report) -> Report:

@@ -14,8 +14,7 @@ from rich.console import Console
 
 from diagnostics.api import watch_report  # noqa: F401  imported before the script starts, as all of this
 from diagnostics.api.explain import explain
-from diagnostics.collectors.crash.messages.known import CERTAIN
-from diagnostics.collectors.crash.messages.table import Family
+from diagnostics.collectors.crash.messages.table import all_messages
 from diagnostics.collectors.tracebacks import nature  # noqa: F401
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.where import Where
@@ -76,7 +75,7 @@ def rehearse(kind: str) -> None:
 
     Afterwards `sys.path` may lead to the script's modules, or nowhere.
     """
-    known = Family(CERTAIN[0]).messages[0].examples[0]  # for an unknown one the whole table of messages is read
+    known = next(row for row in all_messages() if row.cause and not row.within).examples[0]
     try:
         raise RuntimeError(known)
     except RuntimeError as error:

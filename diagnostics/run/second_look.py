@@ -9,41 +9,63 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from diagnostics.engine.finding import Severity
+from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.trials import OverfitFacts
 from diagnostics.report.build import extended
 from diagnostics.report.contents import StageResult
 
 NAME = "second look"
 SHARE, LEAST_S, MOST_S = 0.1, 1.0, 30.0  # of the run's duration, and its bounds
+LEAST_UNLEARNED_S = 10.0  # the lower bound if a run did not learn: for experiments, which train a dozen copies
 PATIENT = 0.8  # of its time, after which nothing more is measured and what was measured counts; then it is cut off
 MOST_LOOPS = 4  # loops of a script that are kept
 MOST_FREED = 64 * 2**20  # bytes of models that the script has freed, all together
 DEPTH = 4  # of nested containers in the attributes of a freed model
 
 
-def budget(wanted: float | None, ran: float) -> float:
-    """Return the seconds that it may take; `wanted`: None for a share of those that the script `ran`."""
-    return min(max(SHARE * ran, LEAST_S), MOST_S) if wanted is None else wanted
+def budget(wanted: float | None, ran: float, unlearned: bool = False) -> float:
+    """Return the seconds that it may take.
+
+    Args:
+        wanted: by the user; None for a share of the seconds that the script ran.
+        ran: the seconds that the script ran.
+        unlearned: whether one of its trainings did not learn, and nothing explains it.
+    """
+    least = LEAST_UNLEARNED_S if unlearned else LEAST_S
+    return min(max(SHARE * ran, least), MOST_S) if wanted is None else wanted
 
 
-Symptom = Callable[[], Severity | None]
-"""Returns how surely a run did not learn.
+@dataclass(frozen=True)
+class Unlearned:
+    """Says that a run did not learn.
 
-None: nothing says that it did not. A note: it ended no better than a constant prediction, which may be right.
-"""
+    Attributes:
+        severity: of the findings that say so. A note: it ended no better than a constant prediction, which may be
+            right. None: no finding does, but its loss has not fallen.
+        explained: whether an error or a warning names the cause.
+    """
+
+    severity: Severity | None
+    explained: bool
+
+
+Symptom = Callable[[], Unlearned | None]
+"""Returns how a run shows that it did not learn; None if nothing does."""
 Look = Callable[[float, Symptom], tuple[Any, ...] | str]
-"""Takes a deadline of `time.monotonic`; returns facts, or why there are none."""
+"""Takes a deadline of `time.monotonic`; returns facts, and why there are no others, or only why there are none."""
 
 
 class SecondLook:
     """Keeps what looks at the models of a script's trainings; looks at them on request.
 
-    Memory: at most 16 MiB for each of the first four trainings, for its batch, as much for its first weights, and
-    64 MiB of models that the script has freed. A model that the script still holds at its end costs nothing.
+    Memory: at most 16 MiB for each of the first four trainings, for its batch, as much for its first weights, as
+    much for the batches of its experiments, and 64 MiB of models that the script has freed. A model that the
+    script still holds at its end costs nothing.
     """
 
     def __init__(self) -> None:
@@ -76,21 +98,21 @@ class SecondLook:
             self._freed += size
 
     def look(
-        self, trainings: list[Any], seconds: float, symptom: Callable[[Any], Severity | None] = lambda _: None
+        self, trainings: list[Any], seconds: float, symptom: Callable[[Any], Unlearned | None] = lambda _: None
     ) -> StageResult | None:
         """Examine each model, and extend the report of its training.
 
         Args:
             trainings: objects with an attribute ``examined``, a report or None, which is replaced.
             seconds: after which to stop.
-            symptom: how surely a training did not learn; see `Symptom`.
+            symptom: how a training shows that it did not learn; see `Symptom`.
 
         Returns:
             The stage for the report; None if nothing was kept.
         """
         if not self._kept:
             return None
-        begun, seen, trained, reasons = time.monotonic(), 0, 0, list[str]()
+        begun, seen, trained, tried, reasons = time.monotonic(), 0, 0, 0, list[str]()
         try:
             with _interrupted_after(seconds), _silent():
                 for training in trainings:
@@ -102,6 +124,9 @@ class SecondLook:
                         reasons.append(facts)
                         continue
                     seen += 1
+                    reasons += [why for why in facts if isinstance(why, str)]
+                    facts = tuple(fact for fact in facts if not isinstance(fact, str))
+                    tried += any(isinstance(fact, Experiments) for fact in facts)
                     trained += any(isinstance(fact, OverfitFacts) for fact in facts)
                     if training.examined is not None:
                         training.examined = extended(training.examined, facts)
@@ -117,6 +142,8 @@ class SecondLook:
         detail = f"tested what the predictions {'' if seen == 1 else f'of {seen} models '}depend on"
         if trained:
             detail += f", and trained {'a copy' if trained == 1 else 'copies'} on one batch"
+        if tried:
+            detail += ", and ran experiments on copies"
         return StageResult(
             NAME, "passed", "; ".join([f"{detail}, in {max(took, 0.1):.1f} s", *dict.fromkeys(reasons)])
         )

@@ -32,7 +32,6 @@ from .observer import ScriptObserver
 from .options import RunOptions
 from .output import rehearse, say
 from .script import Ending, Script, end_by_interrupt, working_folder
-from .second_look import budget
 from .termination import Termination
 from .unseen_training import nothing_trained, seconds_of_children, short_trainings
 
@@ -155,7 +154,7 @@ class RunSession:
         self._run.close()
         looked, complete = None, self._limits.reached is None and _ended_by_itself(ending)
         if ending.exit_code == 0 and not ending.abrupt:  # else somebody waits for the report
-            looked = self._run.look_again(budget(self._options.second_look, ran), complete)
+            looked = self._run.look_again(self._options.second_look, ran, complete)
         trainings = [
             TrainingReports(t.examined, self._run.course(t, complete), t.trained_alone)
             for t in self._run.trainings
@@ -168,7 +167,7 @@ class RunSession:
         reports: list[Report] = []
         for extra in self._extras:
             with _fault_kept(faults, "joining what was found beside the trainings"):
-                reports += extra.reports(ending, self._run.backward_passes)
+                reports += extra.reports(ending, self._run.loops.backward_passes)
                 faults += extra.faults
         if ending.error is not None and ending.error.__traceback__ is not None:
             with _fault_kept(faults, "explaining the exception"):
@@ -180,8 +179,8 @@ class RunSession:
         )
         in_others = seconds_of_children() - self._in_others
         stages = (*report.stages, *(stage for each in reports for stage in each.stages))
-        stages = stages or (nothing_trained(self._run.backward_passes, in_others),)
-        stages = (*stages, *([short_trainings(self._run.short)] if self._run.short else []))
+        stages = stages or (nothing_trained(self._run.loops.backward_passes, in_others),)
+        stages = (*stages, *([short_trainings(self._run.loops.short)] if self._run.loops.short else []))
         stages = (*stages, *([] if looked is None else [looked]))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:
@@ -219,7 +218,7 @@ class RunSession:
         steps = max((course.steps.total_steps for course in courses), default=0)
         patience = PATIENCE_S + SLOWER * (time.monotonic() - self._started)
         try:
-            again = run_again(self._script.command, self._folder, steps, patience, self._run.save_batches)
+            again = run_again(self._script.command, self._folder, steps, patience, self._run.loops.save_batches)
         except KeyboardInterrupt:
             return StageResult("run again", "not judged", "interrupted")
         return StageResult("run again", "stopped" if again.failed else "passed", again.summary)

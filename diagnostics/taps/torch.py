@@ -8,11 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 from types import GeneratorType
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad
 from torch.optim import Optimizer
@@ -22,6 +23,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.recording import is_recorded, unless_recorded
+from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 
 from .tap import Event, Source, Tap
 
@@ -179,6 +181,11 @@ class _Batches(Tap):
             return batch
 
         return advance
+
+
+def on_gradient(tensor: Tensor, work: Callable[[Tensor], object]) -> None:
+    """Call `work` with the gradient of a tensor, each time that a backward pass reaches it."""
+    tensor.register_hook(partial(call_without_user_modes, work))
 
 
 optimizer_init = Tap("__init__", Optimizer)

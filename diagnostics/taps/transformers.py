@@ -7,6 +7,7 @@ from typing import Any
 from .tap import Tap, TrainTap
 
 train = TrainTap("train", "transformers.trainer:Trainer")
+evaluation_loop = Tap("evaluation_loop", "transformers.trainer:Trainer")
 resize_token_embeddings = Tap("resize_token_embeddings", "transformers.modeling_utils:PreTrainedModel")
 
 

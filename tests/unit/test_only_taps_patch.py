@@ -31,7 +31,6 @@ TO_MOVE = {
     "collectors/pytorch/watch/closures.py",
     "collectors/pytorch/watch/metrics/outputs/opposed_gradients.py",
     "collectors/pytorch/watch/metrics/outputs/predictions.py",
-    "collectors/pytorch/watch/metrics/outputs/targets.py",
     "collectors/pytorch/watch/metrics/recurrent_gradients.py",
     "collectors/pytorch/watch/optimizer_steps.py",
     "collectors/pytorch/watch/over_time/looks.py",

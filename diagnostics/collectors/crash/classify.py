@@ -22,7 +22,7 @@ from .frames import Crash
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
-from .setup import builds, checkpoints, examples, misused_index, none_values, settings, unimported_names, versions
+from .setup import checkpoints, examples, misused_index, none_values, settings, unimported_names, versions
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch.RECOGNISERS,
@@ -41,7 +41,6 @@ NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (
     *settings.RECOGNISERS,
     checkpoints.unreadable,
     checkpoints.lacking_part,
-    *builds.RECOGNISERS,
     *versions.RECOGNISERS,
     *unimported_names.RECOGNISERS,
 )

@@ -232,10 +232,7 @@ def _loss_missing(crash: Crash) -> LossMissing | None:
 def _no_path_to_parameters(crash: Crash) -> NoPathToParameters | None:
     if _NO_GRADIENT.search(crash.facts.message) is None:
         return None
-    return NoPathToParameters(
-        adapters=any(_has_adapters(v) for frame in crash.inward() for v in frame.values()),
-        checkpointed="None of the inputs have requires_grad=True" in crash.log,
-    )
+    return NoPathToParameters(any(_has_adapters(v) for frame in crash.inward() for v in frame.values()))
 
 
 def _has_adapters(value: Any) -> bool:

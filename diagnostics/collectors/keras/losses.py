@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import keras
@@ -11,13 +12,12 @@ import numpy as np
 
 from diagnostics.collectors.shared.arrays import PROBABILITY_SUM
 from diagnostics.collectors.shared.loss_match import (
+    READINGS,
     Candidate,
     Recognised,
-    absolute_floor,
-    binary_floor,
+    elementwise,
     entropy_floor,
     recognise,
-    squared_floor,
 )
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss_call import Argument, LossCall
@@ -240,16 +240,11 @@ def _spread(prediction: Array, target: Array, least: int) -> Iterator[Candidate]
 def _both(
     function: Callable[..., Any], target: Array, prediction: Array, floor: float, classes: int
 ) -> Iterator[Candidate]:
-    meaning = Recognised("cross_entropy", floor, classes)
+    def compute(reads: Reads) -> float:
+        return _mean(function(target, prediction, from_logits=reads == "logits"))
 
-    def logits() -> float:
-        return _mean(function(target, prediction, from_logits=True))
-
-    def probabilities() -> float:
-        return _mean(function(target, prediction, from_logits=False))
-
-    yield Candidate(logits, replace(meaning, reads="logits"))
-    yield Candidate(probabilities, replace(meaning, reads="probabilities"))
+    for reads in READINGS:
+        yield Candidate(partial(compute, reads), Recognised("cross_entropy", floor, classes, reads=reads))
 
 
 def _mean(losses: Any) -> float:
@@ -259,25 +254,12 @@ def _mean(losses: Any) -> float:
 def _elementwise(prediction: Array, target: Array, broadcast: bool) -> Iterator[Candidate]:
     target = target.astype(np.float32)
 
-    def squared() -> float:
-        return float(np.mean((prediction - target) ** 2))
-
-    def absolute() -> float:
-        return float(np.mean(np.abs(prediction - target)))
-
-    yield Candidate(squared, Recognised("mean_squared_error", squared_floor(target), broadcast=broadcast))
-    yield Candidate(absolute, Recognised("mean_absolute_error", absolute_floor(target), broadcast=broadcast))
-    if not target.size or target.min() < 0 or target.max() > 1:
-        return
-
-    def logits() -> float:
-        return _mean(keras.losses.binary_crossentropy(target, prediction, from_logits=True))
-
-    def probabilities() -> float:
-        return _mean(keras.losses.binary_crossentropy(target, prediction, from_logits=False))
+    def compute(kind: LossKind, reads: Reads | None) -> float:
+        if kind == "mean_squared_error":
+            return float(np.mean((prediction - target) ** 2))
+        if kind == "mean_absolute_error":
+            return float(np.mean(np.abs(prediction - target)))
+        return _mean(keras.losses.binary_crossentropy(target, prediction, from_logits=reads == "logits"))
 
     single = prediction.size == len(prediction) and not broadcast and bool(((target == 0) | (target == 1)).all())
-    classes = 2 if single else None
-    meaning = Recognised("binary_cross_entropy", binary_floor(target), classes, broadcast=broadcast)
-    yield Candidate(logits, replace(meaning, reads="logits"))
-    yield Candidate(probabilities, replace(meaning, reads="probabilities"))
+    return elementwise(compute, target, broadcast=broadcast, classes=2 if single else None)

@@ -39,6 +39,15 @@ def inner_optimizer(model: keras.Model) -> Any:
     return _inner(getattr(model, "optimizer", None))
 
 
+def steps_made(optimizer: Any) -> int:
+    """Return the steps that an optimizer has counted; 0 before it has a counter, and without an optimizer."""
+    iterations = getattr(optimizer, "iterations", None)
+    try:
+        return 0 if iterations is None else int(number_of(iterations))
+    except Exception:  # it is being made within a function that is traced: there is no value yet
+        return 0
+
+
 def why_rate_is_unknown(optimizer: Any) -> str | None:
     """Say why an optimizer's schedule must not be asked for a rate; None if it may be."""
     code = of_rate(optimizer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import keras
@@ -25,8 +26,7 @@ def number_of(variable: Any) -> float:
 
 def current(variable: Any) -> Any:
     """Return the value of a variable on TensorFlow, not waited for; quicker than a compiled function is."""
-    import tensorflow as tf
-
+    tf: Any = sys.modules["tensorflow"]  # there, where a variable of it is
     inner = variable.value if isinstance(variable, keras.Variable) else variable
     if not isinstance(inner, tf.Variable):  # its value is replaced by a tensor, for a while
         return inner

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from diagnostics.collectors.shared.equal_units import MAX_NUMBERS, Read
 from diagnostics.facts.array import Array
 
 from .values import current
@@ -107,6 +108,18 @@ class Weights:
     def _by_layer(self, norms: Array) -> Array:
         squares: Array = np.bincount(self._of_variable, np.square(norms), minlength=len(self.layers))
         return np.sqrt(squares)
+
+
+def units_of(kernel: Any) -> Read | None:
+    """Return what reads the units of a kernel (..., units), a variable or a tensor; None if it has none."""
+    shape, value = tuple(kernel.shape), current(kernel)
+    if len(shape) < 2 or shape[-1] < 2 or not 0 < np.prod(shape) <= MAX_NUMBERS or not value.dtype.is_floating:
+        return None
+
+    def read(count: int | None) -> Array:
+        return np.moveaxis(np.asarray(tf.cast(current(kernel)[..., :count], tf.float32)), -1, 0)
+
+    return read
 
 
 def _path(variable: Any, number: int) -> str:

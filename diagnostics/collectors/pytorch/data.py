@@ -228,6 +228,7 @@ def dataset_facts(
         dropped_columns=tuple(name for name in all_columns if name not in kept),
         text_columns=text_columns,
         labels=_class_labels(sample.rows),
+        label_values=_label_values(sample.rows),
         label_names=label_names,
         token_lengths=token_lengths,
         words=None if token_lengths is None else _words(sample.rows, text_columns),
@@ -248,6 +249,20 @@ def _class_labels(rows: list[Any]) -> Array | None:
     if labels is None or labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
         return None
     return labels
+
+
+def _label_values(rows: list[Any]) -> Array | None:
+    """Return the different integers among labels of which each row has several; None if there are none."""
+    name = target_name(rows[0])
+    if name is None:
+        return None
+    found: set[int] = set()
+    for row in rows:
+        labels = to_array(fields(row).get(name))
+        if labels is None or not labels.ndim or not np.issubdtype(labels.dtype, np.integer):
+            return None
+        found.update(np.unique(labels).tolist())
+    return np.array(sorted(found))
 
 
 def _token_lengths(rows: list[Any], pad_token_id: int | None) -> Array | None:

@@ -10,20 +10,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from diagnostics.collectors.shared.loss_match import (
-    Candidate,
-    Recognised,
-    absolute_floor,
-    binary_floor,
-    entropy_floor,
-    recognise,
-    squared_floor,
-)
+from diagnostics.collectors.shared.loss_match import Candidate, Recognised, elementwise, entropy_floor, recognise
 from diagnostics.facts.loss_contracts import LossKind, Reads, functions_for
 
 IGNORE_INDEX = -100  # PyTorch's default, and what Hugging Face's collators write
 REDUCTIONS = ("mean", "sum")
 INDEXED = tuple(getattr(F, name) for name in functions_for("classes"))
+ELEMENTWISE: dict[tuple[LossKind, Reads | None], Any] = {
+    ("mean_squared_error", None): F.mse_loss,
+    ("mean_absolute_error", None): F.l1_loss,
+    ("binary_cross_entropy", "logits"): F.binary_cross_entropy_with_logits,
+    ("binary_cross_entropy", "probabilities"): F.binary_cross_entropy,
+}
 REGRESSIONS = ("mean_squared_error", "mean_absolute_error")
 
 
@@ -145,29 +143,12 @@ def _elementwise(prediction: Tensor, target: Tensor) -> Iterator[Candidate]:
     for given, wanted, spread in pairs:
         for reduction, scale in zip(REDUCTIONS, (1, wanted.numel()), strict=True):
 
-            def squared(a: Tensor = given, b: Tensor = wanted, how: str = reduction) -> float:
-                return float(F.mse_loss(a, b, reduction=how))
+            def compute(
+                kind: LossKind, reads: Reads | None, a: Tensor = given, b: Tensor = wanted, how: str = reduction
+            ) -> float:
+                return float(ELEMENTWISE[kind, reads](a, b, reduction=how))
 
-            def absolute(a: Tensor = given, b: Tensor = wanted, how: str = reduction) -> float:
-                return float(F.l1_loss(a, b, reduction=how))
-
-            floor = squared_floor(values) * scale
-            yield Candidate(squared, Recognised("mean_squared_error", floor, broadcast=spread))
-            floor = absolute_floor(values) * scale
-            yield Candidate(absolute, Recognised("mean_absolute_error", floor, broadcast=spread))
-            if target.min() < 0 or target.max() > 1:
-                continue
-
-            def logits(a: Tensor = given, b: Tensor = wanted, how: str = reduction) -> float:
-                return float(F.binary_cross_entropy_with_logits(a, b, reduction=how))
-
-            def probabilities(a: Tensor = given, b: Tensor = wanted, how: str = reduction) -> float:
-                return float(F.binary_cross_entropy(a, b, reduction=how))
-
-            floor = binary_floor(values) * scale
-            as_logits = Recognised("binary_cross_entropy", floor, reads="logits", broadcast=spread)
-            yield Candidate(logits, as_logits)
-            yield Candidate(probabilities, replace(as_logits, reads="probabilities"))
+            yield from elementwise(compute, values, broadcast=spread, scale=scale)
 
 
 def _broadcast(prediction: Tensor, target: Tensor) -> list[tuple[Tensor, Tensor, bool]]:

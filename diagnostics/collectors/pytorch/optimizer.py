@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -64,33 +64,6 @@ def facts_together(optimizers: Sequence[Any], model: nn.Module) -> OptimizerFact
         foreign=sum(one.foreign for one in each),
         frozen=sum(one.frozen for one in each),
     )
-
-
-def replaced_since(
-    optimizers: Sequence[Any], model: nn.Module, known: Collection[int], frozen: Mapping[int, int]
-) -> OptimizerFacts | None:
-    """Compare optimizers with a model whose layers were replaced, or unfrozen, while it was watched.
-
-    Args:
-        optimizers: of the loop.
-        model: as it is now.
-        known: identities of the parameters that it had at the beginning.
-        frozen: those that required no gradient then, each with PyTorch's version counter.
-
-    Returns:
-        None unless a matrix that is new, or was frozen, has got a gradient, and nobody has ever stepped on it or
-        loaded it.
-    """
-    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    new = {name: p for name, p in trained.items() if id(p) not in known}
-    unfrozen = {name: p for name, p in trained.items() if frozen.get(id(p)) == p._version}
-    lost = {name for name, p in new.items() if p.ndim > 1 and p.grad is not None and p._version == 1}
-    lost |= {name for name, p in unfrozen.items() if p.ndim > 1 and p.grad is not None}
-    facts = facts_together(optimizers, model) if lost else None
-    if facts is None or not lost & facts.missing.keys():
-        return None
-    missing = {name: n for name, n in facts.missing.items() if name in new or name in unfrozen}
-    return dataclasses.replace(facts, missing=missing, unfrozen=len(missing.keys() & unfrozen.keys()))
 
 
 def full_rate(optimizer: Any) -> float | None:

@@ -2,98 +2,146 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from types import FrameType
+from typing import Any, Protocol
 
 import numpy as np
 
+from diagnostics.collectors.shared.arrays import to_array
 from diagnostics.facts.array import Array
-from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
+from diagnostics.facts.metrics import OF_CLASSES, OF_NUMBERS, OF_SCORES, MetricCall
+from diagnostics.facts.where import Where, is_user_code, shorten
 
 MODULE = "sklearn.utils._param_validation"
-NUMBERS = (
-    "mean_squared_error",
-    "root_mean_squared_error",
-    "mean_absolute_error",
-    "median_absolute_error",
-    "explained_variance_score",
-    "r2_score",
-)
-SCORES = ("roc_auc_score", "average_precision_score")
-PLACES = 16  # metrics, each of so many rows, of which a call is kept
+PLACES = 32  # metrics, each of so many rows, of which a call is kept
 MIN_ROWS, MAX_ROWS = 16, 20_000  # rows; of more, every second, third, ... is kept
+SERIES = 16  # lines of the script whose first calls are kept
+CALLS, BYTES = 256, 2**20  # of one line
+FRAMES = 32  # between scikit-learn and the script
 
-Measured = MeasuredNumbers | MeasuredScores
 
+class Passes(Protocol):
+    """The passes of models without gradients.
 
-@dataclass(frozen=True)
-class _Call:
-    metric: str
-    truth: Array
-    answers: Array
-    column: int | None
-    columns: int | None
+    Attributes:
+        passes: so far.
+        steps: of optimizers so far.
+    """
+
+    passes: int
+    steps: int
+
+    def of_rows(self, rows: int) -> tuple[Array, tuple[int, ...]] | None:
+        """Return the latest outputs that have so many rows, and the rows of each pass; None if there are none."""
 
 
 class MetricCalls:
-    """Describes the calls of a script's own.
+    """Keeps the calls of a script's own.
 
     Of calls of one metric with as many rows the last counts: a loop that measures in each epoch begins with a
-    model that has yet to learn the size of its answers.
+    model that has yet to learn the size of its answers. The first calls from one line are kept as a series.
 
     Args:
         attempt: runs the work, and keeps its faults out of the script.
+        passes: returns what models returned without gradients; None where that is not observed.
     """
 
-    def __init__(self, attempt: Callable[..., Any]) -> None:
-        self._attempt = attempt
-        self._kept: dict[tuple[str, int], _Call] = {}
+    def __init__(self, attempt: Callable[..., Any], passes: Callable[[], Passes | None] = lambda: None) -> None:
+        self._attempt, self._observed = attempt, passes
+        self._latest: dict[tuple[str, int], MetricCall] = {}
+        self._series: dict[tuple[str, Where], list[MetricCall]] = {}
+        self._bytes: dict[tuple[str, Where], int] = {}
+        self._passes: dict[tuple[str, Where], int] = {}  # at the latest call
 
-    def facts(self) -> tuple[Measured, ...]:
-        """Return a call of each kind: the numbers furthest from each other's unit, the scores of smallest area."""
-        calls = self._kept.values()
-        numbers = [fact for call in calls if call.metric in NUMBERS and (fact := _numbers(call))]
-        scores = [area for call in calls if call.metric in SCORES and (area := _scores(call))]
-        return (*sorted(numbers, key=_apart)[-1:], *sorted(scores, key=_area)[:1])
+    @property
+    def calls(self) -> tuple[MetricCall, ...]:
+        """The last call of each metric with as many rows."""
+        return tuple(self._latest.values())
+
+    @property
+    def series(self) -> tuple[tuple[MetricCall, ...], ...]:
+        """The first calls from each line that called more than once."""
+        return tuple(tuple(calls) for calls in self._series.values() if len(calls) > 1)
 
     def called(self, _constraints: Any, params: Any, caller_name: Any, *_others: Any, **_options: Any) -> None:
         """Take the arguments of a call of scikit-learn, before they are checked."""
-        if caller_name in NUMBERS or caller_name in SCORES:
+        if caller_name in OF_NUMBERS or caller_name in OF_SCORES or caller_name in OF_CLASSES:
             self._attempt(self._take, caller_name, params)
 
     def _take(self, metric: str, params: Mapping[str, Any]) -> None:
         if params.get("sample_weight") is not None:
             return
         truth = _column(params["y_true"])
-        answers = _column(params["y_score" if metric in SCORES else "y_pred"])
-        if truth is None or answers is None or len(truth) != len(answers) or len(truth) < MIN_ROWS:
-            return
-        place = metric, len(truth)
-        if place not in self._kept and len(self._kept) >= PLACES:
+        answers = _column(params["y_score" if metric in OF_SCORES else "y_pred"])
+        if truth is None or answers is None or len(truth) != len(answers) or not len(truth):
             return
         stride = -(-len(truth) // MAX_ROWS)
-        column, columns = _cut_from(answers)
-        self._kept[place] = _Call(metric, truth[::stride].copy(), answers[::stride].copy(), column, columns)
+        where, observed = _where(), self._observed()
+        place = metric, len(truth)
+        keeps = len(truth) >= MIN_ROWS and (place in self._latest or len(self._latest) < PLACES)
+        if not keeps and where is None:
+            return
+        call = MetricCall(
+            metric,
+            truth[::stride].copy(),
+            answers[::stride].copy(),
+            _average(metric, params),
+            *_cut_from(answers),
+            whole=stride == 1,
+            where=where,
+            passes=None if where is None or observed is None else self._since((metric, where), observed.passes),
+            step=0 if observed is None else observed.steps,
+        )
+        if keeps:
+            self._latest[place] = _with_outputs(call, observed)
+        if where is not None:
+            self._add((metric, where), call)
+
+    def _since(self, line: tuple[str, Where], passes: int) -> int | None:
+        """Return the passes since the last call from a line; None if there was none."""
+        before = self._passes.get(line)
+        self._passes[line] = passes
+        return None if before is None else passes - before
+
+    def _add(self, line: tuple[str, Where], call: MetricCall) -> None:
+        if line not in self._series and len(self._series) >= SERIES:
+            return
+        calls = self._series.setdefault(line, [])
+        size = self._bytes.get(line, 0) + call.truth.nbytes + call.answers.nbytes
+        if len(calls) < CALLS and size <= BYTES:
+            calls.append(call)
+            self._bytes[line] = size
 
 
-def _apart(numbers: MeasuredNumbers) -> float:
-    """Order calls by how far the units are apart, as far as both sides follow each other."""
-    return max(numbers.correlation, 0.0) * abs(math.log(numbers.answer_spread / numbers.target_spread))
+def _with_outputs(call: MetricCall, observed: Passes | None) -> MetricCall:
+    found = observed.of_rows(len(call.truth)) if observed is not None and call.whole else None
+    return call if found is None else replace(call, outputs=found[0], batches=found[1])
 
 
-def _area(scores: MeasuredScores) -> float:
-    return scores.area
+def _average(metric: str, params: Mapping[str, Any]) -> str | None:
+    """Return how a metric averages over classes; None where options that we do not follow change its value."""
+    if metric not in OF_CLASSES or metric == "accuracy_score":
+        return None
+    plain = params.get("labels") is None and params.get("pos_label", 1) == 1
+    plain = plain and params.get("zero_division", 0) in ("warn", 0)
+    average = params.get("average")
+    return average if plain and isinstance(average, str) else None
 
 
 def _column(given: Any) -> Array | None:
     """Return an array (n,) of numbers, a view if possible; None for anything else.
 
-    Only arrays are read, and columns of a table, which are arrays underneath: to read what else there is may do
-    something.
+    Only arrays are read, tensors of PyTorch, columns of a table, which are arrays underneath, and lists of plain
+    numbers: to read what else there is may do something.
     """
-    if type(given).__module__.startswith("pandas."):
+    if type(given) is list:
+        return _of_list(given)
+    if type(given) is getattr(sys.modules.get("torch"), "Tensor", None):
+        given = to_array(given)
+    elif type(given).__module__.startswith("pandas."):
         given = getattr(given, "values", None)
     if not isinstance(given, np.ndarray) or given.dtype.kind not in "biuf":
         return None
@@ -102,26 +150,25 @@ def _column(given: Any) -> Array | None:
     return given if given.ndim == 1 else None
 
 
-def _numbers(call: _Call) -> MeasuredNumbers | None:
-    one, other = call.truth.astype(np.float64), call.answers.astype(np.float64)
-    if not np.isfinite(one).all() or not np.isfinite(other).all() or not one.std() > 0 or not other.std() > 0:
+def _of_list(given: list[Any]) -> Array | None:
+    if len(given) > MAX_ROWS or not all(
+        type(one) in (int, float, bool) or isinstance(one, np.number) for one in given
+    ):
         return None
-    correlation = float(np.corrcoef(one, other)[0, 1])
-    means_and_spreads = float(one.mean()), float(one.std()), float(other.mean()), float(other.std())
-    return MeasuredNumbers(call.metric, len(one), *means_and_spreads, correlation)
+    numbers = np.asarray(given)
+    return numbers if numbers.ndim == 1 and numbers.dtype.kind in "biuf" else None
 
 
-def _scores(call: _Call) -> MeasuredScores | None:
-    classes = np.unique(call.truth)
-    if len(classes) != 2 or not np.isfinite(call.answers).all():
-        return None
-    positive = call.truth == classes[1]
-    positives, rows = int(positive.sum()), len(positive)
-    _, places, counts = np.unique(call.answers, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # equal scores share the mean of their ranks
-    above = float(ranks[positive].sum()) - positives * (positives + 1) / 2
-    area = above / (positives * (rows - positives))
-    return MeasuredScores(call.metric, rows, positives, area, call.column, call.columns)
+def _where() -> Where | None:
+    """Return the line of the script that calls scikit-learn now; None if there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(FRAMES):
+        if frame is None:
+            return None
+        if is_user_code(frame.f_code.co_filename):
+            return Where(shorten(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back
+    return None
 
 
 def _cut_from(answers: Array) -> tuple[int | None, int | None]:

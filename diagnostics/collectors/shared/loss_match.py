@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss_contracts import LossKind, Reads
 
+READINGS: tuple[Reads, ...] = ("logits", "probabilities")  # of a prediction, by a cross entropy
 AGREEMENT = 1e-3  # relative; summing float32 in another order changes far less, another loss far more
 
 
@@ -59,6 +61,33 @@ def recognise(value: float, candidates: Iterable[Candidate]) -> Recognised:
     return first
 
 
+def elementwise(
+    compute: Callable[[LossKind, Reads | None], float],
+    targets: Array,
+    *,
+    broadcast: bool,
+    scale: int = 1,
+    classes: int | None = None,
+) -> Iterator[Candidate]:
+    """Yield the losses that compare numbers one by one.
+
+    Args:
+        compute: computes one, by its kind and by what a cross entropy reads the prediction as.
+        targets: (n, ...), of the shape of the prediction.
+        broadcast: whether both were spread to that shape.
+        scale: the numbers that are added up; 1 for a mean.
+        classes: that a cross entropy of these targets tells apart; None if they name no classes.
+    """
+    for kind, floor in FLOORS.items():
+        meaning = Recognised(kind, floor(targets) * scale, broadcast=broadcast)
+        yield Candidate(partial(compute, kind, None), meaning)
+    if targets.size and targets.min() >= 0 and targets.max() <= 1:
+        floor_of_shares = binary_floor(targets) * scale
+        meaning = Recognised("binary_cross_entropy", floor_of_shares, classes, broadcast=broadcast)
+        for reads in READINGS:
+            yield Candidate(partial(compute, meaning.kind, reads), replace(meaning, reads=reads))
+
+
 def entropy_floor(labels: Array, classes: int, smoothing: float = 0.0) -> float:
     """Return the least cross entropy (nats) of a constant prediction: the entropy of the labels (n,), smoothed."""
     share = np.bincount(labels.reshape(-1), minlength=classes) / labels.size
@@ -80,6 +109,12 @@ def absolute_floor(targets: Array) -> float:
     """Return the least mean absolute error of a constant prediction: that of the median of targets (n, ...)."""
     rows = targets.reshape(targets.shape[0], -1).astype(float)
     return float(np.abs(rows - np.median(rows, axis=0)).mean())
+
+
+FLOORS: dict[LossKind, Callable[[Array], float]] = {
+    "mean_squared_error": squared_floor,
+    "mean_absolute_error": absolute_floor,
+}
 
 
 def _entropy(share: Array) -> float:

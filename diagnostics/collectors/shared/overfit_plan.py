@@ -18,7 +18,6 @@ from .pipeline import OVERFIT_SECONDS, CannotJudge
 
 STEPS = 30  # a run; a healthy classifier passes the floor in 5 to 20
 STEPS_WITHOUT_FLOOR = 10  # only to move the weights, where no loss can be called low enough
-ALIKE = 1e-6  # relative: units of a weight closer than this are the same, up to rounding
 ENOUGH = 0.5  # of the floor: then the copy tells its examples apart, and more steps would prove no more
 
 MOVES = (

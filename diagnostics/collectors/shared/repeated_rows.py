@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import RepeatedRows
+from diagnostics.facts.course import RowLedger
 
 CHUNK = 2**12  # rows that are turned into numbers at a time
 FEATURES = 64  # of an input, and of a target, evenly over it; the same places each time
@@ -140,7 +140,7 @@ class RowMemory:
         return bool(np.abs(one - other).max(initial=0) > APART * self._size)
 
     @np.errstate(all="ignore")
-    def facts(self) -> RepeatedRows | None:
+    def facts(self) -> RowLedger | None:
         """Return what was seen of rows that came again; None if there were none, or if rows repeat by nature.
 
         Rows of a few categories come again in the same epoch as often as in another: the share of an epoch in the
@@ -160,7 +160,7 @@ class RowMemory:
         square, chance = self._dealt_again(np.stack([self._first[key] for key in kept]))
         apart = float(np.mean([change for _, change, _, _ in seen])) / square if square else 0.0
         near, far = np.sum(self._near, axis=0).tolist() if self._near else (0.0, 0.0)
-        return RepeatedRows(len(kept), len(seen), len(changed), others, chance, apart, near / far if far else 0.0)
+        return RowLedger(len(kept), len(seen), len(changed), others, chance, apart, near / far if far else 0.0)
 
     def _dealt_again(self, targets: Array) -> tuple[float, float]:
         """Compare targets (rows, …) with those of other rows, in a few random orders.

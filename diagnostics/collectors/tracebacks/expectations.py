@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from .unknown_errors import entries, search
+
 MOST_READ = 400  # characters of a message: the sentence stands at its beginning
 MOST_SHOWN = 100  # characters of what was expected, and of what came
 
@@ -31,10 +33,6 @@ _SENTENCES = tuple(
 )
 
 _LOOK = "print what is passed there, and its type"
-_OF_NUMBERS = (
-    "print the shape or number just before the call; what the data has and what the model or the settings count "
-    "on are not the same"
-)
 _OF_ANOTHER_KIND = (
     "a plain value came where an object is expected. Print what is passed: an argument stands in another place, "
     "or the code was written for another release of the library"
@@ -43,39 +41,6 @@ _ABOUT_NUMBERS = re.compile(
     r"\d|shape|size|dim|rank|axes|axis|number|length|integer|float|\bint\b|positive|negative|range|value|channel",
     re.I,
 )
-_KINDS: tuple[tuple[str, str], ...] = (
-    (
-        r"\bNone(?:Type)?\b",
-        "None came: it was not given, or what should make it returned nothing. Print it where it is made",
-    ),
-    (
-        r"'?\bobject'?$|\bobject_?\b|dtype\('O'\)|<U\d|dtype '?str",
-        "the column or array holds Python objects: text, dates as text, None, or a mixture. Convert all of it "
-        "at once (pd.to_datetime, pd.to_numeric, .astype(float)), and look for the rows that cannot be",
-    ),
-    (
-        r"<class 'str'>|^'?str\b|\bstring\b",
-        "a text came: a path or name in place of what it names, or a number that was read as text",
-    ),
-    (
-        r"<class '[\w.]*(?:list|tuple|dict|set)'>|^'?(?:list|tuple|dict|set)\b",
-        "a container came in place of one value: take the part that is meant, or convert it (np.asarray, "
-        "torch.tensor)",
-    ),
-    (
-        r"ndarray|[Tt]ensor\b|DataFrame|Series\b",
-        "an array, tensor or table of another kind came: convert it (torch.from_numpy, x.numpy(), df.values)",
-    ),
-    (
-        r"float(?:16|32|64)?\b|int(?:8|16|32|64)?\b|bfloat16|[Dd]ouble|[Hh]alf|[Ll]ong\b|\bbool\b",
-        "a value of another type of number came: print its dtype, and cast it (x.float(), x.long(), int(x))",
-    ),
-    (
-        r"[\[(] ?-?\d|\bshape\b|\bsize\b|^-?\d",
-        _OF_NUMBERS,
-    ),
-)
-_COMPILED = tuple((re.compile(words), said) for words, said in _KINDS)
 
 
 @dataclass(frozen=True)
@@ -98,10 +63,9 @@ def expectation_in(message: str) -> Expectation | None:
         if (found := sentence.search(text)) is not None:
             wanted, got = (_plain(found[name]) for name in ("wanted", "got"))
             if wanted and got:
-                advice = next((said for words, said in _COMPILED if words.search(got)), _LOOK)
-                if advice == _OF_NUMBERS and not _ABOUT_NUMBERS.search(wanted):
-                    advice = _OF_ANOTHER_KIND
-                return Expectation(wanted, got, advice)
+                row = next((row for row in entries("instead") if search(row, got)), {"said": _LOOK})
+                of_another_kind = "numbers" in row and not _ABOUT_NUMBERS.search(wanted)
+                return Expectation(wanted, got, _OF_ANOTHER_KIND if of_another_kind else row["said"])
     return None
 
 

@@ -10,6 +10,7 @@ from diagnostics.facts.crash import CrashFacts, FrameFacts
 from .python_errors.errors import proved
 from .topic import looked_for, topic_of
 from .unfinished import is_unfinished, shown_by
+from .unknown_errors import entries
 
 _NETWORK = re.compile(
     r"(?:Connection|ConnectTimeout|ReadTimeout|Timeout|MaxRetry|NewConnection|Proxy|SSL|HTTP|HfHubHTTP|URL|Gateway"
@@ -25,13 +26,6 @@ _NO_ANSWER = re.compile(
     r"(?:Client|Server) Error"
     r"|HTTP Error \d{3}"
 )
-_FILE = {
-    "FileNotFoundError": "a file or folder is not where the code looks for it",
-    "NotADirectoryError": "a path leads through something that is no folder",
-    "IsADirectoryError": "a folder stands where a file is expected",
-    "FileExistsError": "a file or folder is there already",
-    "PermissionError": "the process may not read or write a file",
-}
 _MISSING_FILE = re.compile(
     r"No such file or directory|does not exist\b|(?:does not|doesn't) appear to have a file named"
 )
@@ -54,45 +48,6 @@ _STOPPED = {
     "SystemExit": "the program ended itself by sys.exit()",
     "SignalException": "a signal from outside ended the program",
 }
-_PYTHON = {
-    "KeyError": "a dict or table has no entry of that name",
-    "IndexError": "a list or an axis is shorter than the index",
-    "NameError": "a name is used that was never defined",
-    "UnboundLocalError": "a variable is used before it has a value",
-    "AttributeError": "an object lacks the attribute",
-    "ModuleAttributeError": "a module lacks the attribute",
-    "TypeError": "a function got arguments that it does not take, or a value is of another type",
-    "ValueError": "a value is not one that the function takes",
-    "ZeroDivisionError": "something is divided by zero",
-    "AssertionError": "a check in the code failed",
-    "SyntaxError": "Python cannot read the source",
-    "IndentationError": "Python cannot read the source",
-    "TabError": "Python cannot read the source",
-    "NotImplementedError": "a method is not implemented for this case",
-    "UnicodeDecodeError": "a file is not in the encoding that it is read in",
-    "JSONDecodeError": "a text is not JSON",
-    "ParserError": "a table cannot be parsed",
-    "StopIteration": "an iterator has ended",
-    "RecursionError": "a function calls itself without end",
-    "ImportError": (
-        "a name cannot be imported: the installed version of that module does not have it, or another module of "
-        "the same name is found first"
-    ),
-}
-
-
-_MEANINGS = {
-    "RuntimeError": "an operation could not be done as it was asked",
-    "OSError": "the operating system refused a file or device",
-    "SystemError": "compiled code broke Python's rules: it was given an object of a kind that it does not "
-    "expect, or was built for another release",
-    "OverflowError": "a number is larger than its type holds",
-    "FloatingPointError": "a value is not finite",
-    "CancelledError": "the work was stopped because another part of it failed: that error stands elsewhere",
-    "AbortedError": "the work was stopped because another part of it failed: that error stands elsewhere",
-}
-"""Of exceptions that name no more of a cause than Python's own."""
-
 _SYSTEM = ("", "OSError", "IOError", "EnvironmentError", "WindowsError")
 _SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
 """What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
@@ -180,7 +135,7 @@ def _by_number(crash: CrashFacts) -> CrashFacts:
 def _by_name(crash: CrashFacts) -> str | None:
     """Say what the exception's name tells, where its words tell nothing; None if it has none that is known."""
     name = crash.exception.rpartition(".")[2]
-    meaning = _PYTHON.get(name) or _MEANINGS.get(name)
+    meaning = entries("python").get(name) or entries("meanings").get(name)
     if meaning is None:
         return None
     seen = "" if crash.frames else " The text shows no line: the whole traceback tells whose check it is."
@@ -204,12 +159,12 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
             "name), not of the training code."
         )
     if (
-        name in _FILE
+        name in entries("files")
         or (name in _CHECKS and _NAMED_FILE.search(message))
         or (name == "OSError" and _MISSING_FILE.search(message))
         or _NO_FILE.search(message)
     ):
-        what = _FILE.get(name, "a file or folder is not where the code looks for it")
+        what = entries("files").get(name, "a file or folder is not where the code looks for it")
         return f"It is a failure of the file system, not of the training: {what}{_at(crash)}."
     if found := _CIRCULAR.search(message):
         top = found["module"].split(".")[0]
@@ -231,19 +186,21 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
         return f"Python cannot read {last.file}: that package needs a newer Python than the one that ran."
     own = last is not None and last.yours
     in_pythons_words = last is not None and message != "" and _PYTHONS_OWN.search(message) is not None
-    if name in _PYTHON and (
+    if name in entries("python") and (
         name in _PLAIN
         or in_pythons_words
         or ((own or _is_standard(last)) and (name not in _SHARED or _PYTHONS_OWN.search(message)))
     ):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
-        what = f"{_PYTHON[name]}{_at(crash)}"
+        what = f"{entries('python')[name]}{_at(crash)}"
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
     if name == "AssertionError" and last is None and message.startswith("assert "):
         return "It is a check of the code's own that failed, not a failure of training that a rule knows."
     if name in _SHARED and last is None and message and _PYTHONS_OWN.search(message):
-        return f"It is Python's own {name}, not a failure of training that a rule knows: {_PYTHON[name]}."
+        return (
+            f"It is Python's own {name}, not a failure of training that a rule knows: {entries('python')[name]}."
+        )
     return None
 
 

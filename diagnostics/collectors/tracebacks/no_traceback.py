@@ -10,6 +10,8 @@ from diagnostics.collectors.crash.out_of_memory import KILLED
 from diagnostics.collectors.crash.processes import LAUNCHERS, WATCHDOG
 from diagnostics.facts.crash import CrashFacts
 
+from .unknown_errors import entries, search
+
 MOST_LINES = 60  # of a text that is taken for a quoted message; a longer one is a log, in which words mean less
 
 _REFUSED_ARGUMENTS = re.compile(  # as argparse and click end a program, after its usage
@@ -42,10 +44,8 @@ _ENDS_RUN = (
 )
 _WARNED = re.compile(
     r"(?:Early stopping|[Ll]earning rate reduction is|Reduce LR on plateau) conditioned on metric .{1,300}"
-    r"|Can save best model only with .{1,100}|a CUDA-enabled jaxlib is not installed.{0,60}"
-    r"|Could not find cuda drivers on your machine.{0,40}|Cannot dlopen some GPU libraries"
+    r"|Can save best model only with .{1,100}|Cannot dlopen some GPU libraries"
     r"|Could not (?:load dynamic|dlopen) library '(?!libnvinfer)[\w.]{1,60}'"
-    r"|pip's dependency resolver does not currently take into account all the packages that are installed"
 )
 _WIDE = str.maketrans({"\N{FULLWIDTH COLON}": ": ", "\N{FULLWIDTH COMMA}": ", "})
 _MARKS = str.maketrans(
@@ -67,11 +67,8 @@ def last_words(text: str) -> CrashFacts | None:
     A shell writes no more than ``Killed``; the exception is then called ``SIGKILL``, after the signal. Of an abort
     it is the C++ exception's name: ``AcceleratorError``, ``bad_alloc``.
     """
-    aborted = _ABORTED.search(text)
-    if aborted is not None:
-        return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
-    if (gave_up := WATCHDOG.search(text)) is not None:
-        return CrashFacts("DistBackendError", gave_up[0], (), live=False)
+    if (gave_up := given_up(text)) is not None:
+        return gave_up
     if (refused := refused_arguments(text)) is not None:
         return refused
     for launcher in (_SUMMARY, _FAILED_RANK, LAUNCHERS):
@@ -81,6 +78,15 @@ def last_words(text: str) -> CrashFacts | None:
         if _ENDED_BY_SHELL.match(line) or KILLED.search(line):
             return CrashFacts("SIGKILL", line, (), live=False)
     return None
+
+
+def given_up(text: str) -> CrashFacts | None:
+    """Return the C++ exception that aborted the process, or what NCCL's watchdog logged; None if neither did."""
+    aborted = _ABORTED.search(text)
+    if aborted is not None:
+        return CrashFacts(aborted["name"], aborted["message"].strip(), (), live=False)
+    waited = WATCHDOG.search(text)
+    return None if waited is None else CrashFacts("DistBackendError", waited[0], (), live=False)
 
 
 def refused_arguments(text: str) -> CrashFacts | None:
@@ -237,45 +243,11 @@ def unnamed_error(text: str) -> CrashFacts | None:
 
 
 _COMMENT = re.compile(r"  # [^\n]*")  # of a line of source: what it may raise did not happen
-_PYTHONS_WORDS = (
-    ("IndexError", re.compile(r"(?:list|tuple|string) (?:assignment )?index out of range")),
-    (
-        "AttributeError",
-        re.compile(
-            r"(?:'\w{1,80}' object|(?:type object|module) '[\w.]{1,120}') has no attribute '\w{1,80}'"
-            r"|\b(?:tuple|list|dict|str|int|float|bool|NoneType|Tensor|Namespace|ndarray|Sequential|Tokenizer|Trainer"
-            r"|DataParallel|DataFrame|Model|Module)'? object has no attribute '?\w{1,80}"
-        ),
-    ),
-    ("TypeError", re.compile(r"\w{1,80}\(\) (?:got|Got) an unexpected keyword argument '\w{1,80}'")),
-    (
-        "TypeError",
-        re.compile(
-            r"\w{1,80}\(\) (?:takes (?:from )?\d{1,3} (?:to \d{1,3} )?positional arguments? but \d{1,3} w\w+ given"
-            r"|missing \d{1,3} required (?:positional|keyword-only) arguments?: '[^\n]{1,200}')"
-        ),
-    ),
-    ("TypeError", re.compile(r"'\w{1,80}' object is not (?:callable|iterable|subscriptable)")),
-    ("ModuleNotFoundError", re.compile(r"No module named '[\w.]{1,120}'")),
-    ("ImportError", re.compile(r"cannot import name '?\w{1,80}'?(?: from '?[\w.]{1,120}'?)?")),
-    ("UnboundLocalError", re.compile(r"local variable '\w{1,80}' referenced before assignment")),
-    ("NameError", re.compile(r"name '\w{1,80}' is not defined")),
-    ("ValueError", re.compile(r"(?:too many|not enough) values to unpack \(expected [^)\n]{1,30}\)")),
-    ("ZeroDivisionError", re.compile(r"(?:integer |float )?division by zero")),
-    ("TypeError", re.compile(r"expected str, bytes or os\.PathLike object, not \w{1,60}")),
-    ("TypeError", re.compile(r"(?:list|tuple) indices must be integers or slices, not \w{1,60}")),
-    ("StopIteration", re.compile(r"\bStopIteration\b")),
-    ("TypeError", re.compile(r"object of type '[\w.]{1,60}' has no len\(\)")),
-    ("TypeError", re.compile(r"unsupported operand type\(s\) for [^\n]{1,20}: '[\w.]{1,60}' and '[\w.]{1,60}'")),
-    ("TypeError", re.compile(r"unhashable type: '[\w.]{1,60}'")),
-    ("ValueError", re.compile(r"could not convert string to float: [^\n]{1,80}")),
-    ("ValueError", re.compile(r"invalid literal for int\(\) with base 10: [^\n]{1,80}")),
-)
 
 
 def _in_pythons_words(line: str) -> CrashFacts | None:
     line = _COMMENT.sub("", line)
-    for name, words in _PYTHONS_WORDS:
-        if found := words.search(line):
-            return CrashFacts(name, found[0], (), live=False)
+    for row in entries("words"):
+        if found := search(row, line):
+            return CrashFacts(row["exception"], found[0], (), live=False)
     return None

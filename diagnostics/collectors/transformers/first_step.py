@@ -17,8 +17,10 @@ from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.data import dataset_facts
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import (
     LARGEST_OUTPUT,
+    NOTHING,
     FirstPass,
     FirstStepPipeline,
+    Given,
 )
 from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, RecordedLoss
 from diagnostics.collectors.pytorch.loader_rows import SECONDS_COMPARING
@@ -52,7 +54,7 @@ class TrainerStepObserver:
         self._trainer, self._why, self._deliver = trainer, why, deliver
         self._batch = inputs if isinstance(inputs, Mapping) else None
         self._calls, thread = 0, threading.get_ident()
-        self._seen = FirstPass({}, {}, batch=self._batch)
+        self._seen = FirstPass(NOTHING, batch=self._batch)
         self._heard: list[RecordedLoss] = []
         self._losses = LossRecorder(lambda call: None, FaultGuard())
         compiled = hasattr(trainer.model_wrapped, "_orig_mod")  # a hook would have it compiled again
@@ -91,10 +93,7 @@ class TrainerStepObserver:
             if self._calls > 1:  # as for a preference loss: which call the loss belongs to is not known
                 seen.prediction, seen.is_output = None, False
                 return
-            seen.inputs = {
-                name: tensor.detach() for name, tensor in (*named_tensors(args), *named_tensors(kwargs))
-            }
-            seen.versions = {name: tensor._version for name, tensor in seen.inputs.items()}
+            seen.called_with = Given.of(dict((*named_tensors(args), *named_tensors(kwargs))))
             prediction = prediction_in(output)
             if prediction is not None and prediction.numel() <= LARGEST_OUTPUT:
                 seen.prediction, seen.is_output = prediction.detach(), True
@@ -119,7 +118,7 @@ class TrainerStepPipeline(FirstStepPipeline):
     @property
     def examined_batch(self) -> Any:
         """The batch of the step; None if it is not known."""
-        return self._seen.batch
+        return self.seen.batch
 
     def replaces_loss(self) -> bool:
         """See `TrainerPipeline.replaces_loss`."""
@@ -159,14 +158,14 @@ class TrainerStepPipeline(FirstStepPipeline):
 
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
-        if not self._seen.inputs:
+        if not self.seen.called_with.inputs:
             raise CannotJudge("no call of the model with a batch was seen")
         yield from super().batch()
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
         if self._trainer.args.gradient_accumulation_steps > 1:  # the loss is divided by some number
-            self._seen.loss = None
+            self.seen.loss = None
         yield from super().forward()
 
     def evaluation(self) -> Iterator[Fact]:
@@ -176,4 +175,4 @@ class TrainerStepPipeline(FirstStepPipeline):
         if (why := objection_to_metric(self._trainer)) is not None:
             raise CannotJudge(f"the metric was not called: {why}")
         with random_states_kept(self._trainer):
-            yield self._known.ask_metric(self._target, self._recognised.num_classes)
+            yield self._known.ask_metric(self._target, self.recognised.num_classes)

@@ -24,11 +24,9 @@ class NoPathToParameters:
 
     Attributes:
         adapters: whether a model that PEFT has given adapters was seen in the frames.
-        checkpointed: whether a checkpointed segment had warned before that none of its inputs requires a gradient.
     """
 
     adapters: bool = False
-    checkpointed: bool = False
 
 
 @frozen

@@ -7,7 +7,7 @@ text that keeps its size on a phone. Everything that comes in as text is escaped
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,6 +128,20 @@ def line(
         f'<div class="plot">{_y_labels(scale)}<div class="area"><svg viewBox="0 0 1000 100" '
         f'preserveAspectRatio="none" role="img" aria-label="{escaped(f"{title}, step by step: {words[0]}")}">'
         f"{''.join(drawn)}</svg>{crosses}</div>{axis.labels()}</div></figure>"
+    )
+
+
+def curves(losses: Mapping[str, Sequence[float]]) -> str:
+    """Draw the loss of an unchanged copy as a line, and that of a changed one as dots.
+
+    Args:
+        losses: by what was changed, before each step; the unchanged copy comes first.
+    """
+    (unchanged, first), *others = ((name, np.asarray(values, float)) for name, values in losses.items())
+    axis = Axis(0, max(1, len(first) - 1))
+    dots = [Dots(name, np.arange(len(values)), values) for name, values in others]
+    return line(
+        f"Loss before each step, {unchanged}", axis, np.arange(len(first)), first, dots=dots[0] if dots else None
     )
 
 

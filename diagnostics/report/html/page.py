@@ -13,13 +13,14 @@ import numpy as np
 from diagnostics.report.doubts import doubted, stands_still
 from diagnostics.report.terminal import SENTENCE, in_short, unrecognised
 from diagnostics.rules.registry import all_rules
+from diagnostics.rules.shared.experiments import CURVES
 from diagnostics.text.join import count_of
 from diagnostics.text.nonfinite import words
 from diagnostics.text.visible import escaped, shortened
 
 from . import charts as html_charts
 from . import heat_map as html_heat_map
-from .charts import Axis, Dots
+from .charts import Axis, Dots, curves
 from .over_time import fixed_batch_section, histograms_section
 from .ranges import ranges_section
 
@@ -153,7 +154,11 @@ def finding_card(finding: Finding) -> str:
     message, _, table = finding.message.partition("\n")
     evidence = table_of(
         ("name", "value"),
-        ((name, _plain(value)) for name, value in finding.evidence.items() if value not in (None, "", [])),
+        (
+            (name, _plain(value))
+            for name, value in finding.evidence.items()
+            if value not in (None, "", []) and name != CURVES
+        ),
         f"evidence for {finding.rule}",
         wide=1,
     )
@@ -162,6 +167,7 @@ def finding_card(finding: Finding) -> str:
         f"</span> {escaped(finding.rule)}</h3>"
         f'<span class="place">{escaped(place)}</span></header><p>{escaped(message)}</p>'
         + (f'<pre tabindex="0">{escaped(table)}</pre>' if table else "")
+        + (curves(losses) if (losses := finding.evidence.get(CURVES)) else "")
         + f'<p class="label">What to change</p><pre class="fix"><code>{escaped(finding.fix)}</code></pre>'
         + _alternatives(finding)
         + _consequences(finding)

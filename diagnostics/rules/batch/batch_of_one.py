@@ -55,10 +55,10 @@ class BatchOfOne(MessageRule):
         """Report a model trained on batches of one row, all of which look the same to it."""
         return self.found(
             f"Each batch has one row, and in training mode {listed(blind.layers, most=3)} subtracts each row's "
-            "own mean from it. That leaves 0, so the model gives every row the same prediction. It learns "
-            "nothing from its inputs, and the statistics for evaluation are those of an untrained model.",
+            "own mean from it. That leaves 0, so the model gives every row the same prediction. It learns nothing "
+            "from its inputs, and its evaluation statistics stay those of an untrained model.",
             fix=(
-                "batch_size=32 in fit(), or .batch(32) of the dataset",
+                "batch_size=32 in fit(), or .batch(32) on the dataset",
                 "keras.layers.LayerNormalization(), which does not depend on the batch",
             ),
             evidence={"layers": list(blind.layers)},
@@ -70,8 +70,8 @@ class BatchOfOne(MessageRule):
         shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
         return self.found(
             f"A normalization layer in training mode got an input{shape}, which has one value per channel. It "
-            "cannot compute a variance from one value. It is probably the last batch of an epoch, or a single "
-            "example without model.eval().",
+            "cannot compute a variance from one value. This is probably the last batch of an epoch, or a single "
+            "example passed without model.eval().",
             fix=(
                 "DataLoader(..., drop_last=True) for training",
                 "model.eval(), before a forward pass on single examples",

@@ -73,9 +73,9 @@ class DoubledSpecialToken(Rule):
             return None
         inside = sum(len(run) > 1 for run in runs)
         where = (
-            f"{inside} of them also repeat it further on: each turn was tokenized separately. It is"
+            f"{inside} of them also repeat it later: each turn was tokenized separately. It is"
             if inside
-            else "It appears nowhere else but at their end:"
+            else "Otherwise it appears only at their end:"
         )
         return self.found(
             f"All {len(texts)} texts in this batch begin with token {token} twice. {where} a special token that "
@@ -84,7 +84,7 @@ class DoubledSpecialToken(Rule):
                 *(("tokenizer.apply_chat_template(messages), for the whole conversation at once",) * bool(inside)),
                 "tokenizer(text, add_special_tokens=False), if the text already has them",
                 "tokenizer.apply_chat_template(messages, tokenize=True), which adds them once",
-                'leave "[CLS]" and "<s>" out of the text: the tokenizer adds them',
+                'remove "[CLS]" and "<s>" from the text: the tokenizer adds them',
             ),
             evidence={"token": int(token), "texts": len(texts), "doubled_within": inside},
             severity=None if model.library == "transformers" else "note",

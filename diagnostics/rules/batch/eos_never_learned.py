@@ -98,8 +98,8 @@ class EosNeverLearned(Rule):
     def _ignored(self, texts: int, ended: int, token: int) -> Finding:
         return self.found(
             f"{ended} of the {texts} texts in this batch end with the end token, {token}, but its label is "
-            "ignored in each of them, while the other tokens count. The model never learns to end a text: what "
-            "it generates runs on until max_new_tokens. Usually the end token is also the pad token, and the "
+            "ignored in each of them, while the other tokens count. The model never learns to end a text, so "
+            "generation continues until max_new_tokens. Usually the end token is also the pad token, and the "
             "collator ignores the labels of all pad tokens.",
             fix=(
                 OWN_PADDING,
@@ -110,15 +110,15 @@ class EosNeverLearned(Rule):
 
     def _absent(self, texts: int, padded: int, prompts: int, token: int, *, hidden: bool) -> Finding:
         where = (
-            "The end token is used as padding, where the attention mask is 0: an end token that belongs to a "
-            "text would be masked with the padding."
+            "The end token is also the pad token, and the attention mask is 0 there: an end token that belongs to "
+            "a text would be masked like padding."
             if hidden
             else "The token is not in the batch."
         )
         return self.found(
-            f"{padded} of the {texts} texts in this batch are shorter than the batch, and in none of them is "
-            f"the end token, {token}, a label. {where} The model never learns to end a text: what it generates "
-            "runs on until max_new_tokens.",
+            f"{padded} of the {texts} texts in this batch are shorter than the batch, and the end token, {token}, "
+            f"is not a label in any of them. {where} The model never learns to end a text, so generation "
+            "continues until max_new_tokens.",
             fix=(
                 "tokenizer(text + tokenizer.eos_token)",
                 *((OWN_PADDING,) if hidden else ("a chat template that writes eos_token after each answer",)),

@@ -74,7 +74,7 @@ class MaskedCausalInputs(Rule):
         return self.found(
             f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and {hidden:.0%} of "
             "these are replaced by another token in the input: the batch is masked as for a masked language "
-            f"model. {model.name} predicts the next token and must see the tokens before it unmasked.",
+            f"model. {model.name} predicts the next token and must see all tokens before it unmasked.",
             fix="DataCollatorForLanguageModeling(tokenizer, mlm=False)",
             evidence={
                 "labels": int(counted.sum()),

@@ -67,20 +67,20 @@ class NoLabelsLeft(Rule):
         if (labels != ignored).any():
             return None
         usually = (
-            " Usually the labels are ignored up to a marker text that was not found, so the answer is "
-            "ignored with the prompt."
+            " Usually the labels are ignored up to a marker text; it was not found, so the answer is ignored "
+            "along with the prompt."
         )
         return self.found(
             f"All {labels.size:,} labels of this batch ({len(labels)} rows) are {ignored}, which the loss "
-            "ignores: it is a mean over nothing, which is NaN, and no gradient reaches the "
+            "ignores: the loss is the mean of no values, which is NaN, and no gradient reaches the "
             f"model.{usually if of_tokens else ''}",
             fix=(
                 "assert (labels != -100).any(dim=1).all()  # in the collator: each row has labels",
-                "compare tokenizer.tokenize(marker) with tokenizer.tokenize(conversation): spaces and newlines "
-                "at the marker's ends join the tokens beside them",
+                "compare tokenizer.tokenize(marker) with tokenizer.tokenize(conversation): spaces and newlines at "
+                "the marker's ends merge with the tokens next to them",
                 "raise max_length if truncation has cut off the answers",
             )
             if of_tokens
-            else (f"check where the labels become {ignored}: no row has any other",),
+            else (f"check where the labels become {ignored}: no row has any other label",),
             evidence={"labels": int(labels.size), "rows": len(labels), "ignored": ignored},
         )

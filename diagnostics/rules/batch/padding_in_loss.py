@@ -84,10 +84,10 @@ class PaddingInLoss(Rule):
         one = number == 1
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
         return self.found(
-            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) "
-            f"{'is' if one else 'are'} at padding positions ({what}), where the attention mask is 0. The model "
-            "learns them within a few steps, so the loss looks better than the model is, and the real tokens have "
-            f"less weight.{' This share does little harm; a batch of shorter texts has more.' if small else ''}",
+            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) {'is' if one else 'are'} "
+            f"at padding positions ({what}), where the attention mask is 0. The model learns these labels within "
+            "a few steps, so the loss makes the model look better than it is, and the real tokens count for "
+            f"less.{' This share does little harm; shorter texts have a larger one.' if small else ''}",
             fix=_fixes(batch),
             evidence={
                 "labels_at_padding": number,
@@ -116,9 +116,9 @@ class PaddingInLoss(Rule):
             return None
         share = number / total
         return self.found(
-            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) are the pad token "
-            f"{pad} after the end of a text. The model learns them within a few steps, so the loss looks better "
-            "than the model is, and the real tokens have less weight.",
+            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) are the pad token {pad} "
+            "after the end of a text. The model learns these labels within a few steps, so the loss makes the "
+            "model look better than it is, and the real tokens count for less.",
             fix=(
                 "labels[labels == tokenizer.pad_token_id] = -100",
                 "DataCollatorForSeq2Seq(tokenizer, model=model), and leave the labels unpadded before it",

@@ -25,10 +25,10 @@ PAD_LABELS = (
 )
 OBJECTS = (
     (
-        "np.array(rows, dtype=object), if the rows are meant to differ in length: NumPy before 1.24 did that by "
-        "itself"
+        "np.array(rows, dtype=object), if the rows are meant to differ in length: NumPy before 1.24 did this "
+        "automatically"
     ),
-    "np.concatenate(batches), for results of batches, the last of which is smaller",
+    "np.concatenate(batches), for per-batch results whose last batch is smaller",
 )
 _BATCHES = re.compile(r"transformers|collat|datasets/")  # files whose code batches texts
 _BY_WORKER = re.compile(r"utils[\\/]data[\\/]_utils[\\/]worker\.py")
@@ -36,7 +36,7 @@ IMAGE_AXES = 3  # channels, height and width
 RESIZE = (
     "torchvision.transforms.Resize((height, width)) as the first transform; Resize(n) keeps the aspect ratio",
     "a random crop of fixed size, for training",
-    "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different duration",
+    "pad_sequence(..., batch_first=True) in a custom collate_fn, for spectrograms of different durations",
 )
 PAD_KERAS = (
     'dataset.to_tf_dataset(..., collate_fn=DataCollatorWithPadding(tokenizer, return_tensors="np"))',
@@ -111,7 +111,7 @@ class RaggedBatch(MessageRule):
                 f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads them, "
                 "or the column holds text, None or lists within lists. The first error of the traceback shows "
                 "which: 'expected sequence of length' if they differ, \"too many dimensions 'str'\" or 'Could not "
-                "infer dtype of NoneType' if they hold something else than numbers.",
+                "infer dtype of NoneType' if they hold anything other than numbers.",
                 fix=(
                     *(PAD_LABELS if column in ("labels", "label") else PAD),
                     "remove or encode the column, if it is not a list of numbers",
@@ -129,17 +129,16 @@ class RaggedBatch(MessageRule):
             seen = f"One example has {one_size} values{of} and another {other_size}, so they cannot be stacked"
         unknown = ""
         if not crash.live:
-            which = "how long the others are" if column else "which column it is, and how long the others are,"
+            which = "the other lengths" if column else "the name of the column and the other lengths"
             unknown = f" {not_known(which, live=False)}"
             if _BY_WORKER.search("".join(frame.file for frame in crash.frames)):
-                unknown += " A worker of the DataLoader sends only text: set num_workers=0 for that."
+                unknown += " A DataLoader worker passes on only the error's text: set num_workers=0 to see more."
         elif column is None:
-            unknown = f" {not_known('which column it is', live=True)}"
+            unknown = f" {not_known('the name of the column', live=True)}"
         of_arrays = _of_arrays(crash)
         told = (
-            "NumPy was asked to make one array of rows that differ in shape, which it refuses since 1.24. They "
-            "are rows of a dataset that nothing pads, or results of an evaluation: the last batch is smaller, "
-            "or there are several outputs."
+            "The rows of a NumPy array differ in shape, which NumPy has refused since 1.24. They are unpadded "
+            "rows of a dataset, or evaluation results: the last batch is smaller, or there are several outputs."
             if of_arrays
             else f"{seen} into one batch. {rectangular}.{unknown}"
         )

@@ -9,7 +9,7 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import DrawnRows, Verdicts
+from diagnostics.facts.course import RowLedger, Verdicts
 from diagnostics.facts.data import DatasetFacts, DatasetLength
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.training import StepHistory
@@ -117,7 +117,7 @@ class RepeatedBatch(Rule):
             return None  # all rows are in arrays and never generated: windows of a periodic series repeat
         return self.found(
             f"Only {distinct} of {rows:,} training rows read have distinct inputs, and a batch has {batch.size} "
-            "examples: every batch contains the same few rows. Usually a generator yields one batch over and "
+            "examples: every batch contains the same few rows. Usually a generator yields the same batch over and "
             "over, or __getitem__ uses only part of its index.",
             fix="print the inputs of the first two batches, and make the generator or __getitem__ advance to the "
             "next rows",
@@ -143,8 +143,8 @@ class RepeatedBatch(Rule):
         of = f" of {size:,} examples" if size else ""
         return self.found(
             f"All {steps.total_steps:,} steps used the same batch{of}, in the same order. That is fine if the "
-            "dataset is that small, or to test whether the model can memorise a batch. Otherwise the model learns "
-            "nothing about the other examples.",
+            "dataset is that small, or if you are testing whether the model can memorise a batch. Otherwise the "
+            "model learns nothing about the other examples.",
             fix="for batch in loader: ...  # not next(iter(loader)), which always returns the first batch",
             evidence={"steps": steps.total_steps, "batch_size": size or None},
             severity="note",
@@ -156,7 +156,7 @@ class RepeatedBatch(Rule):
         steps: StepHistory,
         dataset: DatasetFacts,
         verdicts: Verdicts,
-        drawn: DrawnRows | None = None,
+        rows: RowLedger | None = None,
         batch: BatchFacts | None = None,
         model: ModelFacts | None = None,
     ) -> Finding | None:
@@ -171,20 +171,20 @@ class RepeatedBatch(Rule):
             if not _left_over(dataset, size):
                 return None
             if token is not None:
-                return self._of_one_token(token, f"all {steps.total_steps:,} batches are the same")
+                return self._of_one_token(token, f"all {steps.total_steps:,} batches are identical")
             return self._of_the_dataset(
                 f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", dataset.size, size
             )
-        if drawn is None or drawn.rows < MANY_ROWS or dataset.distinct_rows is None:
+        if rows is None or rows.drawn < MANY_ROWS or dataset.distinct_rows is None:
             raise NotApplicable(f"needs {MANY_ROWS} rows of the batches")
-        if drawn.distinct > DRAWN * min(drawn.rows, dataset.distinct_rows):
+        if rows.distinct > DRAWN * min(rows.drawn, dataset.distinct_rows):
             return None
         if token is not None:
-            return self._of_one_token(token, f"of {drawn.rows:,} rows looked at only {drawn.distinct:,} differ")
+            return self._of_one_token(token, f"only {rows.distinct:,} of the {rows.drawn:,} rows checked differ")
         return self._of_the_dataset(
-            f"Of the {drawn.rows:,} rows sampled from {drawn.steps} batches, only {drawn.distinct:,} differ",
+            f"Of the {rows.drawn:,} rows sampled from {rows.steps} batches, only {rows.distinct:,} differ",
             dataset.size,
-            drawn.distinct,
+            rows.distinct,
         )
 
     @check
@@ -208,18 +208,18 @@ class RepeatedBatch(Rule):
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
             return None
         if (token := _only_token(batch, model)) is not None:
-            return self._of_one_token(token, f"all {steps.total_steps:,} batches are the same")
+            return self._of_one_token(token, f"all {steps.total_steps:,} batches are identical")
         return self._of_the_dataset(
             f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", length.rows, size
         )
 
     def _of_one_token(self, token: int, seen: str) -> Finding:
         return self.found(
-            f"In a batch every token is the id {token}, except for padding and tokens that occur once in a row: "
+            f"Every token in a batch has the id {token}, except for padding and tokens that occur once in a row: "
             f"{seen}. Different texts become identical like this when none of their words is in the vocabulary, "
             "so each word becomes the unknown token.",
             fix=(
-                "build the vocabulary from the training texts, split and lower-cased as they are when encoded",
+                "build the vocabulary from the training texts, split and lower-cased exactly as in encoding",
                 "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
             ),
             evidence={"only_token": token},
@@ -227,9 +227,8 @@ class RepeatedBatch(Rule):
 
     def _of_the_dataset(self, seen: str, rows: int | None, distinct: int) -> Finding:
         return self.found(
-            f"{seen}. The dataset has {rows:,} rows: the model learns nothing about the others. Unless "
-            "this tests whether the model can memorise a batch, the loop or the sampler does not go through the "
-            "data.",
+            f"{seen}. The dataset has {rows:,} rows: the model learns nothing about the others. The loop or the "
+            "sampler does not go through the data, unless you are testing whether the model can memorise a batch.",
             fix=(
                 "for batch in loader: ...  # not next(iter(loader)), which always returns the first batch",
                 "let the sampler yield every index: RandomSampler(dataset)",

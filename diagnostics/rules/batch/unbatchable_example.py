@@ -60,8 +60,8 @@ class UnbatchableExample(MessageRule):
 def _of_type(what: str) -> tuple[str, Fix]:
     if what == "NoneType":
         return (
-            "An example holds None, but a batch needs tensors, arrays or numbers: __getitem__ returned nothing "
-            "for it, or one of its values is missing.",
+            "An example contains None, but a batch needs tensors, arrays or numbers: __getitem__ returned nothing "
+            "for this example, or one of its values is missing.",
             (
                 "return a value on every path of __getitem__; remove unusable rows when you build the dataset",
                 "a collate_fn that drops them: default_collate([x for x in batch if x is not None])",
@@ -77,8 +77,8 @@ def _of_type(what: str) -> tuple[str, Fix]:
             ),
         )
     return (
-        f"The examples hold a {what}, which cannot be batched: a batch needs tensors, arrays, numbers, strings, "
-        "or tuples and dicts of them.",
+        f"The examples contain a {what}, which cannot be batched: a batch needs tensors, arrays, numbers, "
+        "strings, or tuples and dicts of them.",
         (
             "turn it into a tensor in __getitem__",
             "DataLoader(..., collate_fn=...), which puts such values into a list; PyTorch Geometric has its "
@@ -90,9 +90,8 @@ def _of_type(what: str) -> tuple[str, Fix]:
 def _of_rows(symptom: facts.UnbatchableExample) -> tuple[str, Fix]:
     expected, got = symptom.rows or (0, 0)
     return (
-        f"The columns have different lengths: {symptom.what} has {got:,} rows where the others have "
-        f"{expected:,}. A batched function of Dataset.map returned a different number of rows than the columns "
-        "that it keeps.",
+        f"The columns have different lengths: {symptom.what} has {got:,} rows, but the others have {expected:,}. "
+        "A batched function in Dataset.map returned a different number of rows from the columns that it keeps.",
         (
             "dataset.map(function, batched=True, remove_columns=dataset.column_names)",
             "return every column with the same number of rows: attention_mask as well as input_ids",

@@ -86,7 +86,7 @@ class UnstableBatch(Rule):
             return self._finding(
                 reread,
                 f"Reading the rows of a batch worked once. Reading them again raised {reread.raised.rstrip('.')}. "
-                f"So {who} removes data from the dataset, and the next epoch will fail.",
+                f"So {who} removes data from the dataset when it reads a row, and the next epoch will fail.",
                 {"raised": reread.raised},
                 severity="error",
             )
@@ -104,7 +104,7 @@ class UnstableBatch(Rule):
         lengths = _token_counts(reread)
         return self._finding(
             reread,
-            f"The same {_rows(reread)}, read twice with the same random numbers, gave two different batches: "
+            f"Reading the same {_rows(reread)} twice, with the same random numbers, gave two different batches: "
             f"{_difference(changed[0], one, other)}{lengths}.{others} {capitalized(who)} {edits}, so each epoch "
             "trains on rows that the previous one has changed.",
             {
@@ -129,8 +129,8 @@ class UnstableBatch(Rule):
                 return self.found(
                     f"{capitalized(_called(name))} became narrower during the run: its standard deviation was "
                     f"{before:.3g} in the first {count} batches sampled, and {after:.3g} in the "
-                    f"{len(sample.batches) - count} after them. This is what normalising rows in place looks "
-                    "like: each epoch normalises what the previous epoch has already normalised.",
+                    f"{len(sample.batches) - count} after them. Normalising rows in place has this effect: each "
+                    "epoch normalises rows that the previous epoch has already normalised.",
                     fix=(
                         "x = (x - mean) / std, not x -= mean and x /= std, in __getitem__ or the transform",
                         "copy the row before you edit it: row = self.rows[index].clone() or .copy()",
@@ -150,9 +150,9 @@ class UnstableBatch(Rule):
         return self.found(
             message,
             fix=(
-                "copy the rows before you edit them, in the collator: rows = copy.deepcopy(rows)"
+                "copy the rows in the collator before you edit them: rows = copy.deepcopy(rows)"
                 if reread.culprit == "collator"
-                else "copy the row before you edit it, in __getitem__: row = copy.deepcopy(self.rows[index])"
+                else "copy the row in __getitem__ before you edit it: row = copy.deepcopy(self.rows[index])"
             ),
             evidence={
                 **evidence,
@@ -199,7 +199,7 @@ def _equal(one: Array, other: Array | None) -> bool:
 def _difference(name: str, one: Array, other: Array | None) -> str:
     called = _called(name)
     if other is None:
-        return f"{called} was there the first time and missing the second time"
+        return f"{called} was present the first time and missing the second time"
     if one.shape != other.shape:
         return f"{called} had shape {one.shape} the first time and {other.shape} the second time"
     if not one.ndim:

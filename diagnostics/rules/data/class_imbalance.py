@@ -18,8 +18,8 @@ LIKE = 0.15  # in log units: how far weights may be from the class shares, in ad
 CHANCE = 3.0  # standard errors
 FEWEST = 10  # labels of each class
 FIX = {
-    "torch": "weight the classes, torch.nn.CrossEntropyLoss(weight=...), and judge by balanced accuracy",
-    "keras": "weight the classes, model.fit(..., class_weight=...), and judge by balanced accuracy",
+    "torch": "weight the classes, torch.nn.CrossEntropyLoss(weight=...), and evaluate with balanced accuracy",
+    "keras": "weight the classes, model.fit(..., class_weight=...), and evaluate with balanced accuracy",
 }
 
 
@@ -98,7 +98,7 @@ class ClassImbalance(Rule):
             f"{counts.max()} of the {labels.size} rows read have label {majority}{called}. A model that always "
             f"predicts it has an accuracy of {share:.2f} without using its input.",
             fix={
-                library: f"if nothing compensates for it yet: {fix}" if unknown else fix
+                library: f"if nothing compensates for the imbalance yet: {fix}" if unknown else fix
                 for library, fix in FIX.items()
             },
             evidence={
@@ -131,7 +131,7 @@ class ClassImbalance(Rule):
         if (apart > LIKE + CHANCE * np.sqrt(1 / counts + 1 / counts[most])).any():
             return None
         return self.found(
-            f"The class weights follow the number of labels instead of its inverse: class {most} has "
+            f"The class weights are proportional to the number of labels instead of its inverse: class {most} has "
             f"{counts[most] / counts[rarest]:.3g} times the labels of class {rarest}, and "
             f"{weights[most] / weights[rarest]:.3g} times its weight. The rare class counts for even less than "
             "without weights.",

@@ -28,9 +28,9 @@ UNUSUAL = 0.01  # share of the numbers in other rows; a more common value is a b
 CONSTANT_BY_NATURE = ("mask", "bias", "position", "type_id", "segment", "weight", "length")
 
 MANY = 1000  # examples in a batch; a column that is the same in this many is constant, or nearly so
-ONLY = " Only these {} rows were read: they may differ in others."
+ONLY = " Only these {} rows were read: the columns may vary in others."
 CHECK = (
-    "look at more rows first: table.std(axis=0) == 0 over the whole dataset; drop only the columns that are "
+    "check more rows first: table.std(axis=0) == 0 over the whole dataset; drop only the columns that are "
     "constant there"
 )
 DROP = "drop the columns that are constant over the whole dataset: table.std(axis=0) == 0"
@@ -117,13 +117,13 @@ class ConstantInputs(Rule):
         if found.different_targets < 2 or found.elsewhere > UNUSUAL:
             return None
         return self.found(
-            f"{found.blank} of the {found.rows} training rows sampled ({found.blank / found.rows:.0%}) hold "
-            f"only the value {found.value:g}, which is rare in the others, and they have "
-            f"{found.different_targets} different targets. The model cannot distinguish them, and can only "
-            "learn one prediction for all of them.",
+            f"{found.blank} of the {found.rows} training rows sampled ({found.blank / found.rows:.0%}) contain "
+            f"only the value {found.value:g}, which is rare in the other rows, but they have "
+            f"{found.different_targets} different targets. The model cannot tell them apart, so it can only learn "
+            "one prediction for all of them.",
             fix=(
                 "look for the code that fills in a blank row, such as an except: around reading a file",
-                "leave these rows out of the dataset",
+                "remove these rows from the dataset",
             ),
             evidence={
                 "rows": found.rows,
@@ -144,8 +144,10 @@ class ConstantInputs(Rule):
             f"All {batch.size} examples in this batch have the same input{what}"
             + (f", but {number} different labels. " if differ else ". ")
             + "The model cannot distinguish them, so it can only learn a constant prediction.",
-            fix="check the rows before they are batched: the code that fills them reads the same row each time, "
-            "or none",
+            fix=(
+                "check the rows before they are batched: the code that fills them reads the same row each time, "
+                "or no row at all"
+            ),
             evidence={"inputs": list(arrays), "examples": batch.size, "different_labels": number, "value": value},
             severity="error" if differ and not _may_differ_later(dataset) else "warning",
         )
@@ -154,9 +156,9 @@ class ConstantInputs(Rule):
         one = len(alike) == 1
         return self.found(
             f"{capitalized(listed(map(_called, alike)))} {'is' if one else 'are'} the same for all {batch.size} "
-            f"examples in this batch, so the model can learn nothing from {'it' if one else 'them'}. That is "
-            "right for a coordinate grid or an initial state, but not for a feature.",
-            fix="if it is a feature, check the code that fills it: its values were lost",
+            f"examples in this batch, so the model can learn nothing from {'it' if one else 'them'}. That is fine "
+            "for a coordinate grid or an initial state, but not for a feature.",
+            fix="if it is a feature, check the code that fills it, because its values were lost",
             evidence={"inputs": alike, "examples": batch.size},
             severity="note",
         )

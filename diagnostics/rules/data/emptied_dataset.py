@@ -52,7 +52,7 @@ class EmptiedDataset(MessageRule):
             "TrainingArguments(remove_unused_columns=False), if your collator creates the inputs",
         )
         rows: Fix = (
-            "print(len(dataset)) after each step that builds it: the path, the filter, the split",
+            "print(len(dataset)) after each step that builds the dataset: the path, the filter, the split",
             "assert len(dataset) > 0, before the loader is created",
         )
         asked = "" if symptom.index is None else f"Row {symptom.index} was requested. "

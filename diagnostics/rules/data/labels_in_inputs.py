@@ -17,7 +17,7 @@ from diagnostics.text.join import listed, not_known
 NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 COPIED = 0.9  # share of random tokens reproduced; a model that reads anything else cannot do it
-NOTHING_TO_COPY = "When it generates text, there is nothing to copy."
+NOTHING_TO_COPY = "During generation there is nothing to copy."
 COPY_FIX = {
     "torch": (
         "inputs, targets = tokens[:, :-1], tokens[:, 1:]  # predict the next token",
@@ -115,8 +115,8 @@ class LabelsInInputs(Rule):
             return None
         return self.found(
             f'This batch is one dict of inputs ({_inputs(batch.inputs)}) with "{name}" among them, and has no '
-            f"target. The loss compares the prediction of {model.name} with a target; without one there is no "
-            "loss, and nothing to compute a gradient from.",
+            f"target. The loss compares the prediction of {model.name} with a target; without a target there is "
+            "no loss, so no gradient can be computed.",
             fix=_fixes(name, batch.inputs),
             evidence={"inputs": list(batch.inputs), "labels": name},
         )
@@ -128,14 +128,14 @@ class LabelsInInputs(Rule):
         if copied is None:
             return None
         last = " (the last one)" if copied.column == copied.columns - 1 else ""
-        where = f"number {copied.column} of the {copied.columns} that were looked at in each row{last}"
+        where = f"value {copied.column} of the {copied.columns} checked in each row{last}"
         seen = (
             f"{where[:1].upper()}{where[1:]} is the target itself"
             if copied.equal
             else f"{where[:1].upper()}{where[1:]} has one value for each of the {copied.values} classes"
         )
         return self.found(
-            f"{seen}, in all {copied.rows} rows sampled, without exception. The model reads the answer from its "
+            f"{seen}, in all {copied.rows} sampled rows. The model reads the answer from its "
             "input, so its scores say nothing about data whose target is unknown.",
             fix={
                 "torch": (
@@ -162,11 +162,10 @@ class LabelsInInputs(Rule):
         if not dependence.trained or copy.share < COPIED:
             return None
         shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
-        source = "" if copy.source is None else " It does not need its other input for this."
+        source = "" if copy.source is None else " It does not need its other input to do so."
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
-            "given "
-            f"random tokens there, it gives back {copy.share:.0%} of them.{source} "
+            f"given random tokens there, it returns {copy.share:.0%} of them.{source} "
             + ("No token is hidden from it." if copy.masked else NOTHING_TO_COPY),
             fix=MASKED_FIX if copy.masked else COPY_FIX,
             evidence={"input": copy.input, "share": copy.share, "source": copy.source, "length": copy.length},
@@ -189,11 +188,11 @@ class LabelsInInputs(Rule):
         else:
             seen = (
                 "The loss probably got no target, because the labels are among the inputs, which only the model "
-                f"gets. {not_known('whether that is so, and which input holds the labels,', crash.live)}"
+                f"gets. {not_known('the name of the input that holds the labels', crash.live)}"
             )
         return self.found(
-            f"{seen} A loss given to compile() compares the prediction with a target; without one there is no "
-            "loss, and nothing to compute a gradient from.",
+            f"{seen} A loss given to compile() compares the prediction with a target; without a target there is "
+            "no loss, so no gradient can be computed.",
             fix=_fixes(name or "labels", inputs)["keras"],
             evidence={"inputs": list(inputs), "labels": name},
             where=crash.where,
@@ -220,7 +219,7 @@ def _fixes(name: str, inputs: Iterable[str]) -> dict[str, Fix]:
         "keras": (
             f'dataset.to_tf_dataset(columns={columns}, label_cols=["{name}"], ...), and a loss with '
             "from_logits=True if the model returns logits",
-            "only for a TensorFlow model class of transformers 4, which has its own loss: "
+            "only for a TensorFlow model class of transformers 4, which computes its own loss: "
             "model.compile(optimizer=...) without a loss",
         ),
     }

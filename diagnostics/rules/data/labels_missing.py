@@ -71,7 +71,7 @@ class LabelsMissing(MessageRule):
             return None
         return self.found(
             f"{model.name} computes its loss only from labels, but this batch holds "
-            f"{', '.join(batch.inputs) or 'nothing'} and no labels, so there will be no loss to minimise.",
+            f"{', '.join(batch.inputs) or 'nothing'} and no labels, so there is no loss to minimise.",
             fix=FIX,
             evidence={"inputs": list(batch.inputs)},
         )
@@ -97,7 +97,7 @@ class LabelsMissing(MessageRule):
         inputs = f" ({', '.join(symptom.inputs)})" if symptom.inputs else ""
         return self.found(
             f"fit() got inputs{inputs}, but no labels, so the loss has no target. A loss given to compile() "
-            "compares the prediction with a target; without one there is nothing to minimise.",
+            "compares the prediction with a target; without a target there is nothing to minimise.",
             fix=FIX_FIT,
             evidence={"received": list(symptom.inputs)},
             where=crash.where,

@@ -9,8 +9,7 @@ import numpy as np
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.course import RepeatedRows, TargetHistory
-from diagnostics.facts.data import UnpairedRows
+from diagnostics.facts.course import RowLedger, TargetHistory
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 
@@ -92,10 +91,10 @@ class LabelsUnrelated(Rule):
     causes = ("evaluation-at-chance", "overfitting", *NO_LEARNING)
 
     @check
-    def from_rows(self, rows: RepeatedRows, targets: TargetHistory | None = None) -> Finding | None:
+    def from_rows(self, rows: RowLedger, targets: TargetHistory | None = None) -> Finding | None:
         """Compare the targets of rows that recurred."""
         if rows.rows < ROWS:
-            raise NotApplicable(f"needs {ROWS} repeated rows")
+            raise NotApplicable(f"needs {ROWS} repeated rows" if rows.rows else "")
         by_chance = 1 - rows.chance
         spread = math.sqrt(max(by_chance * rows.chance, 1 / rows.compared) / rows.compared)
         stayed = 1 - rows.changed / rows.compared
@@ -108,10 +107,10 @@ class LabelsUnrelated(Rule):
         if targets is not None and _has_learned(targets):
             return None
         return self.found(
-            f"The same inputs come with different targets: a row was repeated {rows.compared:,} times, and "
-            f"{rows.changed:,} times ({rows.changed / rows.compared:.0%}) it had the target of another row. "
-            f"Targets assigned at random would differ in {rows.chance:.0%}. Inputs and targets are paired in "
-            "different orders.",
+            f"The same inputs have different targets at different times: rows were repeated {rows.compared:,} "
+            f"times, and {rows.changed:,} times ({rows.changed / rows.compared:.0%}) with the target of another "
+            f"row. Targets assigned at random would differ in {rows.chance:.0%} of the repeats. Inputs and "
+            "targets are paired in different orders.",
             fix={
                 "torch": "rows = torch.randperm(n); x[rows], y[rows]  # one order for both",
                 "keras": (
@@ -131,20 +130,22 @@ class LabelsUnrelated(Rule):
         )
 
     @check
-    def from_order(self, order: UnpairedRows) -> Finding:
+    def from_order(self, rows: RowLedger) -> Finding:
         """Report inputs that were reordered without their targets."""
-        by = "the collator puts them" if order.collated else "the script puts them, between loader and model,"
+        if not rows.unpaired:
+            raise NotApplicable
+        by = "the collator puts them" if rows.collated else "the script puts them, between loader and model,"
         return self.found(
-            f"In the first batch, {order.moved} of {order.rows} rows of the inputs are not where their examples "
-            f"are: {by} into another order, such as by length, but the targets are not. {order.apart} rows have "
-            "the target of another example.",
+            f"In the first batch, {rows.moved} of {rows.in_batch} rows of the inputs are not at the position of "
+            f"their examples: {by} into another order, such as by length, but the targets keep the old one. "
+            f"{rows.unpaired} rows have the target of another example.",
             fix=(
                 "batch.sort(key=lambda example: len(example[0]), reverse=True)  # whole examples, then zip(*batch)"
-                if order.collated
+                if rows.collated
                 else "x, y = x[order], y[order]  # one order for both",
                 "pack_padded_sequence(..., enforce_sorted=False), which needs no order",
             ),
-            evidence={"rows": order.rows, "moved": order.moved, "targets_apart": order.apart},
+            evidence={"rows": rows.in_batch, "moved": rows.moved, "targets_apart": rows.unpaired},
         )
 
     @check
@@ -177,10 +178,10 @@ class LabelsUnrelated(Rule):
         if counts.sum() - counts.max() < DIFFERENT * len(ids) or len(np.unique(tags[tail])) > 1:
             return None
         return self.found(
-            f"The rows begin with a start token ({start}), which has {len(counts)} different tags in this "
-            f"batch, and the last quarter of each row has {'no tag' if not tail.any() else 'a single tag'}. The "
-            "tags belong to the words, counted from the first, but the tokens are pieces of words behind a "
-            "start token: each tag is at the position of another word.",
+            f"The rows begin with a start token ({start}), which has {len(counts)} different tags in this batch, "
+            f"and the last quarter of each row has {'no tag' if not tail.any() else 'a single tag'}. The tags are "
+            "numbered by word, but the tokens are pieces of words after a start token: each tag is at the "
+            "position of another word.",
             fix=(
                 "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
                 "one tag for the first piece of each word, -100 for its others and for special tokens",
@@ -199,9 +200,9 @@ class LabelsUnrelated(Rule):
             return None
         first, second = apart.names
         return self.found(
-            f"`{first}` and `{second}` are shuffled one after the other, each in its own order, because the "
-            "generator has moved on in between. They are the inputs and targets of a training, so the targets "
-            "no longer match the rows.",
+            f"`{first}` and `{second}` are shuffled one after the other, each in its own order, because the first "
+            "shuffle advances the generator. They are the inputs and targets of a training run, so the targets no "
+            "longer match the rows.",
             fix=(
                 f"order = np.random.permutation(len({first}))  # one order for both",
                 f"{first}, {second} = {first}[order], {second}[order]",
@@ -214,9 +215,9 @@ class LabelsUnrelated(Rule):
     def _of_filter(self, cut: WrittenPattern) -> Finding:
         inputs, targets, shown = cut.names
         return self.found(
-            f"Rows of `{inputs}` are left out for what they hold, and `{targets}` keeps those of all "
-            f"rows: `{shown}` pairs them by their places. From the first row left out on, each target is that "
-            "of another row.",
+            f"Some rows of `{inputs}` are filtered out by their values, but `{targets}` keeps the targets of all "
+            f"rows: `{shown}` pairs them by position. From the first removed row on, each row has the target of "
+            "another.",
             fix=f"{inputs}, {targets} = {inputs}[keep], {targets}[keep]  # one mask for both",
             evidence={"inputs": inputs, "targets": targets},
             where=cut.where,

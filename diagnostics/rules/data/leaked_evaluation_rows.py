@@ -96,29 +96,29 @@ class LeakedEvaluationRows(Rule):
         if shared < MIN_SHARED or shared < SHARE * compared:
             return None
         covered = _covered_share(splits)
-        natural = max(covered, _natural_share(splits.training_rows, dataset))
+        natural = max(covered, _repeated_share(splits), _natural_share(splits.training_rows, dataset))
         expected = natural >= ALL if shared == compared else shared <= NATURAL * natural * compared
         copied = expected and natural > covered and splits.fractions and shared >= COPIED * compared
         if not expected:
             why = (
-                "The model is trained on them, so the evaluation score is higher than the score on new data would "
-                "be."
+                "The model is trained on these rows, so the evaluation score is higher than the score on new data "
+                "would be."
             )
         elif copied:
             why = (
-                "The training set repeats itself as often, and measurements never repeat naturally: rows were "
-                "copied before the split. The model is trained on them, so the evaluation score is higher than "
-                "the score on new data would be."
+                "The training set has as many duplicates, and measurements never repeat naturally: rows were "
+                "copied before the split. The model is trained on these rows, so the evaluation score is higher "
+                "than the score on new data would be."
             )
         elif natural == covered:
             why = (
-                f"The values of these inputs form {splits.possible_rows:,} different rows, and the training set "
-                f"has {splits.distinct_training_rows:,} of them: few rows can be new to the model."
+                f"The values of these inputs allow only {splits.possible_rows:,} different rows, and the training "
+                f"set has {splits.distinct_training_rows:,} of them: few rows can be new to the model."
             )
         else:
             why = (
-                "Duplicates within the training set are about as frequent, so these may be natural duplicates; "
-                "or rows were copied before the split."
+                "Duplicates are about as frequent within the training set, so these may be natural, or rows were "
+                "copied before the split."
             )
         partial = splits.training_size is None or splits.training_rows < splits.training_size
         which = f"all {compared:,}" if shared == compared else f"{shared:,} of the {compared:,}"
@@ -127,7 +127,7 @@ class LeakedEvaluationRows(Rule):
             f"{capitalized(which)} compared evaluation rows{rate} are also in the training set, with the same "
             f"{_columns(splits.compared)}.{_how_much(splits) if partial else ''} {why}",
             fix=(
-                "evaluation and training hold the same rows: split them first, train_test_split(test_size=0.1)"
+                "evaluation and training contain the same rows: split them first, train_test_split(test_size=0.1)"
                 if shared == compared
                 else (
                     "split once, with a seed, before you augment or copy rows",
@@ -149,13 +149,13 @@ class LeakedEvaluationRows(Rule):
     def _windows(self, splits: SplitFacts) -> Finding:
         share = splits.overlapping / splits.evaluation_rows
         return self.found(
-            f"{splits.overlapping:,} of the {splits.evaluation_rows:,} compared evaluation rows ({share:.0%}) "
-            "are windows of a series that overlap with windows in the training set: they hold the same values, "
-            "some steps earlier or later. The model is trained on these values and on those that follow them, "
-            "so the evaluation score is higher than the score on new data would be.",
+            f"{splits.overlapping:,} of the {splits.evaluation_rows:,} compared evaluation rows ({share:.0%}) are "
+            "windows of a series that overlap with windows in the training set: they contain the same values, "
+            "shifted by a few steps. The model is trained on these values and on the ones after them, so the "
+            "evaluation score is higher than the score on new data would be.",
             fix=(
                 "split the series in time first, then cut each part into windows",
-                "leave out a gap as long as a window between training and evaluation",
+                "leave a gap as long as a window between training and evaluation",
             ),
             evidence={
                 "overlapping": splits.overlapping,
@@ -199,11 +199,11 @@ class LeakedEvaluationRows(Rule):
         """Report a split of a shuffle that is redrawn for each side and each epoch."""
         return self.found(
             f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), "
-            "which draws a new order for each iteration: the validation rows are not those that training leaves "
-            "out, and they change in each epoch. Over the epochs the model is trained on most of the validation "
-            "rows, so their score is higher than the score on new data would be.",
+            "which draws a new order for each iteration: training does not leave out the validation rows, which "
+            "change in each epoch. Over the epochs the model is trained on most of them, so the validation score "
+            "is higher than the score on new data would be.",
             fix=(
-                "cut first, then shuffle: train = data.skip(n).shuffle(size), validation = data.take(n)",
+                "split first, then shuffle: train = data.skip(n).shuffle(size), validation = data.take(n)",
                 "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",
             ),
             evidence={"training": split.training, "validation": split.validation},
@@ -213,9 +213,9 @@ class LeakedEvaluationRows(Rule):
     def from_same(self, data: SameData) -> Finding:
         """Report an object that serves as both training and validation data."""
         return self.found(
-            f"fit() got the same {data.kind} as its data and as its validation_data: all evaluation rows are "
+            f"fit() got the same {data.kind} as training data and as validation_data: all evaluation rows are "
             "also in the training set, so the validation score says nothing about new data.",
-            fix="validation_data=val_ds, of rows that are split off before the training",
+            fix="validation_data=val_ds, with rows that are split off before the training",
             evidence={"kind": data.kind},
         )
 
@@ -224,9 +224,9 @@ class LeakedEvaluationRows(Rule):
         """Report folds whose rows were in an earlier training of the same model."""
         return self.found(
             f"The {held.rows:,} rows of an evaluation are held out of the latest training of this model, but "
-            f"{held.seen:,} of them were in one of the {held.trainings - 1} trainings before, whose weights it "
+            f"{held.seen:,} of them were in one of the {held.trainings - 1} earlier trainings, whose weights it "
             f"continued from. This happened after {held.evaluations} trainings: the folds of a cross-validation "
-            "seem to train one model, so each is tested on rows that it has learned.",
+            "seem to train the same model, so each fold is tested on rows that the model has learned.",
             fix=(
                 "model = build_model() in each fold, recompiled, before it is fitted",
                 "first = model.get_weights() before the folds, and model.set_weights(first) and "
@@ -246,6 +246,13 @@ def _covered_share(splits: SplitFacts) -> float:
     if not splits.possible_rows or splits.distinct_training_rows is None:
         return 0.0
     return splits.distinct_training_rows / splits.possible_rows
+
+
+def _repeated_share(splits: SplitFacts) -> float:
+    """Estimate the share of new rows that is in the training set, from the duplicates among the rows compared."""
+    if not splits.distinct_training_rows:
+        return 0.0
+    return -math.expm1(-_draws_of_each(splits.distinct_training_rows / splits.training_rows))
 
 
 def _natural_share(training_rows: int, dataset: DatasetFacts | None) -> float:

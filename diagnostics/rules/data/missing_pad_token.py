@@ -60,6 +60,6 @@ class MissingPadToken(MessageRule):
             fix = (
                 "tokenizer.pad_token = tokenizer.eos_token; model.config.pad_token_id = tokenizer.pad_token_id",
                 'tokenizer.add_special_tokens({"pad_token": "[PAD]"}); '
-                "model.resize_token_embeddings(len(tokenizer)), where the end token must be learned",
+                "model.resize_token_embeddings(len(tokenizer)), if the end token must be learned",
             )
         return self.found(message, fix=fix, evidence={"of_model": symptom.of_model}, where=crash.where)

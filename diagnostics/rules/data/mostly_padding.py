@@ -68,8 +68,8 @@ class MostlyPadding(Rule):
             cause = f"all are padded to the longest, which has {width}"
             fix = 'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of similar length'
         return self.found(
-            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)}, and {cause}. The result "
-            "is correct, but most of the computation is wasted.",
+            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)}, and {cause}. The "
+            "results are correct, but most of the computation is wasted.",
             fix=fix,
             evidence={
                 "padding_share": round(share, 4),

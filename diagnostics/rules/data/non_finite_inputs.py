@@ -94,7 +94,7 @@ class NonFiniteInputs(MessageRule):
             loss,
             f". The loss is still {loss.value:.4g}, because an operation turns NaN into a finite value, but the "
             f"gradient of {reached[0]} is not finite. One optimizer step makes that weight NaN, and the loss may "
-            "not show it.",
+            "not reveal it.",
         )
 
     @check

@@ -62,8 +62,8 @@ class RepeatedWorkerRandomness(Rule):
     severity = "warning"
     FIXES = {
         "torch": (
-            "DataLoader(..., worker_init_fn=reseed), with a reseed that sets "
-            "get_worker_info().dataset.rng = np.random.default_rng(get_worker_info().seed)",
+            "DataLoader(..., worker_init_fn=reseed), where reseed sets get_worker_info().dataset.rng = "
+            "np.random.default_rng(get_worker_info().seed)",
             "draw from torch: PyTorch seeds it in each worker",
         ),
         "transformers": "draw from torch or numpy.random: the Trainer seeds both in each worker",
@@ -77,10 +77,10 @@ class RepeatedWorkerRandomness(Rule):
         if not workers.generators:
             return self._seeded_alike(workers) if workers.same_seed else None
         held = workers.generators[0]
-        again = "" if workers.persistent else " Each epoch starts new workers, with the same copies again."
+        again = "" if workers.persistent else " Each epoch starts new workers with the same copies."
         if workers.workers == 1:
             drawn = (
-                "the worker draws from a copy of it, which is re-created for each epoch: all epochs draw the same"
+                "the worker draws from a copy of it, which is recreated for each epoch: all epochs draw the same"
             )
             again = ""
         else:
@@ -89,7 +89,7 @@ class RepeatedWorkerRandomness(Rule):
             )
         return self.found(
             f"{held.drawn_in} draws from {_called(held)}, one {held.kind} for all rows, and {drawn} "
-            f"numbers.{again} The random augmentations repeat.",
+            f"numbers.{again} So the random augmentations repeat.",
             evidence={
                 "workers": workers.workers,
                 "persistent": workers.persistent,
@@ -106,10 +106,11 @@ class RepeatedWorkerRandomness(Rule):
         )
         again = "" if workers.persistent or workers.workers == 1 else ", in each epoch from the start"
         return self.found(
-            f"`worker_init_fn` seeds {workers.same_seed} with one number that depends neither on the worker nor "
-            f"on the epoch, and the rows are drawn from it: {alike}{again}. The random augmentations repeat.",
+            f"`worker_init_fn` seeds {workers.same_seed} with a number that depends neither on the worker nor on "
+            f"the epoch, and the dataset draws from it: {alike}{again}. So the random augmentations repeat.",
             fix=(
-                "without worker_init_fn PyTorch seeds torch, random and numpy.random in each worker differently",
+                "leave out worker_init_fn: PyTorch then seeds torch, random and numpy.random differently in each "
+                "worker",
                 "np.random.seed(torch.initial_seed() % 2**32)  # differs by worker and by epoch",
             ),
             evidence={
@@ -128,10 +129,10 @@ class RepeatedWorkerRandomness(Rule):
             return None
         generator, seed, draw = first.names
         return self.found(
-            f"{first.where.function} seeds {generator} with {seed} for every row, and then calls {draw}: it "
-            "returns the same numbers for each row, in each epoch. The noise added to the rows is one constant. "
-            "In the main process everything else that draws from this generator, including shuffling and "
-            "dropout, starts over with each row.",
+            f"{first.where.function} seeds {generator} with {seed} for every row, and then calls {draw}, which "
+            "returns the same numbers for each row in each epoch. So all rows get the same noise. In the main "
+            "process everything else that draws from this generator, including shuffling and dropout, restarts "
+            "with each row.",
             fix=(
                 "seed once, before the dataset is created",
                 "a generator for each row: torch.Generator().manual_seed(index), or "

@@ -14,6 +14,7 @@ from diagnostics.text.join import listed
 # With two equally common classes, 20 random rows all have the same label once in 500,000 times; with a class of
 # 80%, once in 90.
 MIN_ROWS = 20
+IGNORED = (-100, 255)  # labels that losses and datasets of segmentation leave out
 # Largest target under binary cross entropy. Targets of 0 and 1 that were divided by 255, as pixels are,
 # end at 0.004; by 100, as percentages are, at 0.01.
 NEXT_TO_NOTHING = 0.02
@@ -32,7 +33,8 @@ class SingleClassLabels(MessageRule):
     or of a squared error with one output, are derived from the gradients of the sampled steps, whatever their
     type. Under a squared or absolute error, it looks for integer targets that are all 0, except for at most a
     single 1: the result of casting numbers between 0 and 1 to integers. Under a binary cross entropy, it looks for
-    targets that were divided by something and are all close to 0. In Keras, it counts the rows of each class whose
+    targets that were divided by something and are all close to 0. Where each row has several labels, such as a
+    mask, it compares all of them. In Keras, it counts the rows of each class whose
     weight in the loss is 0.
 
     ## Why it is bad
@@ -92,8 +94,8 @@ class SingleClassLabels(MessageRule):
             raise NotApplicable("needs all labels if a sampler may draw rare rows more often")
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
-            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. From "
-            "one class it can only learn a constant prediction.",
+            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. With "
+            "only one class it can only learn a constant prediction.",
             fix=(
                 "shuffle before you select: dataset.shuffle(seed=0).select(range(n)) keeps every class",
                 "check how the rows were chosen: a filter, or a constant label column",
@@ -109,6 +111,31 @@ class SingleClassLabels(MessageRule):
         )
 
     @check
+    def from_masks(self, dataset: DatasetFacts, outputs: OutputFacts) -> Finding | None:
+        """Look at all labels of rows that have several each, such as masks."""
+        values = dataset.label_values
+        if values is None or outputs.num_classes is None or outputs.num_classes < 2:
+            raise NotApplicable
+        if dataset.rows_read < MIN_ROWS:
+            raise NotApplicable(f"needs the labels of at least {MIN_ROWS} rows")
+        counted = [int(value) for value in values if value not in IGNORED]
+        if len(counted) != 1:
+            return None
+        complete = dataset.size is not None and dataset.rows_read >= dataset.size
+        return self.found(
+            f"Every label in the {dataset.rows_read} rows read is {counted[0]}, but the model has "
+            f"{outputs.num_classes} classes for each position. From one class it can only learn a constant "
+            "prediction.",
+            fix=(
+                "print mask.unique() of one row before and after each transform: a mask that is scaled to 0 to 1, "
+                "as an image is, becomes 0 when it is cast to integers",
+                "read masks as class numbers: torch.from_numpy(np.array(mask)).long(), not to_tensor(mask)",
+            ),
+            evidence={"label": counted[0], "rows_read": dataset.rows_read, "num_classes": outputs.num_classes},
+            severity="error" if complete else "warning",
+        )
+
+    @check
     def from_targets(self, targets: TargetHistory, verdicts: Verdicts) -> Finding | None:
         """Check the labels that the loss received in the sampled steps."""
         if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
@@ -121,11 +148,11 @@ class SingleClassLabels(MessageRule):
             return None
         return self.found(
             f"All labels of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
-            f"{targets.only_target:g}. From one class the model can only learn a constant prediction, and its "
-            "loss falls to 0.",
+            f"{targets.only_target:g}. With only one class the model can only learn a constant prediction, and "
+            "its loss falls to 0.",
             fix=(
                 "print the labels and their counts before training",
-                "check the code that creates them: a comparison with a different spelling, or a filter",
+                "check the code that creates them for a comparison with a different spelling, or a filter",
             ),
             evidence={"label": targets.only_target, "examples": targets.examples},
             severity="warning" if targets.only_target == 0 else "note",
@@ -140,12 +167,12 @@ class SingleClassLabels(MessageRule):
             return None  # small numbers that differ, such as returns per minute
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
-            f"{value:.4g}. From one number the model can only learn a constant prediction, and its loss falls "
-            "to almost 0. Casting numbers between 0 and 1 to integers does this, and so does using the wrong "
-            "column as the target.",
+            f"{value:.4g}. With only one value the model can only learn a constant prediction, and its loss falls "
+            "to almost 0. Usually numbers between 0 and 1 were cast to integers, or the wrong column is the "
+            "target.",
             fix=(
-                "targets.float()  # from the start, not .long() or .int(), which cut off the fractions",
-                "print ten targets as the model gets them",
+                "targets.float()  # from the start, not .long() or .int(), which truncate the fractions",
+                "print ten targets as the loss gets them",
             ),
             evidence={"target": value, "examples": targets.examples},
             severity="warning",
@@ -163,11 +190,11 @@ class SingleClassLabels(MessageRule):
         (label,) = counted
         others = listed([str(other) for other in sorted(dropped)])
         return self.found(
-            f"All {sum(dropped.values()):,} rows of class {others} in {weights.batches} batches looked at have "
-            f"the weight 0: only class {label} counts in the loss. From one class the model can only learn a "
+            f"All {sum(dropped.values()):,} rows of class {others} in {weights.batches} batches checked have the "
+            f"weight 0: only class {label} counts in the loss. With only one class the model can only learn a "
             "constant prediction, and its loss falls to 0.",
             fix=(
-                "weights = np.ones(len(y)), and then a larger one for the rare class",
+                "weights = np.ones(len(y)), then a larger weight for the rare class",
                 f"class_weight={{{label}: ..., {sorted(dropped)[0]}: 1.0}}: no class at 0",
             ),
             evidence={"label": label, "rows": weights.rows, "without_weight": weights.zero_rows},
@@ -190,11 +217,11 @@ class SingleClassLabels(MessageRule):
         seen = "All" if not others.size else "All but one"
         return self.found(
             f"{seen} of the {targets.size} targets that were read are 0, and they are integers. Casting to "
-            "integers cuts off the fractions, so nothing is left of numbers between 0 and 1, such as a scaler "
-            "returns. The model learns to predict 0, and its loss falls to almost 0.",
+            "integers truncates the fractions, so numbers between 0 and 1, such as a scaler returns, all become "
+            "0. The model learns to predict 0, and its loss falls to almost 0.",
             fix=(
                 "y = y.astype('float32')  # not int",
-                "print the targets and their mean as the model gets them",
+                "print the targets and their mean as the loss gets them",
             ),
             evidence={"targets": int(targets.size), "other_than_zero": int(others.size)},
             severity="warning",
@@ -213,9 +240,9 @@ class SingleClassLabels(MessageRule):
             return None
         high = float(values[1])
         return self.found(
-            f"All targets of this batch are 0 or {high:.3g}. Binary cross entropy reads them as probabilities, "
-            f"so even at {high:.3g} the right answer is no. The model learns to say no everywhere, and its loss "
-            "falls to almost 0.",
+            f"All targets of this batch are 0 or {high:.3g}. Binary cross entropy reads them as probabilities, so "
+            f"even {high:.3g} means that the class is almost certainly absent. The model learns to predict 0 "
+            "everywhere, and its loss falls to almost 0.",
             fix=(
                 f"targets of 0 and 1: these look divided by {1 / high:.0f}",
                 "scale the inputs only, not the labels or masks",
@@ -229,7 +256,7 @@ def _rows(labels: Array, dataset: DatasetFacts, complete: bool) -> str:
     if complete:
         return f"All {labels.size} rows of the dataset have"
     if not dataset.spread_out:
-        return f"The first {labels.size} rows, all that were read, have"
+        return f"The first {labels.size} rows (all that were read) have"
     size = "" if dataset.size is None else f" ({dataset.size} rows)"
     return f"All {labels.size} rows sampled from the whole dataset{size} have"
 

@@ -91,7 +91,7 @@ class SortedByLabel(Rule):
             raise NotApplicable("needs labels from the whole dataset, or the model's outputs")
         if _by_luck(dataset, len(pure), counts / counts.sum()) >= CHANCE:
             return None
-        return self._sorted(dataset, pure, int(classes.size), "the rows read carry", model)
+        return self._sorted(dataset, pure, int(classes.size), "the rows read contain", model)
 
     @check
     def from_outputs(self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
@@ -129,9 +129,9 @@ class SortedByLabel(Rule):
         shown = ", then ".join(map(str, each[:SHOWN])) + (", …" if len(each) > SHOWN else "")
         how_many = "all" if len(pure) == len(counts) else f"{len(pure)}"
         return self.found(
-            f"Of the {len(counts)} training batches sampled, {how_many} hold only one class (label {shown}), "
-            f"but there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so "
-            "each step biases the model towards one class, and the next class reverses it.",
+            f"Of the {len(counts)} training batches sampled, {how_many} contain only one class (label {shown}), "
+            f"but there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so each "
+            "step biases the model towards one class, and the next class undoes it.",
             fix=_fix(model),
             evidence={
                 "batches_of_one_class": len(pure),
@@ -159,9 +159,9 @@ class SortedByLabel(Rule):
         if len(pure) < MIN_BATCHES or 2 * len(pure) < len(batches):
             return None
         return self.found(
-            f"{len(pure)} of the {len(batches)} batches of an epoch hold one class each: the {len(labels):,} rows "
-            f"are sorted by label, and fit(shuffle=False) leaves them so. Each step biases the model towards one "
-            f"of the {len(classes)} classes, and the next class reverses it.",
+            f"{len(pure)} of the {len(batches)} batches of an epoch contain one class each: the {len(labels):,} "
+            "rows are sorted by label, and fit(shuffle=False) keeps that order. Each step biases the model "
+            f"towards one of the {len(classes)} classes, and the next class undoes it.",
             fix="model.fit(x, y, shuffle=True)  # the default",
             evidence={"batches_of_one_class": len(pure), "batches": len(batches), "num_classes": len(classes)},
         )
@@ -179,7 +179,7 @@ class SortedByLabel(Rule):
         )
         return self.found(
             f"The rows are sorted by label, and validation_split holds out the last {len(held):,} of them before "
-            f"anything is shuffled: these have label {shown} only. {why}",
+            f"anything is shuffled: these all have label {shown}. {why}",
             fix=(
                 "shuffle first: order = np.random.permutation(len(x)); x, y = x[order], y[order]",
                 "split by label: sklearn.model_selection.train_test_split(x, y, stratify=y)",
@@ -198,10 +198,10 @@ class SortedByLabel(Rule):
         share = f"all {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
         each = [int(batch[0]) for batch in pure]
         return self.found(
-            f"{share[0].upper()}{share[1:]} batches{' read' if len(pure) == first else ''} hold one class each "
+            f"{share[0].upper()}{share[1:]} batches{' read' if len(pure) == first else ''} contain one class each "
             f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows are "
             f"sorted by label and {_shuffle(dataset, model)}, so each step biases the model towards one class, "
-            "and the next class reverses it.",
+            "and the next class undoes it.",
             fix=_fix(model),
             evidence={
                 "batches_of_one_class": len(pure),
@@ -255,7 +255,7 @@ def _fix(model: ModelFacts) -> str:
 
 def _shuffle(dataset: DatasetFacts, model: ModelFacts) -> str:
     if model.library == "keras" and dataset.shuffled is False:
-        return "shuffled in a buffer that holds too few of them"
+        return "shuffled in a buffer that is too small"
     return "not shuffled"
 
 

@@ -23,7 +23,8 @@ FIX = {
     "peft": (
         "load tokenizer and base model from the same checkpoint",
         "after tokenizer.add_tokens(...): base.resize_token_embeddings(len(tokenizer)) before get_peft_model, and "
-        "the new rows in LoraConfig(trainable_token_indices=...), or they stay random: the base model is frozen",
+        "the new rows in LoraConfig(trainable_token_indices=...); otherwise they stay random, because the base "
+        "model is frozen",
     ),
     "keras": (
         "load tokenizer and model from the same preset",
@@ -32,9 +33,9 @@ FIX = {
 }
 NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
 NOT_FOUND = (
-    "give missing words their own id, counted from 0: index.get(word, -1), str.find and pandas category codes "
+    "give missing words an id of their own, from 0 up: index.get(word, -1), str.find and pandas category codes "
     "return -1 for them",
-    "pad with 0 (pad_sequences, mask_zero=True), and number the words from 1",
+    "pad with 0 (pad_sequences, mask_zero=True), and start the word ids at 1",
 )
 """For an id of -1, which no tokenizer pads with."""
 WHY = "the tokenizer has a larger vocabulary than the model"

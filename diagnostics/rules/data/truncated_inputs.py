@@ -70,7 +70,7 @@ class TruncatedInputs(Rule):
         if np.unique(lengths[lengths < longest], return_counts=True)[1].max() >= NEXT * at_limit:
             return None
         seen = (
-            f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and none has more: they "
+            f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and no row has more: they "
             "were probably truncated."
         )
         return self._truncated(seen, lengths, longest, at_limit)

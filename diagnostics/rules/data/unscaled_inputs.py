@@ -10,11 +10,13 @@ from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
+from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.inputs import AdaptedElsewhere, DrawnInputs, ScaledTwice
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, ModelFacts, OutputFacts
 from diagnostics.facts.training import LossHistory, StepHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.model.loss.initial_loss_off import InitialLossOff
+from diagnostics.rules.shared.experiments import cure_named, evidence, fixes, outcome
 from diagnostics.rules.shared.input_scale import LARGE, called, largest_input, root_mean_square
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.text.join import capitalized
@@ -82,6 +84,9 @@ class UnscaledInputs(Rule):
     shrank by less than half a percent. In an experiment with targets around 20 to 300,000, three MLPs, and Adam at
     0.001 and 0.01, the ten runs that started this slowly took from 263 to over 4000 steps just to learn the mean,
     half of them over 1400.
+
+    A run that did not learn is also reported if copies of it learn with standardised inputs, trained on its own
+    batches; see `not-learning`.
 
     ## Known problems
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
@@ -230,6 +235,16 @@ class UnscaledInputs(Rule):
                 "share_of_way": round(share, 6) if math.isfinite(share) else None,
             }
             | _run(trial),
+        )
+
+    @check
+    def from_experiments(self, experiments: Experiments) -> Finding:
+        """Report inputs that keep a run from learning, and a copy with standardised inputs that does learn."""
+        cure_named(experiments, self.name)
+        return self.found(
+            f"The run did not learn. {outcome(experiments)}",
+            fix=fixes(experiments),
+            evidence=evidence(experiments),
         )
 
     @check

@@ -19,7 +19,7 @@ LABELS = ("label", "labels")
 # Token ids under other names: `prompt_ids` and `chosen_ids` (preference data), `anchor_input_ids`.
 IDS = "_ids"
 NO_TOKENS = ("label_ids", "token_type_ids", "position_ids")
-CAUSE = "the dataset was never tokenized, or the raw one was passed instead of the tokenized one"
+CAUSE = "the dataset was never tokenized, or the raw dataset was passed instead of the tokenized one"
 
 
 class UntokenizedDataset(MessageRule):
@@ -135,7 +135,7 @@ class UntokenizedDataset(MessageRule):
             held += f": only {listed(arrived)} {verb}" if arrived else f": nothing {verb}"
         unknown = ""
         if text_columns is None and crash is not None:
-            unknown = " " + not_known("which columns hold the text", crash.live)
+            unknown = " " + not_known("the names of the columns with the text", crash.live)
         return self.found(
             f"The rows {held}. The model reads token ids, not strings: {CAUSE}.{unknown}",
             fix=_fix(text),

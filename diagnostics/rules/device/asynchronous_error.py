@@ -14,17 +14,17 @@ MOST_LISTED = 6  # the last candidates; the evidence holds them all
 
 _MEANING = {
     "assert": (
-        "an assertion in a kernel failed, nearly always about an index: a label beyond the model's last output, "
-        "or a token id beyond the embedding's last row"
+        "an assertion in a kernel failed, nearly always on an index: a label beyond the model's last output, or a "
+        "token id beyond the embedding's last row"
     ),
     "memory access": (
         "a kernel read or wrote memory outside its tensors, usually with an index that was not checked"
     ),
-    "launch": "a kernel was stopped before it finished, without any further message",
+    "launch": "a kernel was stopped before it finished, and no reason was reported",
     "library": "",
     "nccl": "",
 }
-_LOST = " This process can no longer use the device: every later call also fails, until you restart it."
+_LOST = " This process can no longer use the device: every later call fails until you restart the process."
 _CPU = (
     'run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
     "failing line and names the index"
@@ -32,7 +32,7 @@ _CPU = (
 _EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
 _NEWER = (
     'python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())": if the list '
-    "lacks the GPU's number, this PyTorch is older than the GPU; install one for a newer CUDA"
+    "lacks the GPU's number, this PyTorch is older than the GPU; install a build for a newer CUDA"
 )
 
 
@@ -109,15 +109,15 @@ class AsynchronousError(MessageRule):
             "CUDA_LAUNCH_BLOCKING is set, so every call waited for its kernel: this line is the failing call. "
             f"Meaning: {_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}"
         )
-        fix = "check the inputs of this line: the range of labels and indices, and the shapes"
+        fix = "check the inputs of this line: the range of labels and indices, and all shapes"
         return self._found(crash, symptom, message, (fix, _CPU))
 
     def _library(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"A GPU library could not be initialised or could not allocate memory ({symptom.said}). It allocates "
-            "its own memory on first use, so usually the GPU is full, often because of other processes. "
-            "Otherwise an earlier kernel failed, for instance on an index out of range, and this is the first "
-            "call that gets the error: then this line is not the failing call."
+            "its own memory on first use, so usually the GPU is full, often because of other processes. Otherwise "
+            "an earlier kernel failed, for instance on an index out of range, and this is only the first call "
+            "that gets the error, not the failing call."
         )
         processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
         fix: Fix = (processes, f"if it has room: {_again(crash)}")
@@ -133,9 +133,9 @@ class AsynchronousError(MessageRule):
     def _nccl(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"A collective failed ({symptom.said}). Collectives run asynchronously on the device, so the "
-            "traceback points at the synchronisation point of this rank, and most ranks fail only because "
-            "another one did. The cause is in the log of the rank that failed first: its own exception, a "
-            "failed kernel, or a machine that cannot be reached."
+            "traceback points at the synchronisation point of this rank, and most ranks fail only because another "
+            "one did. The cause is in the log of the rank that failed first: its own exception, a failed kernel, "
+            "or an unreachable machine."
         )
         fix = ("read the earliest traceback of all ranks", "set NCCL_DEBUG=INFO: then each rank logs what failed")
         return self._found(crash, symptom, message, fix)
@@ -143,7 +143,12 @@ class AsynchronousError(MessageRule):
     def _found(self, crash: CrashFacts, symptom: AsynchronousErrorCrash, message: str, fix: Fix) -> Finding:
         surfaced = symptom.surfaced
         return self.found(
-            ("A simulated device: CUDA's error messages, no GPU. " if symptom.simulated else "") + message,
+            (
+                "This device is simulated: the error messages are CUDA's, but there is no GPU. "
+                if symptom.simulated
+                else ""
+            )
+            + message,
             fix=fix,
             evidence={
                 "kind": symptom.kind,
@@ -159,7 +164,7 @@ class AsynchronousError(MessageRule):
 
 def _at(surfaced: FrameFacts | None) -> str:
     if surfaced is None:
-        return "elsewhere"
+        return "running later code"
     return f"at line {surfaced.line}" + (f", {surfaced.code}" if surfaced.code else "")
 
 
@@ -174,21 +179,21 @@ def _kernel(symptom: AsynchronousErrorCrash) -> str:
 def _candidates(symptom: AsynchronousErrorCrash) -> str:
     """List the candidate calls, one of which failed, each on its own line."""
     if not symptom.candidates:
-        return " The failing call is above that line." if symptom.surfaced else ""
+        return " The failing call is earlier in the script than that line." if symptom.surfaced else ""
     latest = symptom.candidates[-MOST_LISTED:]
     several = len({frame.file for frame in latest}) > 1
     places = [f"{frame.file}:{frame.line}" if several else str(frame.line) for frame in latest]
     width = max(map(len, places))
     lines = "".join(f"\n    {at:>{width}}  {frame.code}" for at, frame in zip(places, latest, strict=True))
     if len(latest) == 1:
-        return f" The failing call is in line {latest[0].line}, or before it."
+        return f" The failing call is in or before line {latest[0].line}."
     return f" The failing call is one of these lines:{lines}"
 
 
 def _again(crash: CrashFacts) -> str:
     """Return the command that runs the script with blocking launches, if its name is known."""
     first = next((frame for frame in crash.frames if frame.yours), None)
-    ends = "the traceback then ends at the line that failed"
+    ends = "the traceback then ends at the failing line"
     if first is not None and first.function == "<module>" and first.file.endswith(".py"):
         return f"run it again as CUDA_LAUNCH_BLOCKING=1 python {first.file}: {ends}"
     return f"run it again with CUDA_LAUNCH_BLOCKING=1 in the environment: {ends}"

@@ -72,8 +72,9 @@ class DeviceMismatch(MessageRule):
         detail = f": {_by_device(symptom.tensors)}" if symptom.tensors else ""
         if _in_optimizer(crash):
             return self.found(
-                f"A step of the optimizer met tensors on {on}{detail}. Its state (momentum, exp_avg) is on "
-                "another device than the weights: it was created or loaded before the model was moved.",
+                f"An optimizer step got tensors on {on}{detail}. The optimizer's state (momentum, exp_avg) and "
+                "the weights are on different devices: the state was created or loaded before the model was "
+                "moved.",
                 fix=(
                     "model.to(device) first, then the optimizer, then optimizer.load_state_dict(state)",
                     "for state in optimizer.state.values(): state.update({key: value.to(device) for key, value "
@@ -84,38 +85,36 @@ class DeviceMismatch(MessageRule):
             )
         if not symptom.tensors and "indexed tensor (cpu)" in crash.message:
             return self.found(
-                "A tensor on the CPU is indexed by one on a GPU: in x[i], x was left behind. It is a table that "
-                "does not move with the model, or a mask that was created without device=.",
+                "A tensor on the CPU is indexed by a tensor on a GPU: in x[i], x was left on the CPU. Either x is "
+                "a table that does not move with the model, or a mask that was created without device=.",
                 fix=(
                     "x.to(i.device)[i]; or x[i.cpu()], if the result is needed on the CPU",
-                    'self.register_buffer("table", table) in __init__, for a table of a module: model.to(device) '
-                    "moves it, too",
+                    'self.register_buffer("table", table) in __init__, if the table belongs to a module: '
+                    "model.to(device) then moves it too",
                 ),
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
             )
         if not symptom.tensors and len(devices) > 1 and all(device.startswith("cuda:") for device in devices):
             return self.found(
-                f"An operation got tensors on two GPUs, {on}. In a run on several GPUs, some tensors are "
-                "created on a fixed one, by .cuda(), device='cuda' or 'cuda:0', in a layer, a loss or a "
-                f"library. {not_known('which tensors these are', crash.live)}",
+                f"An operation got tensors on two GPUs, {on}. In a run on several GPUs, some code (a layer, a "
+                "loss or a library) creates tensors on a fixed GPU, with .cuda(), device='cuda' or 'cuda:0'. "
+                f"{not_known('the names of the tensors', crash.live)}",
                 fix=(
-                    "device=x.device where tensors are created in forward or the loss, and register_buffer for "
-                    "tables",
+                    "device=x.device for tensors that forward or the loss creates, and register_buffer for tables",
                     "torch.cuda.set_device(local_rank) first, in a run with one process per GPU",
-                    "CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU; device_map={'': 0} for a "
-                    "model that "
-                    "device_map='auto' spreads over several",
+                    "CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU; device_map={'': 0}, if "
+                    "device_map='auto' spreads the model over several",
                 ),
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
             )
         if not symptom.tensors and symptom.odd is not None:
             return self._odd(crash, symptom, *symptom.odd)
-        unknown = "" if symptom.tensors else " " + not_known("which tensors these are", crash.live)
+        unknown = "" if symptom.tensors else " " + not_known("the names of the tensors", crash.live)
         return self.found(
-            f"An operation got tensors on {on}{detail}. It runs on one device and cannot read the memory of "
-            f"another.{unknown}",
+            f"An operation got tensors on {on}{detail}. An operation runs on one device and cannot read the "
+            f"memory of another.{unknown}",
             fix=_fix(symptom.tensors),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
@@ -128,7 +127,7 @@ class DeviceMismatch(MessageRule):
         called = f"its argument {name}, {what}," if what else f"its argument {name}"
         return self.found(
             f"An operation got tensors on {listed(symptom.devices)}: {called} is on {device}, and the others are "
-            f"on {others}. It runs on one device and cannot read the memory of another.",
+            f"on {others}. An operation runs on one device and cannot read the memory of another.",
             fix=(MODEL, *FIX) if left else FIX,
             evidence={"devices": list(symptom.devices), "tensors": {name: device}},
             where=crash.where,
@@ -137,8 +136,8 @@ class DeviceMismatch(MessageRule):
     def _to_numpy(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding:
         on = next((device for device in symptom.devices if device != "cpu"), "a GPU")
         return self.found(
-            f"A tensor on {on} was given to NumPy, which reads only the CPU's memory. Functions of NumPy, "
-            "scikit-learn and matplotlib convert their arguments, including lists of tensors.",
+            f"NumPy got a tensor on {on}, but reads only the CPU's memory. Functions of NumPy, scikit-learn and "
+            "matplotlib convert their arguments to arrays, even lists of tensors.",
             fix=(
                 "values = tensor.detach().cpu().numpy()",
                 "loss.item(), for a single number",

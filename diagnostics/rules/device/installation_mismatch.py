@@ -17,7 +17,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "architecture is newer or older than those it was compiled for.",
         (
             "compare torch.cuda.get_device_capability() with torch.cuda.get_arch_list()",
-            "install a build for a newer CUDA, for a new GPU; an older release of PyTorch, for an old one",
+            "for a new GPU, install a build for a newer CUDA; for an old one, an older release of PyTorch",
         ),
     ),
     "old driver": (
@@ -30,54 +30,58 @@ SEEN: dict[str, tuple[str, Fix]] = {
     "no driver": (
         "No NVIDIA driver was found, so no GPU can be used.",
         (
-            "nvidia-smi, which must list the GPU; in a container start it with --gpus all",
+            "run nvidia-smi, which must list the GPU; start a container with --gpus all",
             'device = "cuda" if torch.cuda.is_available() else "cpu"',
         ),
     ),
     "cpu build": (
-        "This PyTorch was built without CUDA, and the script asks for a GPU.",
+        "This PyTorch was built without CUDA, but the script asks for a GPU.",
         (_REINSTALL, 'device = "cuda" if torch.cuda.is_available() else "cpu"'),
     ),
     "cudnn": (
         "The loaded cuDNN is not the one that the framework was built with.",
         (
             (
-                "unset LD_LIBRARY_PATH: PyTorch bundles its own cuDNN; TensorFlow needs the one that its "
-                "release names"
+                "unset LD_LIBRARY_PATH: PyTorch bundles its own cuDNN; TensorFlow needs the version that its "
+                "release notes name"
             ),
             "remove the cuDNN that another package installed, and reinstall PyTorch",
         ),
     ),
     "gpu checkpoint": (
-        "The checkpoint holds tensors on a GPU that this process does not have.",
+        "The checkpoint contains tensors saved on a GPU that this process does not have.",
         'torch.load(path, map_location="cpu")',
     ),
     "binary": (
-        "A compiled package does not fit the installed PyTorch, CUDA or system libraries: it was built for "
+        "A compiled package does not match the installed PyTorch, CUDA or system libraries: it was built for "
         "another version.",
         (
-            "install both in matching versions, according to the package's compatibility table",
+            "install matching versions of both, according to the package's compatibility table",
             "rebuild the package against the installed PyTorch: pip install --no-build-isolation --no-cache-dir",
-            "import torch before the extension, if a symbol of PyTorch is undefined",
+            "import torch before the extension, if the undefined symbol is one of PyTorch's",
         ),
     ),
     "numpy": (
-        "A compiled package does not fit the installed NumPy: it was built for another version.",
+        "A compiled package does not match the installed NumPy: it was built for another version.",
         (
             "update the package that the traceback names",
-            'pip install "numpy<2", if there is no newer one, and restart the process',
+            'pip install "numpy<2", if the package has no newer release, and restart the process',
         ),
     ),
     "no triton": (
-        "torch.compile generates GPU kernels with Triton, and no working Triton is installed.",
+        "torch.compile generates GPU kernels with Triton, but no working Triton is installed.",
         (
-            "python -m pip install triton, in the version that this PyTorch requires; triton-windows on Windows",
-            "TORCHDYNAMO_DISABLE=1 in the environment, or no torch.compile: the same results, but slower",
+            "python -m pip install triton (triton-windows on Windows), in the version that this PyTorch requires",
+            "TORCHDYNAMO_DISABLE=1 in the environment, or no torch.compile: the results are the same, but "
+            "training is slower",
         ),
     ),
     "missing package": (
         "An optional dependency is not installed, or not in the required version.",
-        ("install it, and restart the kernel or the process", "python -m pip show NAME, to see which one runs"),
+        (
+            "install it, and restart the kernel or the process",
+            ("python -m pip show NAME, to see the installed version"),
+        ),
     ),
 }
 
@@ -172,16 +176,16 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
         return (
             f"NumPy 1.24 removed numpy.{name}, an alias of Python's {NUMPY_1_24[name]}.{by}",
             (
-                f"{NUMPY_1_24[name]} in place of np.{name}, or a size: np.{name}64"
+                f"{NUMPY_1_24[name]} instead of np.{name}, or a size: np.{name}64"
                 if name in ("int", "float")
-                else f"{NUMPY_1_24[name]} in place of np.{name}",
+                else f"{NUMPY_1_24[name]} instead of np.{name}",
                 "if the failing line is in a package: update the package",
                 'pip install "numpy<1.24", for old code that cannot be changed',
             ),
         )
     lacks = {
         "attribute": f"{owner or 'a class'} has no attribute {name}",
-        "argument": f"{owner or 'the class that was made'} takes no argument {name}",
+        "argument": f"{owner or 'the class that was called'} takes no argument {name}",
         "import": f"{owner} has no {name}",
     }[symptom.kind]
     show = f"python -m pip show {PIP_NAMES.get(top, top)}" if top.islower() else "python -m pip list"
@@ -192,7 +196,7 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
             (
                 f"update both: python -m pip install -U {PIP_NAMES.get(caller, caller)}"
                 + (f" {PIP_NAMES.get(top, top)}" if top.islower() else " and the package of that class"),
-                f"install the versions that the requirements of {caller} name",
+                f"install the versions that {caller} lists as requirements",
             ),
         )
     return (
@@ -200,6 +204,6 @@ def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
         "was written for another version, or the name is misspelt.",
         (
             f"{show}, and install the version that the code's README or requirements name",
-            "look up the name in the library's release notes, and use its replacement",
+            "look up the name in the library's release notes and use its replacement",
         ),
     )

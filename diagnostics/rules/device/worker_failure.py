@@ -14,26 +14,27 @@ OWN_ERROR = "DataLoader(..., num_workers=0), which raises the worker's own error
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "main guard": (
-        "A started process imports the script again, and the script starts processes while being imported.",
+        "Each new process imports the script again, and the script itself starts processes when it is imported.",
         'put the training under if __name__ == "__main__":',
     ),
     "cuda fork": (
-        "A process was forked after CUDA had been initialised. CUDA does not survive a fork.",
+        "A process was forked after CUDA had been initialised, and CUDA does not work in a forked process.",
         (
             "keep tensors on the CPU in the dataset; move the batch to the GPU in the training loop",
             'DataLoader(..., multiprocessing_context="spawn")',
         ),
     ),
     "files": (
-        "The workers pass each tensor through its own file descriptor, and the limit of open files is reached.",
+        "The workers pass each tensor through its own file descriptor, and the limit on open files has been "
+        "reached.",
         (
             'torch.multiprocessing.set_sharing_strategy("file_system")',
             "ulimit -n 65535, before Python starts",
-            "do not keep batches in a list: copy what you keep",
+            "do not collect batches in a list; keep copies of the values you need",
         ),
     ),
     "exited": (
-        "A worker of the data loader ended without an exception that Python could forward.",
+        "A data loader worker ended without an exception that Python could pass on.",
         (
             OWN_ERROR,
             "ulimit -v and dmesg, to see whether the system killed the worker for lack of memory",
@@ -41,8 +42,8 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "spawned": (
-        "A worker ended while starting. If processes are spawned (Windows, macOS), it imports the script again "
-        "and gets the dataset by pickle. Its own error is elsewhere in the output.",
+        "A worker ended while starting. Where processes are spawned (Windows, macOS), a worker imports the script "
+        "again and gets the dataset through pickle. The worker's own error is elsewhere in the output.",
         (
             'put the training under if __name__ == "__main__":',
             "define the dataset's class in its own module, not in a notebook cell",
@@ -50,11 +51,11 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "signal": (
-        "A worker of the data loader was ended by a signal, so it could not raise an exception.",
+        "A data loader worker was killed by a signal, so it could not raise an exception.",
         (
             OWN_ERROR,
-            "docker run --shm-size=8g, if it was a bus error: /dev/shm is full",
-            "python -X faulthandler, if it was a segmentation fault: this prints where it happened",
+            "docker run --shm-size=8g, for a bus error: /dev/shm is full",
+            "python -X faulthandler, for a segmentation fault: this prints the line",
         ),
     ),
 }
@@ -105,7 +106,7 @@ class WorkerFailure(MessageRule):
         message, fix = _pickle(symptom.what, crash) if symptom.kind == "pickle" else SEEN[symptom.kind]
         if symptom.kind == "signal" and symptom.what is not None:
             message = (
-                f"A worker of the data loader was ended by a signal ({symptom.what}), so it could not raise an "
+                f"A data loader worker was killed by a signal ({symptom.what}), so it could not raise an "
                 "exception."
             )
         return self.found(
@@ -115,27 +116,27 @@ class WorkerFailure(MessageRule):
 
 def _pickle(what: str | None, crash: CrashFacts) -> tuple[str, Fix]:
     named = "An object of the dataset" if what is None else what
-    hidden = " The parent process names it, above the child's EOFError." if what is None else ""
+    hidden = " The parent process names the object, above the child's EOFError." if what is None else ""
     if what is not None and not crash.frames:  # the message alone does not show which code pickles
         return (
-            f"{named} cannot be pickled. A spawned process gets the dataset by pickle (Windows, macOS, "
-            "notebooks), and copy.deepcopy and functions that save whole objects also use pickle.",
+            f"{named} cannot be pickled. Spawned processes (Windows, macOS, notebooks) get the dataset through "
+            "pickle, and copy.deepcopy and functions that save whole objects also use pickle.",
             (
-                "a dataset: open files, connections and locks in __getitem__ or worker_init_fn, not in __init__, "
-                "and define functions at the top of a module; or DataLoader(..., num_workers=0)",
+                "for a dataset: open files, connections and locks in __getitem__ or worker_init_fn, not in "
+                "__init__, and define functions at the top of a module; or DataLoader(..., num_workers=0)",
                 (
-                    "a model that is copied or saved: save its weights, and do not store loggers, modules or "
+                    "for a model that is copied or saved: save its weights, and do not store loggers, modules or "
                     "locks in it"
                 ),
             ),
         )
     in_process = (
-        "workers=1 and use_multiprocessing=False, in fit or in the Sequence's own __init__ (Keras 3)"
+        "workers=1 and use_multiprocessing=False, in fit or (Keras 3) in the Sequence's own __init__"
         if any(re.search(r"(?:^|/)keras/", frame.file.replace("\\", "/")) for frame in crash.frames)
         else "DataLoader(..., num_workers=0)"
     )
     return (
-        f"{named} cannot be pickled, but a spawned process gets the dataset by pickle.{hidden}",
+        f"{named} cannot be pickled, but a spawned process gets the dataset through pickle.{hidden}",
         (
             "define functions at the top of a module, instead of lambdas and local functions",
             "open files, connections and locks in __getitem__ or worker_init_fn, not in __init__",

@@ -67,14 +67,15 @@ class BypassedWrapper(Rule):
         }
         if not wrapper.wrapped and min(wrapper.bare, wrapper.steps) >= FEWEST_PASSES:
             if wrapper.collectives is None or wrapper.collectives >= wrapper.steps:
-                raise NotApplicable("the script runs collectives, with which it may average the gradients itself")
+                raise NotApplicable("the script runs collectives, so it may average the gradients itself")
             return self.found(
-                f"{wrapper.model} is wrapped in DistributedDataParallel for {wrapper.world} ranks, and none of "
-                f"its {count_of(wrapper.bare, 'forward pass', 'forward passes')} with gradients went through "
-                "the wrapper: the gradients are not averaged, and each rank trains its own model.",
+                f"{wrapper.model} is wrapped in DistributedDataParallel for {wrapper.world} ranks, but none of "
+                f"its {count_of(wrapper.bare, 'forward pass', 'forward passes')} with gradients went through the "
+                "wrapper: the gradients are not averaged, and each rank trains its own model.",
                 fix=(
                     "call the wrapper: model = DistributedDataParallel(model), and model(inputs) from then on",
-                    "let forward call other methods, by an argument; model.module is for saving and evaluation",
+                    "let forward call other methods, chosen by an argument; model.module is for saving and "
+                    "evaluation",
                 ),
                 evidence=evidence,
                 where=wrapper.where,
@@ -82,8 +83,8 @@ class BypassedWrapper(Rule):
         if wrapper.added:
             return self.found(
                 f"{listed(wrapper.added, most=MAX_NAMED)} of {wrapper.model} were added after it was wrapped in "
-                "DistributedDataParallel, which averages only the gradients of the parameters that it knew "
-                "then: the new ones drift apart between the ranks.",
+                "DistributedDataParallel, which averages only the gradients of the parameters that existed then: "
+                "the new ones drift apart across the ranks.",
                 fix=(
                     "change the model first, then wrap it, then create the optimizer",
                     "wrap it again after the change: DistributedDataParallel(model.module)",

@@ -75,12 +75,13 @@ def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     waited = "" if symptom.seconds is None else f" within {symptom.seconds:,.0f} s"
     if came > of:
         return (
-            f"{came} processes joined the rendezvous{waited}, but the world size is {of}: two runs use the same "
-            "MASTER_ADDR and MASTER_PORT, or more processes are started than init_process_group expects.",
+            f"{came} processes joined the rendezvous{waited}, but the world size is {of}: either two runs share "
+            "one MASTER_ADDR and MASTER_PORT, or more processes were started than init_process_group expects.",
             (
-                "torchrun --nproc_per_node=N, and init_process_group without world_size and rank, which it sets",
-                "another MASTER_PORT for each run on a machine; end processes that an earlier run left there",
-                "world_size: the number of processes on all machines together, not of machines",
+                "torchrun --nproc_per_node=N, and init_process_group without world_size and rank, which torchrun "
+                "sets",
+                "a separate MASTER_PORT for each run on a machine; end processes left over from an earlier run",
+                "world_size: the total number of processes on all machines, not the number of machines",
             ),
         )
     return (
@@ -88,7 +89,8 @@ def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
         "init_process_group, or cannot reach MASTER_ADDR:MASTER_PORT.",
         (
             "read the logs of the processes that did not join",
-            "check that MASTER_ADDR, MASTER_PORT and WORLD_SIZE are the same everywhere, and the port is open",
+            "check that MASTER_ADDR, MASTER_PORT and WORLD_SIZE are the same everywhere, and that the port is "
+            "open",
         ),
     )
 
@@ -101,13 +103,13 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
     which = "" if symptom.number is None else f" (number {symptom.number:,})"
     waited = "" if symptom.seconds is None else f" for {symptom.seconds:,.0f} s"
     return (
-        f"{who} waited in {call}{which}{waited}, and another rank did not take part. The rank that reports the "
+        f"{who} waited in {call}{which}{waited}, but another rank did not take part. The rank that reports the "
         "timeout is rarely the one at fault.",
         (
-            "look for the first rank with a traceback, or without a line for the same step",
-            "run every collective on every rank: none under if rank == 0, and the same number of batches on all",
-            "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
-            "init_process_group(timeout=timedelta(hours=1)), if one rank prepares data for longer than that",
+            "look for the first rank that has a traceback, or whose log lacks this step",
+            "run every collective on every rank: none under if rank == 0, and the same number of batches on each",
+            "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and call that differ",
+            "init_process_group(timeout=timedelta(hours=1)), if one rank prepares data for longer than the limit",
         ),
     )
 
@@ -126,7 +128,7 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
             f"{'is' if len(behind) == 1 else 'are'} behind, and the others wait for a collective that it has "
             "not started.",
             (
-                f"look at {_ranks(behind[:1])} first: what did it do differently, and where did it take so long?",
+                f"look at {_ranks(behind[:1])} first: what did it do differently, and what took so long?",
                 *_IN_ORDER,
             ),
         )
@@ -142,14 +144,14 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
     first, second = (f" of {number:,} elements" if sizes else "" for number in (size or 0, other_size or 0))
     return (
         f"Number {lowest:,} is {call}{first} on {_ranks(most)} and {other}{second} on {_ranks(few)}: the ranks "
-        "started different collectives, so none of them could finish.",
+        "started different collectives, so no rank could finish.",
         (f"look at what {_ranks(few)} did differently", *_IN_ORDER),
     )
 
 
 _IN_ORDER = (
-    "run every collective on every rank: none under if rank == 0, and the same number of batches on all",
-    "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
+    "run every collective on every rank: none under if rank == 0, and the same number of batches on each",
+    "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and call that differ",
 )
 
 

@@ -30,7 +30,7 @@ FIX = (
 FIX_AT_START = (
     "load checkpoints and initialise layers before wrapping: DistributedDataParallel broadcasts the weights of "
     "rank 0 in its constructor, and never again",
-    "do so on every rank in the same way",
+    "do the same on every rank",
     SAME_SETTINGS,
 )
 ALIKE_AT_FIRST = 0.2
@@ -43,11 +43,11 @@ FIX_APART = (
         "Accelerate: accelerator.prepare(model, optimizer, loader): it averages only the gradients of a "
         "prepared model"
     ),
-    "average them in the script, between backward() and step(): dist.all_reduce(parameter.grad)",
+    "average the gradients in the script, between backward() and step(): dist.all_reduce(parameter.grad)",
 )
 FIX_BY_HAND = (
     "all_reduce the gradients after backward() and before optimizer.step()",
-    "start from equal weights: dist.broadcast(parameter.data, 0) for each parameter and buffer, once",
+    "start from equal weights: dist.broadcast(parameter.data, 0) once for each parameter and buffer",
     SAME_SETTINGS,
 )
 
@@ -117,7 +117,7 @@ class DivergedReplicas(Rule):
                 continue
             name, pair, size = differing[0]
             others = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
-            since = "from the start" if equal is None else f"since a step after step {equal}"
+            since = "from the start" if equal is None else f"since some step after step {equal}"
             return self.found(
                 f"The replicas of {replicas.model} differ {since}: after step {number}, {name}{others} "
                 f"{'differ' if others else 'differs'} between ranks {listed(pair)}, by {size:.1%} of its typical "

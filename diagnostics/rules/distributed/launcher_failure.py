@@ -55,15 +55,15 @@ class LauncherFailure(MessageRule):
         """Report which process failed, and how to get its traceback."""
         who = "A process" if symptom.rank is None else f"Rank {symptom.rank}"
         return self.found(
-            f"{who} {_ended(symptom.exit_code)}, and {symptom.launcher} reports only that. The cause is in that "
-            "process's own output, above this text or in its log.",
+            f"{who} {_ended(symptom.exit_code)}, and {symptom.launcher} reports nothing else. The cause is in "
+            "that process's own output, above this text or in its log.",
             fix=(
                 _LOGS.get(
                     symptom.launcher,
                     "look above for the first traceback, and pass the whole log to diagnose explain",
                 ),
                 "decorate main() with torch.distributed.elastic.multiprocessing.errors.record",
-                "run with one process: python train.py",
+                "run it in one process: python train.py",
             ),
             evidence={"launcher": symptom.launcher, "rank": symptom.rank, "exit_code": symptom.exit_code},
             where=crash.where,
@@ -82,21 +82,21 @@ def _ended(code: int | None) -> str:
         return "failed"
     if code < 0:
         try:
-            return f"was ended by {signal.Signals(-code).name} (exit code {code})"
+            return f"was killed by {signal.Signals(-code).name} (exit code {code})"
         except ValueError:
             pass
     if (meaning := _OF_WINDOWS.get(code)) is not None:
-        return f"ended with exit code {code}, which is Windows' {meaning}"
+        return f"ended with exit code {code}, the Windows code for {meaning}"
     return f"ended with exit code {code}"
 
 
 _OF_WINDOWS = {
-    0xC0000005: "access violation: compiled code crashed, or memory and page file ran out",
-    0xC0000017: "lack of memory",
-    0xC000001D: "illegal instruction: a package was built for a newer processor",
-    0xC0000135: "report that a DLL was not found",
-    0xC0000142: "report that a DLL could not be started",
-    0xC00000FD: "stack overflow",
-    0xC0000409: "abort of a program that found its own memory damaged",
+    0xC0000005: "an access violation: compiled code crashed, or memory and page file ran out",
+    0xC0000017: "too little memory",
+    0xC000001D: "an illegal instruction: a package was built for a newer processor",
+    0xC0000135: "a DLL that was not found",
+    0xC0000142: "a DLL that could not be started",
+    0xC00000FD: "a stack overflow",
+    0xC0000409: "an abort after memory corruption was detected",
 }
 """Windows exit codes and their meanings."""

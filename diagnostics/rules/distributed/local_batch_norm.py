@@ -59,7 +59,7 @@ class LocalBatchNorm(Rule):
         count = count_of(len(wrapper.local_norms), "batch norm layer")
         return self.found(
             f"{count} of {wrapper.model} ({listed(wrapper.local_norms, most=MAX_NAMED)}) "
-            f"{'take' if len(wrapper.local_norms) > 1 else 'takes'} mean and variance from the "
+            f"{'take' if len(wrapper.local_norms) > 1 else 'takes'} the mean and variance from the "
             f"{count_of(wrapper.rows, 'row')} of one rank, not from the {wrapper.world * wrapper.rows:,} of all "
             f"{wrapper.world} ranks.",
             fix=(
@@ -67,7 +67,8 @@ class LocalBatchNorm(Rule):
                     "nn.SyncBatchNorm.convert_sync_batchnorm(model) before wrapping: this adds one all-gather "
                     "per layer and pass"
                 ),
-                "nn.GroupNorm, which needs no other row; or batch norm in eval mode if it is pretrained",
+                "nn.GroupNorm, which does not depend on other rows; or batch norm in eval mode if it is "
+                "pretrained",
             ),
             evidence={"layers": list(wrapper.local_norms), "rows": wrapper.rows, "world": wrapper.world},
         )

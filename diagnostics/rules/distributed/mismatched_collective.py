@@ -67,7 +67,7 @@ class MismatchedCollective(MessageRule):
         return self.found(
             f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has made progress. "
             f"{capitalized(who(most))} {_wait(len(most))} in {call(first)}, and {who(others[0])} in "
-            f"{call(second)}: neither can finish before the others join it.",
+            f"{call(second)}: neither call can finish before all ranks join it.",
             fix=(
                 "run the same collectives in the same order on every rank: look for the branch between the two "
                 "lines, a condition on the rank, on the data or on the loss",

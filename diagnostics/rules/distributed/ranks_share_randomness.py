@@ -71,11 +71,11 @@ class RanksShareRandomness(Rule):
         return self.found(
             f"Ranks {listed(notes.number for notes in ranks)} got different rows, but drew the same random "
             f"numbers from {listed(named)} between their forward passes, in each of the {len(drawn)} steps "
-            "compared: noise, time steps or augmentation are the same on every rank.",
+            "compared: so noise, time steps or augmentations are the same on every rank.",
             fix=(
                 "torch.manual_seed(SEED + dist.get_rank()) after the model is created; Accelerate: "
                 "set_seed(SEED, device_specific=True)",
-                "nothing, if this is intended",
+                "change nothing, if this is intended",
             ),
             evidence={"generators": named, "steps": drawn, "ranks": [notes.number for notes in ranks]},
         )

@@ -68,8 +68,8 @@ class RanksShareRows(Rule):
         compared = count_of(len(replicas.steps), "step")
         ranks = sorted({rank for pair in same for rank in pair})
         return self.found(
-            f"Ranks {listed(ranks)} got the same batch in all {compared} comparisons: their gradients are "
-            "equal, so the average is that of one rank, and the others do no useful work.",
+            f"Ranks {listed(ranks)} got the same batch in all {compared} comparisons: their gradients are equal, "
+            "so averaging changes nothing, and all ranks but one do no useful work.",
             fix=(
                 "DataLoader(dataset, sampler=DistributedSampler(dataset)), and sampler.set_epoch(epoch)",
                 "for an IterableDataset: split the stream by rank (itertools.islice(rows, rank, None, world))",

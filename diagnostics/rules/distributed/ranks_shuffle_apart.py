@@ -74,15 +74,15 @@ class RanksShuffleApart(Rule):
 
     def _split(self, ranks: list[int], at_once: tuple[Iteration, ...], turn: int) -> Finding:
         return self.found(
-            f"Ranks {listed(ranks, most=MAX_NAMED)} hold different subsets of {at_once[0].size:,} training "
-            "rows, and each takes its share from its own subset: they were split with different random numbers. "
-            "Rows that one rank holds out for evaluation are training rows of another.",
+            f"Ranks {listed(ranks, most=MAX_NAMED)} have different subsets of {at_once[0].size:,} training rows, "
+            "and each rank takes its share from its own subset: the rows were split with different random "
+            "numbers. So rows that one rank holds out for evaluation are training rows on another.",
             fix=(
                 (
-                    "random_split(dataset, lengths, generator=torch.Generator().manual_seed(42)), the same on "
-                    "all ranks"
+                    "random_split(dataset, lengths, generator=torch.Generator().manual_seed(42)), the same on all "
+                    "ranks"
                 ),
-                "split on one rank, write the indices to a file, and read it on all",
+                "split on one rank, write the indices to a file, and read that file on all ranks",
             ),
             evidence={"ranks": ranks, "size": at_once[0].size, "iteration": turn},
         )
@@ -94,8 +94,8 @@ class RanksShuffleApart(Rule):
             most=MAX_NAMED,
         )
         return self.found(
-            f"The DistributedSamplers of the ranks shuffle differently: seed and epoch are {told}. The shares "
-            "of the ranks then overlap: some rows are drawn several times in an epoch, others not at all.",
+            f"The DistributedSamplers of the ranks shuffle differently: seed and epoch are {told}. So their "
+            "shares overlap: some rows are drawn several times in an epoch, others not at all.",
             fix=(
                 "DistributedSampler(dataset, seed=SEED) and set_epoch(epoch) with the same numbers on every rank",
                 "different seeds for augmentation only: torch.manual_seed(SEED + rank)",

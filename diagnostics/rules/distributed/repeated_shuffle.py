@@ -69,7 +69,7 @@ class RepeatedShuffle(Rule):
         return self.found(
             f"{count_of(len(same), 'iteration')} over the training rows had the same order: the "
             f"DistributedSampler shuffles by its seed and its epoch, which were {seed} and {epoch} each time. "
-            "Without set_epoch every epoch has the same batches, and this rank never gets the rows of another.",
+            "Without set_epoch every epoch has the same batches, and this rank never gets another rank's rows.",
             fix="sampler.set_epoch(epoch) at the start of each epoch, before the loop over the loader",
             evidence={
                 "iterations": len(same),

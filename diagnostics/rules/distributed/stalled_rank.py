@@ -66,7 +66,7 @@ class StalledRank(Rule):
         elif waits:
             if len(by_call(waits)) > 1:  # that is mismatched-collective
                 return None
-            message = f"{for_long} All {count_of(len(waits), 'rank')} known here wait in {call(waits[0])}."
+            message = f"{for_long} All {count_of(len(waits), 'rank')} that report here wait in {call(waits[0])}."
             message += (
                 f" The other {count_of(unknown, 'rank')} may not have reached it."
                 if unknown
@@ -110,17 +110,17 @@ def _position(ranks: list[Stalled], *, by_name: bool = False) -> str:
 
 def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, ...]:
     if one_is_late:
-        first = "look at the line of the late rank: a lock, a read or a request without a timeout"
+        first = "look at the line where the late rank is: a lock, a read or a request without a timeout"
     elif somebody_works:
-        first = "look at the line of each rank: a lock, a read or a request without a timeout"
+        first = "look at the line where each rank is: a lock, a read or a request without a timeout"
     elif unknown:
         first = (
-            "read the reports of the other hosts' ranks; diagnose run --output on a folder that all hosts share"
+            "read the reports of the other hosts' ranks: diagnose run --output with a folder that all hosts share"
         )
     else:
-        first = "diagnose network, started as the job is: it names the pairs that cannot communicate"
+        first = "run diagnose network the way you start the job: it names the pairs that cannot communicate"
     return (
         first,
-        "if it is busy, for example with a checkpoint or an evaluation: a longer --stall-timeout, and "
+        "if the rank is busy, for example with a checkpoint or an evaluation: a longer --stall-timeout and "
         "init_process_group(timeout=...)",
     )

@@ -76,7 +76,7 @@ class UnevenBatches(Rule):
                 return self._found(
                     f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has made progress. In "
                     f"iteration {epoch + 1} over its training loader rank {less.number} got "
-                    f"{count_of(less.epochs[epoch], 'batch', 'batches')}, and rank {more.number} more; rank "
+                    f"{count_of(less.epochs[epoch], 'batch', 'batches')}, and rank {more.number} got more; rank "
                     f"{more.number} waits in {call(more)} for a rank that has finished.",
                     {str(rank.number): [*rank.epochs, *([rank.drawn] if rank.drawn else [])] for rank in known},
                     more,
@@ -97,7 +97,7 @@ class UnevenBatches(Rule):
                 kind, fewer, further = counted
                 return self._found(
                     f"Rank {less.number} ended after {count_of(fewer, *kind)}, and rank {more.number} failed in "
-                    f"number {further:,}, as the connection was gone: it waited for a rank that had finished.",
+                    f"number {further:,}because the connection was gone: it waited for a rank that had finished.",
                     {
                         str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
                         for rank in joined.ranks.values()
@@ -108,7 +108,7 @@ class UnevenBatches(Rule):
 
     def _found(self, message: str, batches: dict[str, object], rank: StalledRank | None) -> Finding:
         return self.found(
-            f"{message} Every step is a collective, so all ranks must make the same number of steps.",
+            f"{message} Every step is a collective, so all ranks must take the same number of steps.",
             fix=FIX,
             evidence={"batches": batches},
             where=None if rank is None else rank.where,
@@ -120,9 +120,9 @@ FIX: Fix = (
         "DistributedSampler(dataset), which gives every rank the same number of rows, and drop_last=True for "
         "the loader"
     ),
-    "with model.join(): around the epoch, which answers for the ranks that have finished",
-    "for a stream: the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), and "
-    "islice(loader, count)",
+    "with model.join(): around the epoch; it answers for the ranks that have finished",
+    "for a stream: find the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), "
+    "and use islice(loader, count)",
     "to stop early: decide on one rank, and broadcast the decision",
 )
 

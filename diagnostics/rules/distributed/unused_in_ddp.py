@@ -58,11 +58,13 @@ class UnusedInDdp(Rule):
             kind = "Parameters number" if symptom.parameters[0].isdigit() else "The parameters"
             which = f"{kind} {listed(symptom.parameters, most=MAX_NAMED)}"
         return self.found(
-            f"{which} got no gradient in the last step, but DistributedDataParallel waits for a gradient of each.",
+            f"{which} got no gradient in the last step, but DistributedDataParallel waits for the gradient of "
+            "each parameter.",
             fix=(
-                "remove the layers that the loss does not use, or let every output count in the loss",
-                "DistributedDataParallel(model, find_unused_parameters=True), if they differ from step to step",
-                "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names them",
+                "remove the layers that the loss does not use, or use every output in the loss",
+                "DistributedDataParallel(model, find_unused_parameters=True), if other parameters are unused in "
+                "each step",
+                "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the parameters",
             ),
             evidence={"rank": symptom.rank, "parameters": list(symptom.parameters)},
             where=crash.where,

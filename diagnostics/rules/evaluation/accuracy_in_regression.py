@@ -61,10 +61,10 @@ class AccuracyInRegression(Rule):
         if not loss.accuracy or fractions < FRACTIONS * labels.size or len(np.unique(labels)) < MIN_ROWS:
             return None
         return self.found(
-            f"A metric of the model is an accuracy, and {fractions} of the {labels.size} targets in this batch "
-            f"are not whole numbers (from {labels.min():.4g} to {labels.max():.4g}). An accuracy counts the "
-            "rows whose predicted class is right, so these rows never count: it stays near 0, however good the "
-            "model is.",
+            f"The model has an accuracy as a metric, but {fractions} of the {labels.size} targets in this batch "
+            f"are not whole numbers (from {labels.min():.4g} to {labels.max():.4g}). An accuracy counts the rows "
+            "whose predicted class is right, so these rows never count as right: the accuracy stays near 0, "
+            "however good the model is.",
             fix={
                 "torch": "the mean absolute error as the metric",
                 "keras": 'model.compile(..., metrics=["mae"])',

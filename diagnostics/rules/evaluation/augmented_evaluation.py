@@ -75,8 +75,8 @@ class AugmentedEvaluation(Rule):
         return self.found(
             f"The same {draws.rows} evaluation rows, with the same labels, had different values in each of "
             f"{draws.rounds} evaluations: {draws.changed:.0%} of them changed, by {draws.change:.0%} of the "
-            f"distance between rows. They are drawn at random, as in an augmentation.{beneath} The metric is "
-            "computed on distorted rows, and it changes by chance.",
+            f"distance between rows. The changes are random, as in an augmentation.{beneath} The metric is "
+            "computed on distorted rows and changes at random.",
             fix=(
                 "give the evaluation its own dataset, without the random transform: "
                 "Subset(MyDataset(transform=plain), indices)",

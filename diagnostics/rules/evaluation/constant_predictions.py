@@ -103,9 +103,9 @@ class ConstantPredictions(Rule):
         answer, first = int(given.argmax()), int(answers.steps[late][0])
         share = labels[answer] / labels.sum()
         return self.found(
-            f"From step {first:,} on the model predicts class {answer} for all {given.sum():,} training "
-            f"examples sampled, but only {share:.0%} of the labels are of that class. It has learned nothing "
-            "about the examples.",
+            f"From step {first:,} on, the model predicts class {answer} for all {given.sum():,} training examples "
+            f"sampled, but only {share:.0%} of the labels are of that class. It has learned nothing about the "
+            "examples.",
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
                 "activations",
@@ -134,12 +134,12 @@ class ConstantPredictions(Rule):
         first = int(answers.steps[late][0])
         where = f"From step {first:,} on" if step is None else f"In the evaluation after {step:,} steps"
         return self.found(
-            f"{where} the model predicts class {answer} for all {given.sum():,} examples sampled. This is right "
-            f"for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, and wrong for "
+            f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is right "
+            f"for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, but wrong for "
             f"all {missed:,} others."
-            + (" Its scores do differ across examples, but no other class ever has the highest." * discriminates),
+            + (" Its scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
-                "report balanced accuracy or the recall of each class",
+                "report balanced accuracy or per-class recall",
                 "weight the classes in the loss",
                 "oversample the rare classes",
                 "lower the decision threshold of the rare classes",
@@ -174,13 +174,12 @@ class ConstantPredictions(Rule):
         )
         return self.found(
             f"In the evaluation after {step:,} steps the model predicts class {answer} for all {last.sum():,} "
-            f"examples sampled{carry}. In training its predictions vary: {given.max() / given.sum():.0%} of "
-            "them are of the most frequent class. So the model or its inputs differ between training and "
-            "evaluation.",
+            f"examples sampled{carry}. In training its predictions vary: {given.max() / given.sum():.0%} of them "
+            "are the most frequent class. So the model or its inputs differ between training and evaluation.",
             fix=(
                 "evaluate on a training batch in both modes: if the predictions are constant only after "
                 "model.eval(), fix the running statistics of batch norm",
-                "if they vary in both modes, compare the preprocessing of the evaluation with that of training",
+                "if they vary in both modes, compare the preprocessing in evaluation with that in training",
             ),
             evidence={"class": answer, "examples": int(last.sum()), "labels": labels.tolist()},
             step=step,

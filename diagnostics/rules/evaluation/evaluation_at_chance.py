@@ -49,13 +49,13 @@ CAUSES: Final = (
 
 SPLIT: Final = (
     "train_test_split(x, y, stratify=y)  # each class on both sides",
-    "shuffle the indices before they are cut: np.random.shuffle(indices)",
+    "shuffle the indices before you split them: np.random.shuffle(indices)",
 )
 
-ONE_LIST: Final = "number the classes of both datasets from one list, such as train.classes or class_to_idx"
+ONE_LIST: Final = "number the classes in both datasets by one list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
-    "The predictions are wrong more often than by chance: the classes are numbered differently in the "
-    "evaluation, or the rows were split in order and training never saw these classes."
+    "The predictions are wrong more often than chance: either the classes are numbered differently in the "
+    "evaluation, or the rows were split in order and these classes were never trained on."
 )
 
 EXCLUDES: Final = {
@@ -186,8 +186,8 @@ class EvaluationAtChance(Rule):
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
             f"In training {learned.right / learned.examples:.0%} of the predictions are right, but in the "
-            f"evaluation after {step:,} steps only {last.right / last.examples:.0%} of {last.examples:,}, where "
-            f"chance would give {last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
+            f"evaluation after {step:,} steps only {last.right / last.examples:.0%} of {last.examples:,} are, and "
+            f"chance is {last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
             fix=SPLIT if unseen else PATIENCE if lags else _experiments(renumbered, fit),
             severity=None if unseen or (shown and not lags) else "note",
             evidence={
@@ -220,7 +220,7 @@ class EvaluationAtChance(Rule):
         count, classes = int(labels.sum()), int((labels > 0).sum())
         if count < EXAMPLES or classes < 2 or labels.max() > BALANCED / classes * count:
             raise NotApplicable(
-                f"needs the labels of {EXAMPLES} evaluation rows, of classes about equally frequent"
+                f"needs the labels of {EXAMPLES} evaluation rows, with classes of about equal frequency"
             )
         by_chance = float(((labels / count) ** 2).sum())
         late = accuracy.training[len(accuracy.training) // 2 :]
@@ -235,8 +235,8 @@ class EvaluationAtChance(Rule):
         proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
         contrary = classes >= CLASSES and last.kappa < -BELOW * last.error
         return self.found(
-            f"In training the {accuracy.name} is {late.mean():.0%}, in the evaluation after {step:,} steps "
-            f"{accuracy.evaluation[-1]:.0%}, where chance would give {by_chance:.0%}. "
+            f"In training the {accuracy.name} is {late.mean():.0%}, but in the evaluation after {step:,} steps "
+            f"it is {accuracy.evaluation[-1]:.0%}, and chance is {by_chance:.0%}. "
             f"{CONTRARY if contrary else _reason(None, fit, alike, last)} {_differential(verdicts)}".rstrip(),
             fix=(ONE_LIST, *SPLIT) if contrary else _experiments(None, fit),
             severity=None if proved or contrary else "note",
@@ -301,9 +301,9 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
         return ""
     classes = listed([str(number) for number in unseen], most=SHOWN)
     return (
-        f"None of the {int(answers.labels.sum()):,} training examples sampled is of the "
-        f"{'class' if len(unseen) == 1 else 'classes'} {classes}, to which most evaluation rows belong: the "
-        "rows were split in order, not at random."
+        f"None of the {int(answers.labels.sum()):,} training examples sampled belongs to the "
+        f"{'class' if len(unseen) == 1 else 'classes'} {classes}, as most evaluation rows do: the rows were split "
+        "in order, not at random."
     )
 
 
@@ -365,18 +365,23 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
     if not _is_learnable(fit):
         return (
             f"Neither a linear nor a radial fit to {fit.fitted} of the training rows predicts {fit.predicted} "
-            "others: the model may have memorised its examples, as it would if the labels were unrelated to the "
-            "rows."
+            "others: the model may have memorised its examples, as it also would if the labels were unrelated to "
+            "the rows."
         )
     start = (
-        f"Rows like those of training can be predicted: a {kind} fit to {fit.fitted} of them leaves "
+        f"Rows like the training rows can be predicted: a {kind} fit to {fit.fitted} of them has "
         f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
     )
     if last.is_below:
         return f"{start} The evaluation is below chance, as in a test set that is built to mislead the model."
     if alike:
-        return f"{start} The evaluation inputs look like them, so their labels may belong to other rows."
-    return f"{start} The evaluation inputs {'differ' if alike is False else 'may differ'} from them."
+        return (
+            f"{start} The evaluation inputs look like the training inputs, so their labels may belong to other "
+            "rows."
+        )
+    return (
+        f"{start} The evaluation inputs {'differ' if alike is False else 'may differ'} from the training inputs."
+    )
 
 
 def _differential(verdicts: Verdicts) -> str:
@@ -389,7 +394,7 @@ def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[s
         return (ONE_LIST,)
     rows = "print ten evaluation rows with their labels, as the model gets them: do they belong together?"
     same = (
-        "evaluate on the training rows with the same function: if that is also at chance, the fault is in "
-        "the function"
+        "evaluate on the training rows with the same function: if the result is also at chance, the function is "
+        "at fault"
     )
     return (rows, same) if _is_learnable(fit) else (same, rows)

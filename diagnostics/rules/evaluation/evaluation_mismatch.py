@@ -46,11 +46,11 @@ CONFORM = 0.9  # of them
 SHOWN = 8  # channels whose new places are named
 
 ORDER: Final = (
-    "pictures: read both sides with the same library, or convert by cv2.cvtColor(image, cv2.COLOR_BGR2RGB)",
-    "tables: test = test[train.columns], before the values are taken",
+    "for images: read both sides with the same library, or convert with cv2.cvtColor(image, cv2.COLOR_BGR2RGB)",
+    "for tables: test = test[train.columns], before you take the values",
 )
 TARGETS: Final = (
-    "transform the targets of both sides by what was fitted on training: scaler.transform(y_val)",
+    "transform both sides' targets with the scaler fitted on the training targets: scaler.transform(y_val)",
     "compare in the original unit: loss(prediction * std + mean, y_val)",
 )
 
@@ -172,10 +172,11 @@ class EvaluationMismatch(Rule):
         if ratio is None:
             return None
         return self.found(
-            "The evaluation targets are in another unit than the training targets: they have "
-            f"{_described(sides.evaluation)}, and in training {_described(sides.training)}. They are spread "
-            f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and distributed alike. The "
-            "evaluation loss compares predictions in the training unit with targets in another.",
+            "The evaluation targets are not in the unit of the training targets: they have "
+            f"{_described(sides.evaluation)}, but in training {_described(sides.training)}. They are spread "
+            f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and both have the same shape of "
+            "distribution. The evaluation loss compares predictions in the training unit with targets in another "
+            "unit.",
             fix=TARGETS,
             evidence={
                 "training_mean": float(sides.training.mean()),
@@ -195,15 +196,15 @@ class EvaluationMismatch(Rule):
         one = min(refitted, key=lambda one: (one.names[0] in CODES, one.by_name))  # a scaler, if there is one
         kind, training, evaluation = one.names
         differs = (
-            "a category that one side lacks shifts the codes of the others"
+            "a category missing on one side shifts the codes of the others"
             if kind in CODES
             else "the same raw value becomes a different number in evaluation than in training"
         )
         return self.found(
-            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single row could "
-            "not be transformed.",
+            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single row could not "
+            "be transformed at all.",
             severity="note" if kind in CODES else one.severity,
-            fix=f"{evaluation} = fitted.transform({evaluation})  # fitted on training rows alone",
+            fix=f"{evaluation} = fitted.transform({evaluation})  # fitted only on the training rows",
             evidence={
                 "kind": kind,
                 "training": training,
@@ -216,10 +217,10 @@ class EvaluationMismatch(Rule):
     def _differs(self, found: _Mismatch) -> Finding:
         called = "The inputs" if found.name.isdigit() else f"The values of {found.name}"
         return self.found(
-            f"{called} of evaluation are preprocessed differently from those of training: they have "
-            f"{_described(found.evaluation)}, and in training {_described(found.training)}. {found.how} The "
-            "model is measured on a kind of input that it was not trained on, so the evaluation says nothing "
-            "about it.",
+            f"{called} in evaluation are preprocessed differently from those in training: they have "
+            f"{_described(found.evaluation)}, but in training {_described(found.training)}. {found.how} The model "
+            "is evaluated on a kind of input that it was not trained on, so the evaluation says nothing about the "
+            "model.",
             fix=ORDER if found.cause == "order" else None,
             evidence={
                 "input": found.name,
@@ -295,8 +296,8 @@ def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mi
     order = other_order(training, evaluation)
     if order is None:
         return None
-    moved = [f"number {here} looks like number {there}" for here, there in enumerate(order) if here != there]
-    how = f"The channels are in another order: in evaluation, {listed(moved, most=SHOWN)} of training."
+    moved = [f"channel {here} looks like channel {there}" for here, there in enumerate(order) if here != there]
+    how = f"The channels are in another order (evaluation first, training second): {listed(moved, most=SHOWN)}."
     return _Mismatch(name, training.numbers(), evaluation.numbers(), how, "order")
 
 
@@ -360,8 +361,8 @@ class _Sides:
             return None
         factor = float(np.exp(np.median(ratios)))
         return "levels", (
-            "Both take evenly spaced values, as bytes do, and in evaluation these are "
-            f"{_times(factor)} {'further apart' if factor > 1 else 'closer together'}."
+            f"Both have evenly spaced values, as bytes do, and in evaluation the values are {_times(factor)} "
+            f"{'further apart' if factor > 1 else 'closer together'}."
         )
 
     def _by_range(self) -> tuple[str, str] | None:
@@ -369,13 +370,13 @@ class _Sides:
             return None
         ours, theirs = usual_range(self.training), usual_range(self.evaluation)
         if ours is not None and theirs is not None and ours != theirs:
-            return "range", f"They fill the range {theirs} in evaluation, and {ours} in training."
+            return "range", f"They fill the range {theirs} in evaluation, but {ours} in training."
         if (ours is None) == (theirs is None) or not self.apart.is_scaled(FACTOR_RANGE):
             return None
         if ours is None and is_standardised(self.of_training):
-            return "range", f"They fill the range {theirs} in evaluation, and are standardised in training."
+            return "range", f"They fill the range {theirs} in evaluation, but are standardised in training."
         if theirs is None and is_standardised(self.of_evaluation):
-            return "range", f"They are standardised in evaluation, and fill the range {ours} in training."
+            return "range", f"They are standardised in evaluation, but fill the range {ours} in training."
         return None
 
     def _by_standard(self, factor: float, deviations: float) -> tuple[str, str] | None:
@@ -385,7 +386,7 @@ class _Sides:
         one, other = ("training", "evaluation") if ours else ("evaluation", "training")
         return (
             "standardised",
-            f"In {one} each channel has mean 0 and standard deviation 1, in {other} they do not.",
+            f"In {one} each channel has mean 0 and standard deviation 1, but not in {other}.",
         )
 
     def _by_scale(self, factor: float) -> tuple[str, str] | None:
@@ -398,8 +399,8 @@ class _Sides:
         if self.sample.size < FEATURES or not self.apart.is_moved(MOVED):
             return None
         return "mean", (
-            f"The means of the channels are {np.median(self.apart.shifts):.3g} standard deviations away from "
-            "those of training."
+            f"The channel means are {np.median(self.apart.shifts):.3g} standard deviations away from those in "
+            "training."
         )
 
     def _is_whole(self) -> bool:

@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import MetricGotLogits
+from diagnostics.facts.metrics import MetricLedger
 from diagnostics.facts.pipeline import LossFacts, OutputFacts
 from diagnostics.facts.trials import MetricFacts
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
+
+if TYPE_CHECKING:
+    from diagnostics.rules.shared.metric_values import Contradiction
 
 ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
 SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
 THRESHOLD = "predictions = logits > 0, or probabilities > 0.5 where the model ends in a sigmoid"
 KERAS = (
-    'metrics=["accuracy"]  # Keras chooses the accuracy that fits the outputs and the loss',
+    'metrics=["accuracy"]  # Keras chooses the accuracy that matches the outputs and the loss',
     "keras.metrics.BinaryAccuracy() for one output, keras.metrics.CategoricalAccuracy() for one-hot targets",
-    "keras.metrics.BinaryIoU() for masks of one class, keras.metrics.OneHotMeanIoU(n) for one-hot masks",
+    "keras.metrics.BinaryIoU() for single-class masks, keras.metrics.OneHotMeanIoU(n) for one-hot masks",
 )
+KERAS_OF_LOGITS = (
+    "metrics=[keras.metrics.BinaryAccuracy(threshold=0.0)]  # of logits",
+    'layers.Dense(1, activation="sigmoid"), and a loss with from_logits=False',
+)
+HALF = "The outputs are logits, and are compared with 0.5; a probability of 0.5 is a logit of 0."
+ROUNDED = "The outputs are logits, and are rounded: a logit of 3 becomes 3, and counts as no class."
+READ_AS_CLASSES = {  # mistakes that give the reported number
+    "half": HALF,
+    "half, batches": f"{HALF} Moreover, it is the mean of the batches' values.",
+    "rounded": ROUNDED,
+    "rounded, batches": f"{ROUNDED} Moreover, it is the mean of the batches' values.",
+    "each output": "It scores each output by itself, so in a row whose one class is missed it counts all other "
+    "zeros as right.",
+}
 CUT = "classes = (probabilities > 0.5).astype(int)"
 CLASSES = "classes = probabilities.argmax(axis=-1)"
-TWO_OUTPUTS = "two outputs and cross entropy, of which the argmax is the class"
+TWO_OUTPUTS = "two outputs and cross entropy: their argmax is the class"
 # The value of accuracy, F1 and similar metrics for predictions that are all correct, as a fraction or in percent.
 PERFECT = (1.0, 100.0)
 PROBABILITIES = ("sigmoid", "softmax")  # activations that end below 1
@@ -41,7 +60,8 @@ class MetricOnLogits(MessageRule):
     example, for probabilities cast to integers, and, if a binary cross entropy takes logits, for logits that are
     rounded or compared with 0.5. Among Keras' metrics, it tests `Accuracy` and `MeanIoU`, which compare class
     numbers, on probabilities; and `BinaryAccuracy`, for mutually exclusive classes, on predictions that are all
-    wrong.
+    wrong. It compares what Keras or a `Trainer` reports with what comes out if logits are compared with 0.5 or
+    rounded.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
@@ -64,7 +84,9 @@ class MetricOnLogits(MessageRule):
     ```
 
     ## Thresholds
-    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits.
+    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits. A
+    reported number must come out to its last digit, with logits on both sides of 0.5 and at most 0.2 from it, and
+    differ from the right one by 0.01.
 
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
@@ -90,8 +112,8 @@ class MetricOnLogits(MessageRule):
         if metric.on_logits is None:
             error = f" ({metric.error.strip().splitlines()[0]})" if metric.error and metric.error.strip() else ""
             return self.found(
-                f"The metric fails on logits{error} but works on class labels, and the evaluation loop passes it "
-                "logits: training would stop at the first evaluation.",
+                f"The metric fails on logits{error} but works on class labels. The evaluation loop passes it "
+                "logits, so training would stop at the first evaluation.",
                 fix=ARGMAX,
                 evidence={"on_logits": None, "on_classes": dict(metric.on_classes), "error": metric.error},
             )
@@ -109,11 +131,39 @@ class MetricOnLogits(MessageRule):
 
     def _of_wrong(self, name: str, score: float) -> Finding:
         return self.found(
-            f"For predictions that are all wrong, {name} is {score:.3g}: it scores each output by itself, so in "
-            "a row whose one class is missed it counts all other zeros as right. The accuracy that is reported "
-            "is far too high.",
+            f"For predictions that are all wrong, {name} is {score:.3g}: it scores each output separately, so in "
+            "a row with the wrong class it counts all the other zeros as right. The reported accuracy is far too "
+            "high.",
             fix={"keras": KERAS},
             evidence={"metric": name, "on_wrong": score},
+            severity="warning",
+        )
+
+    @check
+    def from_evaluations(self, ledger: MetricLedger) -> Finding | None:
+        """Look for a reported number that comes out if logits are taken for probabilities."""
+        # Not above: an exception is explained without NumPy.
+        from diagnostics.rules.shared.metric_calls import evaluations_of
+        from diagnostics.rules.shared.metric_values import contradictions
+
+        evaluations = evaluations_of(ledger)
+        if not evaluations:
+            raise NotApplicable("needs the predictions and targets of an evaluation that reports a metric")
+        found = (one for one in contradictions(evaluations) if one.mistake in READ_AS_CLASSES)
+        return next((self._of_reported(one) for one in found), None)
+
+    def _of_reported(self, one: Contradiction) -> Finding:
+        return self.found(
+            f"{one.name} is reported as {one.reported:.4g}, but the predictions for the same {one.rows:,} targets "
+            f"give {one.recomputed:.4g}. {READ_AS_CLASSES[one.mistake or '']}",
+            fix={"torch": THRESHOLD, "keras": KERAS_OF_LOGITS if one.mistake != "each output" else KERAS},
+            evidence={
+                "metric": one.name,
+                "reported": one.reported,
+                "recomputed": one.recomputed,
+                "targets": one.rows,
+            },
+            where=one.where,
             severity="warning",
         )
 
@@ -135,8 +185,8 @@ class MetricOnLogits(MessageRule):
     def _of_argmax(self, argmax: WrittenPattern, answers: tuple[int, ...]) -> Finding:
         (of,) = argmax.names
         return self.found(
-            f"The model returns one score for each example, {answers}, and the script takes the argmax "
-            f"of `{of}` over that axis: the class is 0 for every example, whatever the score.",
+            f"The model returns one score for each example, {answers}, but the script takes the argmax of `{of}` "
+            "over that axis: the class is 0 for every example, whatever the score.",
             fix=(THRESHOLD, TWO_OUTPUTS),
             severity=argmax.severity or "warning",
             evidence={"of": of, "answers": list(answers)},
@@ -146,8 +196,8 @@ class MetricOnLogits(MessageRule):
     def _of_cast(self, cast: WrittenPattern, activation: str) -> Finding:
         (of,) = cast.names
         return self.found(
-            f"The model ends in a {activation}, so it returns probabilities, and the script casts `{of}` to "
-            "integers. A cast cuts off the fraction: each probability below 1 becomes 0, whatever the model has "
+            f"The model ends in a {activation}, so it returns probabilities, but the script casts `{of}` to "
+            "integers. A cast truncates the fraction: each probability below 1 becomes 0, whatever the model has "
             "learned.",
             fix=CUT if activation == "sigmoid" else CLASSES,
             severity=cast.severity or "warning",
@@ -158,10 +208,12 @@ class MetricOnLogits(MessageRule):
     def _of_half(self, half: WrittenPattern) -> Finding:
         of, how = half.names
         use = (
-            f"rounds `{of}`: a logit of 3 becomes 3, and counts as no class"
+            f"rounds `{of}`: a logit of 3 becomes 3, which is not a class"
             if how == "round"
-            else f"compares `{of}` with 0.5. A probability of 0.5 is a logit of 0: with 0.5 an example "
-            "counts as positive only from a probability of 0.62 on"
+            else (
+                f"compares `{of}` with 0.5. A probability of 0.5 corresponds to a logit of 0, so only examples "
+                "with a probability above 0.62 count as positive"
+            )
         )
         return self.found(
             f"The loss reads the model's outputs as logits, but the script {use}.",
@@ -183,8 +235,7 @@ class MetricOnLogits(MessageRule):
         else:
             given = f"logits of shape {shape}, one for each of {shape[-1]} classes"
         return self.found(
-            f"The metric compares class labels with class labels, but it got {given}. Convert the model's outputs "
-            "to classes first.",
+            f"The metric compares class labels, but got {given}. Convert the model's outputs to classes first.",
             fix=SIGN if one_score else ARGMAX,
             evidence={"shape": list(shape) if shape is not None else None},
             where=crash.where,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
-from diagnostics.facts.calls import MeasuredNumbers, MeasuredScores
+from diagnostics.facts.metrics import OF_NUMBERS, OF_SCORES, MetricCall, MetricLedger
 
 ROWS = 20  # in a regression
 CORRELATED = 0.7  # predictions with the targets
@@ -16,11 +18,37 @@ RANKED = 50  # rows of two classes
 ERRORS = 5.0  # standard errors of the area under the curve, below one half
 TURNED = 0.1  # area below which scores count as reversed, wherever they come from
 
+NUMBERS_NEEDED: Final = "numbers that a metric of regression compared with predictions"
+SCORES_NEEDED: Final = "scores by which a metric ranked rows of two classes"
+
 UNITS: Final = (
     "predictions = target_scaler.inverse_transform(predictions)  # the scaler that was fitted on the targets",
     "if the model was trained on a logarithm, undo it: np.expm1(predictions)",
     "compare both in the training unit: leave out the inverse on both sides",
 )
+
+
+class _Numbers(NamedTuple):
+    """Means and standard deviations of targets and predictions, and the correlation of both."""
+
+    metric: str
+    rows: int
+    target_mean: float
+    target_spread: float
+    answer_mean: float
+    answer_spread: float
+    correlation: float
+
+
+class _Scores(NamedTuple):
+    """The area under the ROC curve, and the column that the scores were cut from, if it is known."""
+
+    metric: str
+    rows: int
+    positives: int
+    area: float
+    column: int | None
+    columns: int | None
 
 
 class MisreadAnswers(Rule):
@@ -61,7 +89,7 @@ class MisreadAnswers(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Metrics computed by hand or by another library are missed, and so are predictions in a table or a list. Scores
+    Metrics computed by hand or by another library are missed, and so are predictions in a table. Scores
     that were copied, for example by a subtraction, can no longer be traced to their column. An attack that flips
     every prediction is reported as a note.
 
@@ -73,8 +101,22 @@ class MisreadAnswers(Rule):
     severity = "warning"
 
     @check
-    def from_numbers(self, measured: MeasuredNumbers) -> Finding | None:
+    def from_numbers(self, ledger: MetricLedger) -> Finding | None:
         """Look for predictions that are right up to their unit."""
+        measured = [one for call in ledger.calls if call.metric in OF_NUMBERS and (one := _numbers(call))]
+        if not measured:
+            raise NotApplicable(f"needs {NUMBERS_NEEDED}")
+        return self._of_numbers(max(measured, key=_apart))
+
+    @check
+    def from_scores(self, ledger: MetricLedger) -> Finding | None:
+        """Look for scores that rank the classes the wrong way round."""
+        measured = [one for call in ledger.calls if call.metric in OF_SCORES and (one := _scores(call))]
+        if not measured:
+            raise NotApplicable(f"needs {SCORES_NEEDED}")
+        return self._of_scores(min(measured, key=lambda one: one.area))
+
+    def _of_numbers(self, measured: _Numbers) -> Finding | None:
         if measured.rows < ROWS:
             raise NotApplicable(f"needs {ROWS} rows")
         spread = measured.answer_spread / measured.target_spread
@@ -99,9 +141,7 @@ class MisreadAnswers(Rule):
             },
         )
 
-    @check
-    def from_scores(self, measured: MeasuredScores) -> Finding | None:
-        """Look for scores that rank the classes the wrong way round."""
+    def _of_scores(self, measured: _Scores) -> Finding | None:
         others = measured.rows - measured.positives
         if measured.rows < RANKED or not measured.positives or not others:
             raise NotApplicable(f"needs {RANKED} rows of two classes")
@@ -132,3 +172,30 @@ class MisreadAnswers(Rule):
 
 def _far(ratio: float, times: float) -> bool:
     return ratio >= times or ratio * times <= 1
+
+
+def _numbers(call: MetricCall) -> _Numbers | None:
+    one, other = call.truth.astype(np.float64), call.answers.astype(np.float64)
+    if not np.isfinite(one).all() or not np.isfinite(other).all() or not one.std() > 0 or not other.std() > 0:
+        return None
+    correlation = float(np.corrcoef(one, other)[0, 1])
+    means_and_spreads = float(one.mean()), float(one.std()), float(other.mean()), float(other.std())
+    return _Numbers(call.metric, len(one), *means_and_spreads, correlation)
+
+
+def _apart(numbers: _Numbers) -> float:
+    """Order calls by how far the units are apart, as far as both sides follow each other."""
+    return max(numbers.correlation, 0.0) * abs(math.log(numbers.answer_spread / numbers.target_spread))
+
+
+def _scores(call: MetricCall) -> _Scores | None:
+    classes = np.unique(call.truth)
+    if len(classes) != 2 or not np.isfinite(call.answers).all():
+        return None
+    positive = call.truth == classes[1]
+    positives, rows = int(positive.sum()), len(positive)
+    _, places, counts = np.unique(call.answers, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # equal scores share the mean of their ranks
+    above = float(ranks[positive].sum()) - positives * (positives + 1) / 2
+    area = above / (positives * (rows - positives))
+    return _Scores(call.metric, rows, positives, area, call.column, call.columns)

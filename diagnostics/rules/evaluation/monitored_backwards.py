@@ -92,8 +92,8 @@ class MonitoredBackwards(Rule):
         rises = progress == "rise"
         right, kept = ("<", "highest") if rises else (">", "lowest")
         return self.found(
-            f"`{best}` is given `{value}` where this is {'above' if rises else 'below'} it, so the best is the "
-            f"{kept} so far: the worst. The script therefore saves the wrong weights, and counts the wrong "
+            f"`{best}` is set to `{value}` whenever the value is {'higher' if rises else 'lower'}, so it keeps "
+            f"the {kept} so far: the worst. The script therefore saves the wrong weights and counts the wrong "
             "epochs as progress.",
             fix=f"if {value} {right} {best}: {best} = {value}",
             evidence={"value": value, "best": best, "rises": rises},
@@ -104,9 +104,9 @@ class MonitoredBackwards(Rule):
     def _of_trainer(self, monitor: Monitor, rises: bool) -> Finding:
         named = f'metric_for_best_model="{monitor.monitored}"'
         return self.found(
-            f"The Trainer looks for its best model by {named} with greater_is_better={not rises}, so it counts "
-            f"{'a fall' if rises else 'a rise'} as progress. The checkpoint that it loads at the end as the "
-            "best is the worst, and early stopping counts better epochs as epochs without progress.",
+            f"The Trainer selects its best model by {named} with greater_is_better={not rises}, so it counts "
+            f"{'a fall' if rises else 'a rise'} as progress. The checkpoint that it finally loads as the best is "
+            "the worst, and early stopping counts better epochs as epochs without progress.",
             fix=f"{monitor.callback}({named}, greater_is_better={rises})",
             evidence={
                 "callback": monitor.callback,
@@ -118,10 +118,10 @@ class MonitoredBackwards(Rule):
     def _too_large(self, monitor: Monitor) -> Finding:
         first, last = monitor.values[0], monitor.values[-1]
         return self.found(
-            f"{monitor.callback} ended the training after epoch {monitor.stopped_after}, while "
-            f"{monitor.monitored} got better in each epoch, from {first:.4g} to {last:.4g}. With "
-            f"min_delta={monitor.least_gain:g}, a gain counts only if it is larger, in the unit of the metric, "
-            "and no epoch gains that much.",
+            f"{monitor.callback} ended the training after epoch {monitor.stopped_after}, although "
+            f"{monitor.monitored} improved in each epoch, from {first:.4g} to {last:.4g}. With "
+            f"min_delta={monitor.least_gain:g}, only a larger gain counts (in the unit of the metric), and no "
+            "epoch gained that much.",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", min_delta=1e-4, patience=10)',
             evidence={
                 "callback": monitor.callback,
@@ -141,8 +141,8 @@ class MonitoredBackwards(Rule):
             first, last = monitor.values[0], monitor.values[-1]
             course = f" From epoch 1 to {len(monitor.values)} it went from {first:.4g} to {last:.4g}."
         return self.found(
-            f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it takes '
-            f"{'a fall' if rises else 'a rise'} for progress.{course} {_effect(monitor)}",
+            f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it counts '
+            f"{'a fall' if rises else 'a rise'} as progress.{course} {_effect(monitor)}",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", mode="{right}")',
             evidence={
                 "callback": monitor.callback,
@@ -175,7 +175,7 @@ def _effect(monitor: Monitor) -> str:
     if monitor.callback == "ModelCheckpoint":
         return "The epoch that it saves as the best is the worst."
     if monitor.callback == "ReduceLROnPlateau":
-        return "It lowers the learning rate after epochs that were better."
+        return "It lowers the learning rate after better epochs."
     return "Better epochs count as epochs without progress."
 
 

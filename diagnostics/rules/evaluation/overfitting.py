@@ -89,9 +89,9 @@ class Overfitting(Rule):
             f"The evaluation loss was lowest after step {steps[best]:,}, at {losses[best]:.4g}, and rose to "
             f"{losses[-1]:.4g} by step {steps[-1]:,}, over {len(since) - 1} evaluations. Meanwhile the training "
             f"loss fell from {at_best:.4g} to {at_end:.4g}: the model is memorising its training examples, and "
-            "its current weights are not its best ones.",
+            "its current weights are not its best.",
             fix=(
-                "save the weights of the best evaluation, and stop soon after it",
+                "save the weights at the best evaluation, and stop soon after",
                 "add data, augmentation, dropout or weight decay, so that overfitting starts later",
             ),
             evidence={

@@ -57,18 +57,18 @@ class ShuffledPredictions(Rule):
         if passes.sequence:
             return self.found(
                 f"predict() got a {passes.sequence} that shuffles its rows, but the script compares the "
-                "predictions with the labels that it was made of, in their original order. Predictions and "
-                "labels belong to different rows, so an accuracy or a confusion matrix is at chance level.",
+                "predictions with the labels in their original order. Predictions and labels belong to different "
+                "rows, so an accuracy or a confusion matrix is at chance level.",
                 fix=(
                     "shuffle=False in the data that is evaluated",
-                    "collect the labels batch by batch, as they come with the rows",
+                    "collect the labels batch by batch, together with the rows",
                 ),
                 evidence={"sequence": passes.sequence},
             )
         return self.found(
             "predict() got a dataset that is reshuffled for each pass, but the script compares the predictions "
-            "with labels or other values collected in another pass, which are in another order. An accuracy or "
-            "a confusion matrix is at chance level.",
+            "with labels or other values from another pass, which has another order. An accuracy or a confusion "
+            "matrix is at chance level.",
             fix=(
                 "do not shuffle() the evaluation data",
                 "collect both in one pass: for x, y in test: predictions.append(model(x, training=False)); "

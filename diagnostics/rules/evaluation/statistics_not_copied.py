@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.calls import StaleBatchNormStats
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import ObjectLedger
 from diagnostics.text.join import count_of, layers_named
 
 SHOWN = 3  # layers named in the message
@@ -57,18 +57,21 @@ class StatisticsNotCopied(Rule):
     causes = ("evaluation-at-chance", "evaluation-mismatch", "constant-predictions")
 
     @check
-    def from_evaluation(self, left: StaleBatchNormStats) -> Finding:
+    def from_evaluation(self, ledger: ObjectLedger) -> Finding:
         """Report an average whose statistics were never copied."""
-        one = len(left.layers) == 1
+        layers = ledger.stale_layers
+        if not layers:
+            raise NotApplicable
+        one = len(layers) == 1
         return self.found(
-            f"The {left.name} that is evaluated has weights that were averaged or copied from the trained one, "
-            f"but not its running statistics: {count_of(len(left.layers), 'layer')} of batch norm "
-            f"({layers_named(left.layers, most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
-            f"while those of the trained model have seen {left.batches:,} batches. `parameters()` does not "
-            "include them.",
+            f"The evaluated {ledger.name} has weights that were averaged or copied from the trained model, but "
+            f"not its running statistics: {count_of(len(layers), 'batch norm layer')} "
+            f"({layers_named(layers, most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
+            f"while the trained model's have been updated with {ledger.batches:,} batches. `parameters()` does "
+            "not include running statistics.",
             fix=(
                 "for average, buffer in zip(ema.buffers(), model.buffers()): average.copy_(buffer)",
-                "torch.optim.swa_utils.AveragedModel(model), which keeps the buffers in step",
+                "torch.optim.swa_utils.AveragedModel(model), which copies the buffers too",
             ),
-            evidence={"model": left.name, "layers": list(left.layers), "batches": left.batches},
+            evidence={"model": ledger.name, "layers": list(layers), "batches": ledger.batches},
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import ObjectLedger, RestoredWeights, RestoreFacts
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.text.join import count_of
 
 SNAPSHOTS = 2  # a script that takes the weights again at another step expects copies
+MIN_SELF_LOADS = 2  # one may be a test that the weights fit
 
 
 class WeightsKeptByReference(Rule):
@@ -74,8 +75,10 @@ class WeightsKeptByReference(Rule):
         since = (
             f"the {count_of(between, 'step')} since have also changed them. {_effect(first)}"
             if between
-            else f"those of {first.times_taken} different steps were kept, and all are one. The load changed "
-            "nothing; in this run the latest weights happen to be the ones to keep."
+            else (
+                f"weights of {first.times_taken} different steps were kept, and all share one memory. The load "
+                "changed nothing; in this run the latest weights happen to be the right ones."
+            )
         )
         evidence = {
             "taken_after": first.taken_after,
@@ -84,8 +87,8 @@ class WeightsKeptByReference(Rule):
             "loads": restores.num_stale,
         }
         return self.found(
-            f"`load_state_dict` got weights that `state_dict()` had given {_after(first.taken_after)}, and they "
-            f"are the model's own memory, not a copy: {since}",
+            f"`load_state_dict` got weights that `state_dict()` had returned {_after(first.taken_after)}, but "
+            f"they are the model's own memory, not a copy: {since}",
             fix=("copy.deepcopy(model.state_dict())", "torch.save(model.state_dict(), path), and load that"),
             evidence=evidence,
             where=first.where,
@@ -93,15 +96,17 @@ class WeightsKeptByReference(Rule):
         )
 
     @check
-    def from_idle(self, idle: IdleLoads) -> Finding:
+    def from_self_loads(self, ledger: ObjectLedger) -> Finding:
         """Report a module that is loaded with its own weights, and never with those of the trained one."""
+        if ledger.self_loads < MIN_SELF_LOADS:
+            raise NotApplicable
         return self.found(
-            f"`load_state_dict` was called {idle.times:,} times on a {idle.name} with what its own `state_dict()` "
-            "gives, which changes nothing. Another instance of the same layers is trained, and this one, such as "
-            "a target network, still has the weights that it had before.",
-            fix="target.load_state_dict(policy.state_dict())  # of the trained one",
-            evidence={"model": idle.name, "times": idle.times},
-            where=idle.where,
+            f"`load_state_dict` was called {ledger.self_loads:,} times on a {ledger.name} with the result of its "
+            "own `state_dict()`, which changes nothing. Another instance with the same layers is trained, but "
+            "this one, such as a target network, keeps its old weights.",
+            fix="target.load_state_dict(policy.state_dict())  # from the trained network",
+            evidence={"model": ledger.name, "times": ledger.self_loads},
+            where=ledger.where,
         )
 
     @check
@@ -112,8 +117,8 @@ class WeightsKeptByReference(Rule):
             return None
         kept, model = first.names
         return self.found(
-            f"`{kept}` is kept in the loop without a copy: it is `{model}` itself, which continues to train. "
-            "After the loop it holds the weights of the last step, not the best ones.",
+            f"`{kept}` is stored in the loop without a copy: it is `{model}` itself, which continues to train. "
+            "After the loop it has the weights of the last step, not the best ones.",
             fix=(
                 f"{kept} = copy.deepcopy({model})",
                 f'torch.save({model}.state_dict(), "{kept.rpartition(".")[2]}.pt"), and load that after the loop',
@@ -134,4 +139,4 @@ def _effect(one: RestoredWeights) -> str:
             f"The load changed none of the {count_of(one.tensors, 'parameter')}: the model still has the weights "
             f"of step {one.used_after:,}."
         )
-    return f"The other model got the weights of step {one.used_after:,}, not those that were kept."
+    return f"The other model got the weights of step {one.used_after:,}, not the ones that were kept."

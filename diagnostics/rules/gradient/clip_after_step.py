@@ -69,7 +69,7 @@ class ClipAfterStep(Rule):
         largest = _largest(clips, gradients)
         calls = f"`{clips.function}` was called {clips.useless:,} times, with a limit of {clips.limit:g}"
         seen = (
-            f"{calls}, each time before `backward()`, when there were no gradients."
+            f"{calls}, each time before `backward()`, when there were no gradients yet."
             if clips.cleared
             else f"{calls}, each time after the optimizer's step, when the gradients had already been used. They "
             "were cleared before the next step."
@@ -79,7 +79,7 @@ class ClipAfterStep(Rule):
         elif largest > clips.limit:
             told = f" The steps used unclipped gradients, with norms of up to {largest:.3g}."
         else:
-            told = f" So far there was nothing to clip: the largest norm is {largest:.3g}."
+            told = f" So far there was nothing to clip: the largest norm was {largest:.3g}."
         order = "loss.backward(), then {}(...), then optimizer.step()"
         return self.found(
             f"{seen}{told}",

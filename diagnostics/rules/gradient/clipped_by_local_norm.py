@@ -65,7 +65,7 @@ class ClippedByLocalNorm(Rule):
                 told = listed((f"{norm:.3g} on rank {rank}" for rank, norm in norms.items()), most=MAX_NAMED)
                 return self.found(
                     f"Before optimizer step {step}, clip_grad_norm_ found a norm of {told}, with a limit of "
-                    f"{limit:.3g}: the gradients are sharded by FullyShardedDataParallel, and each rank scaled "
+                    f"{limit:.3g}: the gradients are sharded by FullyShardedDataParallel, but each rank scaled "
                     "its shard by the norm of that shard alone.",
                     fix=(
                         "model.clip_grad_norm_(LIMIT), the method of the FSDP module",

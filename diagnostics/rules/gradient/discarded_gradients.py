@@ -73,11 +73,11 @@ class DiscardedGradients(Rule):
         share = order.discarded / max(order.passes, order.discarded)
         return self.found(
             f"`zero_grad()` cleared the gradients of {order.discarded:,} of {order.passes:,} backward passes "
-            f"({share:.0%}) before a step had used them, so each of the {order.steps:,} steps used only those "
-            "of its last batch. The gradients of the other batches are lost: nothing is accumulated.",
+            f"({share:.0%}) before a step had used them, so each of the {order.steps:,} steps used only the "
+            "gradients of its last batch. The gradients of the other batches are lost: nothing is accumulated.",
             fix=(
                 "optimizer.zero_grad() only after optimizer.step(), not for every batch",
-                "optimizer.step() for every batch, if you do not want to accumulate",
+                "optimizer.step() for every batch, if you do not mean to accumulate",
             ),
             evidence={"discarded": order.discarded, "passes": order.passes, "steps": order.steps},
             where=order.where,
@@ -92,11 +92,11 @@ class DiscardedGradients(Rule):
             return None
         passes = unasked.tapes + unasked.steps
         return self.found(
-            f"{unasked.tapes:,} of {passes:,} tapes recorded a pass but never computed a gradient: there were "
-            f"{unasked.fewest:,} or more of them before each of the {unasked.steps:,} steps, and the step used "
-            "only the gradients of the last batch. The model learns nothing from the other batches.",
+            f"{unasked.tapes:,} of {passes:,} tapes recorded a pass but never computed a gradient: at least "
+            f"{unasked.fewest:,} such tapes preceded each of the {unasked.steps:,} steps, which used only the "
+            "gradients of the last batch. The model learns nothing from the other batches.",
             fix=(
-                "indent gradient() and optimizer.apply_gradients(...) into the loop over the batches",
+                "move gradient() and optimizer.apply_gradients(...) into the loop over the batches (indent them)",
                 "to accumulate, take the gradients of each batch and add them up",
             ),
             evidence={"tapes": unasked.tapes, "steps": unasked.steps, "fewest": unasked.fewest},

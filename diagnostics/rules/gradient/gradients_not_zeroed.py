@@ -72,8 +72,8 @@ class GradientsNotZeroed(Rule):
             grown = f" The gradient norm went from {norms[0]:.3g} to {norms[-1]:.3g}."
         return self.found(
             f"In {left.sum()} of the {seen.sum()} steps checked, the gradients of the previous step were not "
-            "zeroed before the backward pass, which added the new ones to them. Each step follows the sum of "
-            f"all gradients so far.{grown} This is not gradient accumulation: the optimizer stepped in between.",
+            "zeroed before the backward pass, which added the new ones to them. Each step uses the sum of all "
+            f"gradients so far.{grown} This is not gradient accumulation: the optimizer took a step in between.",
             fix="optimizer.zero_grad()  # once for each optimizer.step(), before the backward pass",
             evidence={
                 "steps_seen": int(seen.sum()),

@@ -11,19 +11,19 @@ from diagnostics.text.join import not_known
 
 FIXED: dict[str, tuple[str, Fix]] = {
     "second backward": (
-        "backward() ran a second time through a graph that the first call had freed. Something computed before "
-        "the loop, or in an earlier step, is part of this loss: a hidden state carried over, a running sum of "
-        "losses, or an output used by two losses.",
+        "backward() ran a second time through a graph that the first call had freed. This loss includes a tensor "
+        "computed before the loop or in an earlier step: a hidden state carried over, a running sum of losses, or "
+        "an output used by two losses.",
         (
-            "recompute it in each step, inside the loop",
-            "hidden = hidden.detach() before the next step, if a state is carried over",
+            "recompute the tensor in each step, inside the loop",
+            "hidden = hidden.detach() before the next step, if a hidden state is carried over",
             "(loss_a + loss_b).backward(), if two losses share one forward pass",
             "total += loss.item(), if losses are summed for logging",
         ),
     ),
     "leaf changed": (
-        "A parameter was changed in place while autograd was recording. It is a leaf of the graph, so the "
-        "backward pass could not recover its old value.",
+        "A parameter was changed in place while autograd was recording. A parameter is a leaf of the graph, so "
+        "the backward pass could not recover its old value.",
         (
             "change weights under torch.no_grad(): with torch.no_grad(): weight += step",
             "use torch.nn.init to initialise weights",
@@ -33,18 +33,20 @@ FIXED: dict[str, tuple[str, Fix]] = {
         "backward() was called on a tensor with more than one value. A gradient is the derivative of one number.",
         (
             "loss.mean().backward()",
-            'leave out reduction="none" in the loss',
+            'remove reduction="none" from the loss',
             "loss.backward(torch.ones_like(loss)), for the sum of all derivatives",
         ),
     ),
     "not detached": (
-        "A tensor with a graph was converted to NumPy, which cannot carry the graph.",
-        ("values = tensor.detach().cpu().numpy()", "with torch.no_grad(): ... around an evaluation"),
+        "A tensor with a graph was converted to NumPy, which has no graph.",
+        ("values = tensor.detach().cpu().numpy()", "with torch.no_grad(): ... around the evaluation"),
     ),
     "not a leaf": (
-        "The optimizer was given a tensor that was computed from others, so it gets no gradient of its own.",
+        "The optimizer was given a tensor that was computed from other tensors, so this tensor gets no gradient "
+        "of its own.",
         (
-            "create it directly: torch.randn(3, device=device, requires_grad=True), not .to(device) afterwards",
+            "create the tensor directly: torch.randn(3, device=device, requires_grad=True), not .to(device) "
+            "afterwards",
             "give the optimizer model.parameters()",
         ),
     ),
@@ -113,16 +115,16 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
     if symptom.is_weight:
         return (
             f"A weight{shape} was changed between the forward and the backward pass, most likely by "
-            "optimizer.step(). The gradient would belong to the old weight.",
+            "optimizer.step(). So the gradient would be wrong: it belongs to the old weight.",
             (
-                "call backward() of every loss before the first optimizer.step()",
+                "call backward() on every loss before the first optimizer.step()",
                 "run the forward pass again after optimizer.step(), as for the generator of a GAN",
             ),
         )
     made = "" if symptom.operation is None else f", the output of {symptom.operation},"
-    unknown = f" {not_known('which operation made it', live)}" if symptom.operation is None else ""
+    unknown = f" {not_known('the operation that made it', live)}" if symptom.operation is None else ""
     steps = (
-        ("call backward() of every loss before the first optimizer.step(), which changes weights in place",)
+        ("call backward() on every loss before the first optimizer.step(), which changes weights in place",)
         if symptom.operation is None
         else ()
     )
@@ -130,7 +132,7 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
         f"A tensor{shape}{made} was changed in place after the forward pass had saved it for backward.{unknown}",
         (
             "y = y + 1 instead of y += 1, and nn.ReLU() instead of nn.ReLU(inplace=True)",
-            "x = x.clone(), before x[i] = ...",
+            "x = x.clone() before x[i] = ...",
             *steps,
             "torch.autograd.set_detect_anomaly(True), which shows the line of the forward pass",
         ),

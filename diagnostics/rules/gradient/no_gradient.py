@@ -17,16 +17,16 @@ RECONNECT = (
     "compute the loss from the model's own output, without .detach(), .item(), .numpy() or argmax in between, and "
     "outside torch.no_grad() and torch.inference_mode()"
 )
-UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only those to train"
+UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only for the layers to train"
 UNFREEZE_ADAPTERS = (
     "make the adapters trainable: get_peft_model(model, config), with a new head in modules_to_save; the base "
-    "model stays frozen, and model.print_trainable_parameters() shows what is trained",
+    "model stays frozen, and model.print_trainable_parameters() shows which parameters are trained",
     "continue with saved adapters: PeftModel.from_pretrained(model, path, is_trainable=True)",
 )
 RECONNECT_ADAPTERS = (
     "with gradient checkpointing, call model.enable_input_require_grads(), otherwise the frozen embedding "
     "breaks the graph",
-    "check what is trained: model.print_trainable_parameters(); the base model stays frozen",
+    "check which parameters are trained: model.print_trainable_parameters(); the base model stays frozen",
 )
 RECONNECT_KERAS = (
     "compute the loss from the model's own output with keras.ops, without .numpy(), argmax or stop_gradient in "
@@ -38,11 +38,6 @@ NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch 
 WEIGHED = 8  # batches with sample weights; fewer may all be unusual ones
 ORDER = "optimizer.zero_grad(), then loss.backward(), then optimizer.step(), in this order"
 REQUIRE = "keep requires_grad=True on the parameters to train"
-CHECKPOINTED = (
-    "model.enable_input_require_grads(), for adapters on a frozen model",
-    'gradient_checkpointing_kwargs={"use_reentrant": False}, or checkpoint(..., use_reentrant=False)',
-    REQUIRE,
-)
 
 
 class NoGradient(MessageRule):
@@ -103,8 +98,8 @@ class NoGradient(MessageRule):
                 evidence={"connected": False, "num_trainable": 0},
             )
         return self.found(
-            f"The model has {gradients.num_trainable:,} trainable scalars, but the loss depends on none of them: "
-            "the graph is broken between the model's output and the loss. No parameter gets a gradient, so "
+            f"The model has {gradients.num_trainable:,} trainable scalars, but the loss does not depend on any of "
+            "them: the graph is broken between the model's output and the loss. No parameter gets a gradient, so "
             "training would not change the model.",
             fix={"torch": RECONNECT, "peft": RECONNECT_ADAPTERS, "keras": RECONNECT_KERAS},
             evidence={"connected": False, "num_trainable": gradients.num_trainable},
@@ -131,8 +126,8 @@ class NoGradient(MessageRule):
             )
         return self.found(
             f"In {order.without_backward:,} of {order.steps:,} steps no `backward()` had been called since the "
-            "step before: the optimizer found no gradients, so it could not change any weight.",
-            fix=("call loss.backward() before each step, inside of the loop over the batches", ORDER),
+            "previous step: the optimizer found no gradients, so it could not change any weight.",
+            fix=("call loss.backward() before each step, inside the loop over the batches", ORDER),
             evidence=evidence,
         )
 
@@ -145,13 +140,13 @@ class NoGradient(MessageRule):
             return None
         which = "all" if weights.blank == weights.batches else f"{weights.blank:,} of the"
         return self.found(
-            f"In {which} {weights.batches:,} batches looked at, every example has a sample weight of 0 "
-            f"({weights.zero_rows:,} of {weights.rows:,} examples). Their loss is multiplied by 0: it is 0, "
+            f"In {which} {weights.batches:,} batches checked, every example has a sample weight of 0 "
+            f"({weights.zero_rows:,} of {weights.rows:,} examples). Their loss is multiplied by 0, so it is 0 "
             "whatever the model predicts, and so is the gradient.",
             fix=(
                 "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",
-                "compute them as floating-point numbers: integer division with // gives 0, and so does looking "
-                "up weights by a name that no label has",
+                "compute them as floating-point numbers: integer division with // gives 0, and so does looking up "
+                "a weight by a name that no label has",
             ),
             evidence={"batches": weights.batches, "blank": weights.blank, "zero_rows": weights.zero_rows},
         )
@@ -159,20 +154,12 @@ class NoGradient(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: NoPathToParameters) -> Finding | None:
         """Explain a backward pass that has nothing to differentiate."""
-        if symptom.checkpointed:
-            return self.found(
-                "No parameter got a gradient. The warning above it says where the graph ends: none of the inputs "
-                "of a checkpointed segment requires a gradient, as behind a frozen embedding, and a reentrant "
-                "checkpoint then gives no gradient to what is inside.",
-                fix={"torch": CHECKPOINTED},
-                where=crash.where,
-            )
         seen = (
-            "No variable got a gradient: the loss depends on no trainable variable. The graph is broken between "
-            "the model's output and the loss."
+            "No variable got a gradient: the loss does not depend on any trainable variable. The graph is broken "
+            "between the model's output and the loss."
             if crash.in_keras
-            else "No parameter got a gradient: the loss depends on no parameter that requires one. The graph is "
-            "broken between the model's output and the loss, or all parameters are frozen."
+            else "No parameter got a gradient: the loss does not depend on any parameter that requires one. The "
+            "graph is broken between the model's output and the loss, or all parameters are frozen."
         )
         reconnect: Fix = RECONNECT_ADAPTERS if symptom.adapters else (RECONNECT, REQUIRE)
         return self.found(seen, fix={"torch": reconnect, "keras": RECONNECT_KERAS}, where=crash.where)

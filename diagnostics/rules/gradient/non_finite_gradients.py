@@ -58,7 +58,9 @@ class NonFiniteGradients(MessageRule):
         if origin.kind is None and origin.loss is None and origin.parameters:
             return self._unlocated(origin)
         if origin.kind is None:
-            raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
+            raise NotApplicable(
+                f"needs a second run of the step that shows the origin; {origin.reason or 'this one did not'}"
+            )
         if origin.kind != "gradient":
             return None
         finite = "The loss is finite" if origin.loss is not None else "The model's output is finite"
@@ -71,7 +73,7 @@ class NonFiniteGradients(MessageRule):
                 "at 0, and add a small epsilon inside it"
             )
         elif origin.replayed:
-            where = "the model's own backward pass is finite, so it originates in the loss"
+            where = "the model's own backward pass is finite, so the NaN or infinity originates in the loss"
             fix = (
                 "look in the loss, and between the model's output and the loss, for a square root, norm, log or "
                 "division whose derivative is infinite at 0"
@@ -98,7 +100,7 @@ class NonFiniteGradients(MessageRule):
 
     def _unlocated(self, origin: OriginFacts) -> Finding:
         return self.found(
-            f"{_seen(origin)} Whether the loss was finite is not known. {nonfinite.how_known(origin)}",
+            f"{_seen(origin)} It is not known whether the loss was finite. {nonfinite.how_known(origin)}",
             fix="watch(model, optimizer, every=1) with watch.step(loss) finds the module",
             evidence=nonfinite.evidence(origin) | {"loss": None},
             step=origin.step,
@@ -110,4 +112,4 @@ def _seen(origin: OriginFacts) -> str:
     seen = f"In step {origin.step} the gradient of {which} is NaN or infinite."
     if not origin.left_out:
         return seen
-    return f"{seen} The loss scaler skipped {origin.left_out} steps in a row because of it."
+    return f"{seen} Because of this, the loss scaler skipped {origin.left_out} steps in a row."

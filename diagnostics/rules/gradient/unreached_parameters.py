@@ -31,8 +31,8 @@ ADAPTERS = (
 )
 
 NO_PATH: Final = (
-    "no differentiable path leads there from the loss: the result is not used, or something breaks the path, "
-    "such as detach(), no_grad or argmax"
+    "no differentiable path leads there from the loss, because the result is not used, or because something such "
+    "as detach(), no_grad or argmax breaks the path"
 )
 
 
@@ -112,7 +112,7 @@ class UnreachedParameters(Rule):
             f"{'stays' if one else 'stay'} as initialised: {NO_PATH}.",
             fix={
                 "torch": (
-                    "use their result in the loss, without .detach() or torch.no_grad() on the way",
+                    "use their result in the loss, with no .detach() or torch.no_grad() in between",
                     "parameter.requires_grad_(False)  # if they are unused on purpose",
                 ),
                 "peft": ADAPTERS,
@@ -155,7 +155,7 @@ class UnreachedParameters(Rule):
             f"{NO_PATH}.",
             fix={
                 "torch": (
-                    "use their result in the loss, without .detach(), .data, NumPy or torch.no_grad() on the way",
+                    "use their result in the loss, with no .detach(), .data, NumPy or torch.no_grad() in between",
                     "parameter.requires_grad_(False)  # if they are unused on purpose",
                 ),
                 "peft": ADAPTERS,
@@ -172,13 +172,13 @@ class UnreachedParameters(Rule):
         one = len(layers) == 1
         named = _listed([f"{layer.name} ({layer.kind}, called on {layer.called_on})" for layer in layers])
         return self.found(
-            f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on what the "
-            f"model computes, but not part of any model: {named}. "
+            f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on values that "
+            f"the model computes, but not part of any model: {named}. "
             f"{'Its result goes' if one else 'Their results go'} nowhere, so the model is smaller than the code "
-            "suggests: a later line calls the next layer on something else.",
+            "suggests: a later line calls the next layer on another tensor.",
             fix=(
-                "x = Dense(64)(inputs); x = Dense(32)(x): call each layer on the result of the one before",
-                "remove the layer if you do not want it",
+                "x = Dense(64)(inputs); x = Dense(32)(x): call each layer on the result of the previous one",
+                "remove the layer if you do not need it",
             ),
             evidence={"layers": [layer.name for layer in layers], "scalars": sum(one.scalars for one in layers)},
             severity="note" if all(layer.like_an_output for layer in layers) else None,
@@ -195,8 +195,10 @@ class UnreachedParameters(Rule):
         why = (
             "Its result is not used: the model continues with the output or state of another layer or direction"
             if recurrent
-            else "Something on this path multiplies by 0: dead or saturated units, weights that are all 0, a "
-            "softmax over one number, or a factor of 0"
+            else (
+                "On this path the gradient is multiplied by 0: dead or saturated units, weights that are all 0, a "
+                "softmax over one number, or a factor of 0"
+            )
         )
         return self.found(
             f"{len(zero)} of the {count} layers that the optimizer holds got gradients of exactly 0 in all of the "
@@ -204,13 +206,14 @@ class UnreachedParameters(Rule):
             "changed since the first sample, while the other layers learned. A path leads from the loss to "
             f"{'it' if one else 'them'}. {why}.{also}",
             fix=(
-                "h_n[-1]  # of a stack: the last layer's state, where h_n[0] is the first layer's",
-                "torch.cat([h_n[-2], h_n[-1]], dim=1)  # of two directions: both of the last layer",
+                "h_n[-1]  # for a stack: the last layer's state; h_n[0] is the first layer's",
+                "torch.cat([h_n[-2], h_n[-1]], dim=1)  # for two directions: both states of the last layer",
             )
             if recurrent
             else (
-                "look at what follows these layers: a ReLU whose inputs are negative, a layer of zeros, a mask",
-                "a smaller learning rate, if these units died in training; LeakyReLU or GELU",
+                "check the operations after these layers: a ReLU whose inputs are negative, a layer of zeros, a "
+                "mask",
+                "a lower learning rate, if these units died in training; LeakyReLU or GELU",
             ),
             evidence={
                 "layers": zero,

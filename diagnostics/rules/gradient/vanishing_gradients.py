@@ -110,8 +110,8 @@ class VanishingGradients(Rule):
         length = int(layer.lengths[-1])
         return self.found(
             f"The gradient vanishes within the sequences of {length} positions of '{layer.module}' "
-            f"({layer.kind}): with respect to its input it is {profile.max():.2g} at the end and "
-            f"{_words(profile[0])} at the beginning ({_of(share)} of it), the median of "
+            f"({layer.kind}): with respect to the layer's input it is {profile.max():.2g} at the end and "
+            f"{_words(profile[0])} at the beginning ({_of(share)} of that), the median over "
             f"{_later(layer.steps).size} sampled steps{_decay(profile, length)}. The layer cannot learn from the "
             f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} in the first step, "
             f"{losses.values[-1]:.4g} in the last.",
@@ -152,9 +152,9 @@ class VanishingGradients(Rule):
         first, last = gradients.layers[used[0]], gradients.layers[used[-1]]
         return self.found(
             f"The gradient vanishes from the last layer to the first: its norm is {norms[-1]:.2g} in '{last}' and "
-            f"{norms[0]:.2g} in '{first}', {_of(norms[0] / norms[-1])} of it, the median of {known.sum() // 2} "
-            f"steps. A step changes the weights of '{first}' by {moved[0]:.2g} of their norm; 0.001 is typical. "
-            f"The first {third} of {len(used)} layers stay as initialised.",
+            f"{norms[0]:.2g} in '{first}', {_of(norms[0] / norms[-1])} of that (the median over "
+            f"{known.sum() // 2} steps). A step changes the weights of '{first}' by {moved[0]:.2g} of their norm; "
+            f"0.001 is typical. The first {third} of {len(used)} layers keep their initial weights.",
             fix=(
                 "use ReLU or GELU instead of sigmoid or tanh, with kaiming_normal_ initialisation",
                 "add batch norm or layer norm between the layers",

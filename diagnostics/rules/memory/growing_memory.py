@@ -88,7 +88,7 @@ class GrowingMemory(Rule):
         return self.found(
             f"{symptom.name} holds {symptom.count} tensors, each with the graph of its own batch, and every graph "
             f"keeps the activations of that batch: {in_bytes(symptom.each)} each, about {in_bytes(symptom.size)} "
-            f"in all, and more with every step.{would_do}",
+            f"in all, and growing with every step.{would_do}",
             fix=(
                 "loss.item(), or output.detach()  # store numbers, not tensors with their graphs",
                 "with torch.no_grad(): ...  # if it is an evaluation",
@@ -113,13 +113,13 @@ class GrowingMemory(Rule):
             what = "History objects, each with a model of an earlier training"
         return self.found(
             f"{symptom.name} holds {symptom.count} {what}: {in_bytes(symptom.each)} of weights and optimizer "
-            f"state each, {in_bytes(symptom.size)} in all, and more with every training.{would_do}",
+            f"state each, {in_bytes(symptom.size)} in all, and growing with every training run.{would_do}",
             fix=(
                 "keep model.fit(...).history, which is a dict of numbers; the History object references its model"
                 if symptom.by_history
                 else "save each model to a file (model.save), and keep its path"
             )
-            + "; keras.backend.clear_session() before the next model is built then frees the last",
+            + "; then keras.backend.clear_session() before you build the next model frees the previous one",
             evidence={
                 "variable": symptom.name,
                 "models": symptom.count,
@@ -175,9 +175,9 @@ class GrowingMemory(Rule):
         return self.found(
             f"The memory of the {memory.holder} grows by {in_bytes(int(slope))} a step: from "
             f"{in_bytes(int(in_use[0]))} at step {steps[0]:,} to {in_bytes(int(in_use[-1]))} at step "
-            f"{steps[-1]:,}, and steadily. Every step keeps something in memory.",
+            f"{steps[-1]:,}, at a steady rate. Every step leaves something in memory.",
             fix=(
-                "find lists, dicts and attributes that grow with every step, and store numbers or "
+                "find lists, dicts and attributes that grow with every step, and store only numbers or "
                 "tensor.detach().cpu() in them",
                 "ignore this if it is a data cache that fits into memory",
             ),

@@ -17,7 +17,7 @@ NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room fo
 MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: a few hundredths for adapters or a new head on a backbone
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
-MAYBE_EVALUATION = "if it ended in an evaluation: torch.no_grad() around it, and a smaller batch there"
+MAYBE_EVALUATION = "if memory ran out in an evaluation: torch.no_grad() around it, and a smaller batch there"
 SEARCH = "search for the largest batch that fits: diagnostics.largest_batch(step)"
 LESS = {
     "torch": (
@@ -32,40 +32,40 @@ LESS = {
     "keras": ('keras.mixed_precision.set_global_policy("mixed_float16"), which halves the activations',),
 }
 ACCUMULATE = {
-    "torch": "step the optimizer every two batches",
+    "torch": "call optimizer.step() every two batches",
     "trainer": "TrainingArguments(gradient_accumulation_steps=2), or twice its current value",
     "keras": "create the optimizer with gradient_accumulation_steps=2",
 }
 
 IN_EVALUATION: dict[str, tuple[str, Fix]] = {
     "gathered": (
-        "It ran out while the Trainer was joining the predictions of an evaluation: it keeps the logits of all "
-        "batches on the GPU until the end.",
+        "Memory ran out while the Trainer was joining the predictions of an evaluation: it keeps the logits of "
+        "all batches on the GPU until the end.",
         (
             "Trainer(preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), which keeps one "
             "number per position instead of the whole vocabulary; logits[0], if the model returns several "
             "outputs",
             "TrainingArguments(eval_accumulation_steps=8), which moves them to the host's memory every 8 batches",
             "TrainingArguments(prediction_loss_only=True), if no other metric is needed; "
-            "predict_with_generate=True, for a Seq2SeqTrainer",
+            "predict_with_generate=True for a Seq2SeqTrainer",
         ),
     ),
     "trainer": (
-        "It ran out in an evaluation, which has its own batch size.",
+        "Memory ran out in an evaluation, which has its own batch size.",
         (
-            "a smaller TrainingArguments(per_device_eval_batch_size=...): it is 8, unless set",
+            "a smaller TrainingArguments(per_device_eval_batch_size=...): the default is 8",
             "TrainingArguments(bf16_full_eval=True), which halves weights and activations in the evaluation",
         ),
     ),
     "lightning": (
-        "It ran out in the validation, test or prediction, whose loader has its own batch size.",
+        "Memory ran out in the validation, test or prediction, whose loader has its own batch size.",
         (
-            "a smaller batch_size in val_dataloader, or in that of the test",
-            "x.detach().cpu(), for what validation_step keeps until the end of the epoch",
+            "a smaller batch_size in val_dataloader or test_dataloader",
+            "x.detach().cpu(), for tensors that validation_step keeps until the end of the epoch",
         ),
     ),
     "keras": (
-        "It ran out in an evaluation or prediction, which has its own batch size.",
+        "Memory ran out in an evaluation or prediction, which has its own batch size.",
         "a smaller batch_size in evaluate or predict; validation_batch_size=..., in fit",
     ),
 }
@@ -132,7 +132,11 @@ class OutOfMemory(MessageRule):
         if symptom.device == "shared memory":
             return self._shared_memory(crash)
         need = symptom.need
-        simulated = "A simulated GPU: PyTorch's error message, no GPU." if "simulated" in crash.message else ""
+        simulated = (
+            "This GPU is simulated: the error message is PyTorch's, but there is no GPU."
+            if "simulated" in crash.message
+            else ""
+        )
         sentences = [
             simulated,
             _requested(symptom),
@@ -154,11 +158,11 @@ class OutOfMemory(MessageRule):
         )
 
     def _killed(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding:
-        who = "A worker of the data loader" if symptom.worker else "The process"
+        who = "A data loader worker" if symptom.worker else "The process"
         return self.found(
-            f"{who} was killed by signal 9 (SIGKILL), which allows no exception. Unless a person sent it, the "
-            "operating system or the container did, nearly always because host memory (not GPU memory) ran out. "
-            "A job scheduler does the same at its own limit.",
+            f"{who} was killed by signal 9 (SIGKILL), so it could not raise an exception. Unless a person sent "
+            "the signal, the operating system or the container did, nearly always because host memory (not GPU "
+            "memory) ran out. A job scheduler does the same at its own limit.",
             fix=(
                 "confirm the cause: `dmesg | grep -i kill`",
                 "use fewer workers (num_workers): each holds a copy of the dataset's data in memory",
@@ -171,8 +175,8 @@ class OutOfMemory(MessageRule):
 
     def _shared_memory(self, crash: CrashFacts) -> Finding:
         return self.found(
-            "A worker of the data loader ran out of shared memory: workers pass their batches through "
-            "/dev/shm, which is full. In a container it has 64 MiB by default.",
+            "A data loader worker ran out of shared memory: workers pass their batches through /dev/shm, which is "
+            "full. In a container its default size is 64 MiB.",
             fix=(
                 "start the container with --shm-size=8g (or --ipc=host)",
                 "use fewer workers, or num_workers=0",
@@ -212,7 +216,7 @@ def _room(symptom: OutOfMemoryCrash) -> str:
     share = 0.5 if symptom.others is None else 0.1
     if symptom.elsewhere and symptom.card and symptom.elsewhere > share * symptom.card:
         held = listed(symptom.others) if symptom.others else in_bytes(symptom.elsewhere)
-        others = f" Other processes hold part of it: {held}."
+        others = f" Other processes hold part of this memory: {held}."
     if capacity is None:
         return others.strip()
     if free is None:
@@ -236,8 +240,8 @@ def _fragments(symptom: OutOfMemoryCrash) -> str:
             "limit keeps this process from using the free memory, or it was freed only after the failure."
         )
     return (
-        f"{symptom.framework} itself holds {in_bytes(unused)} that no tensor uses. That would be enough, but it "
-        "is fragmented into blocks that are too small."
+        f"{symptom.framework} itself has reserved {in_bytes(unused)} that no tensor uses. That would be enough, "
+        "but it is fragmented into blocks that are too small."
     )
 
 
@@ -272,8 +276,10 @@ def _added(symptom: OutOfMemoryCrash) -> str:
         rows += f" of {need.batch_length} tokens"
     if symptom.allocated is not None and need.present is not None and symptom.allocated > need.present:
         added = in_bytes(symptom.allocated - need.present)
-        return f"The batch of {rows} had added {added} by then; activations grow in proportion to its rows."
-    return f"The batch of {rows} adds activations, in proportion to its rows."
+        return (
+            f"The batch of {rows} had added {added} by then; activations grow in proportion to the number of rows."
+        )
+    return f"The batch of {rows} adds activations in proportion to the number of rows."
 
 
 def _way_of_training(crash: CrashFacts, symptom: OutOfMemoryCrash) -> str:
@@ -314,9 +320,9 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
         return "free memory first: other processes hold most of the GPU, and `diagnose gpu` lists them"
     if _was_refused(symptom):
         return (
-            "watch nvidia-smi while it starts: another process may take the memory for a moment",
+            "watch nvidia-smi while the run starts: another process may take the memory for a moment",
             "look for a limit: set_per_process_memory_fraction, a MIG slice, the pagefile on Windows",
-            "restart the process, and the driver if that does not help",
+            "restart the process, then the driver if that does not help",
         )
     unused = _unused(symptom)
     if need is not None and symptom.capacity is not None and need.total > NO_BATCH_HELPS * symptom.capacity:

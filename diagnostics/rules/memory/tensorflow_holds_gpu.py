@@ -17,7 +17,7 @@ FIX = (
     "in that program, before any other TensorFlow call: tf.config.experimental.set_memory_growth(gpu, True) for "
     "each gpu in tf.config.list_physical_devices('GPU')",
     "TF_FORCE_GPU_ALLOW_GROWTH=true in its environment",
-    "shut it down if it is a forgotten notebook",
+    "if it is a forgotten notebook, shut it down",
 )
 DEFAULT = "By default TensorFlow reserves nearly all free memory on first use, however little it needs"
 
@@ -99,8 +99,8 @@ class TensorflowHoldsGpu(Rule):
             return None
         return self.found(
             f"{_capital(holder)} of the {in_bytes(symptom.card)} of {symptom.device}, "
-            f"{holder.size / symptom.card:.0%}. {DEFAULT}, and frees it only when it ends: this process got only "
-            "the rest.",
+            f"{holder.size / symptom.card:.0%}. {DEFAULT}, and frees it only when it ends, so this process got "
+            "only the rest.",
             fix=FIX,
             evidence={"pid": holder.pid, "held_bytes": holder.size, "capacity_bytes": symptom.card},
             where=crash.where,

@@ -27,10 +27,10 @@ MISSED = 20  # examples of a class that is never predicted, in the second half o
 LASTING = 3  # sampled batches, the latest; the units must be dead in all of them
 
 DIED: Final = (
-    "lower the learning rate: one large update can push the units below zero for good",
+    "lower the learning rate: one large update can push units below zero permanently",
     "clip the gradients",
 )
-ROWS: Final = "print ten inputs with their targets, as the model gets them: do they belong together?"
+ROWS: Final = "print ten inputs with their targets, as the loss gets them: do they belong together?"
 UNLEARNABLE: Final = (
     " A simple fit to some of the rows does not predict the others: if the targets are unrelated to the inputs, "
     "units die at any learning rate."
@@ -136,12 +136,13 @@ class DeadUnits(Rule):
         first = dead[0]
         return self.found(
             f"{_listed(dead)} zero for all {batch.size} examples in this batch. A ReLU at zero passes no "
-            "gradient, so these units cannot learn, and the layers before them get no gradient through them.",
+            "gradient, so these units cannot learn, and no gradient passes through them to earlier layers.",
             fix={
                 library: (
-                    f"initialise the biases before layer '{first.layer}' with 0, its weights with {initialiser}",
+                    f"initialise the biases before layer '{first.layer}' with 0, and its weights with "
+                    f"{initialiser}",
                     f"add a normalisation before layer '{first.layer}'",
-                    "lower the learning rate, if it happened during training",
+                    "lower the learning rate, if the units died during training",
                 )
                 for library, initialiser in (("torch", "kaiming_normal_"), ("keras", "he_normal"))
             },
@@ -189,10 +190,10 @@ class DeadUnits(Rule):
         unlearnable = bool(since) and fit is not None and not is_learnable(fit)
         return self.found(
             f"{_listed([_latest(layer) for layer in dead])} zero for every example, in each of the last {LASTING} "
-            f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and the "
-            f"layers before them get no gradient through them.{UNLEARNABLE if unlearnable else ''}",
+            f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and no "
+            f"gradient passes through them to earlier layers.{UNLEARNABLE if unlearnable else ''}",
             fix=(
-                f"initialise the biases before layer '{before}' with 0, the weights with kaiming_normal_",
+                f"initialise the biases before layer '{before}' with 0, and the weights with kaiming_normal_",
                 f"add a normalisation before layer '{before}'",
             )
             if not since
@@ -231,12 +232,12 @@ class DeadUnits(Rule):
         classes = listed([str(number) for number in missed], most=LAYERS_NAMED)
         one = missed.size == 1
         return self.found(
-            f"The scores that cross_entropy takes for logits come out of a ReLU, and class{'' if one else 'es'} "
-            f"{classes} {'is' if one else 'are'} never predicted in the second half of the run, for "
+            f"cross_entropy reads logits but got the output of a ReLU, and class{'' if one else 'es'} {classes} "
+            f"{'is' if one else 'are'} never predicted in the second half of the run, for "
             f"{int(labels[missed].sum()):,} examples sampled of {'it' if one else 'them'}. A score of 0 is the "
             "lowest that a ReLU returns, and it has no gradient: a class whose score is 0 for every example can "
-            "no longer be learned, and no class can be ruled out by a negative score.",
-            fix="leave out the ReLU after the last layer: cross_entropy accepts any numbers",
+            "no longer be learned, and no class can get a negative score to rule it out.",
+            fix="remove the ReLU after the last layer: cross_entropy accepts any numbers",
             evidence={"classes": missed.tolist(), "examples": int(labels[missed].sum())},
             step=int(answers.steps[late][0]),
         )

@@ -58,8 +58,8 @@ class DroppedAnswers(Rule):
             return None
         return self.found(
             f"In training mode {dropped:.0%} of the model's predictions are exactly 0, but in evaluation mode "
-            "none is: a dropout follows the last layer. It erases predictions at random before the loss gets "
+            "none are: a dropout follows the last layer. It zeroes predictions at random before the loss gets "
             "them, and scales up the others.",
-            fix="remove the dropout after the last layer; it belongs between the hidden layers",
+            fix="remove the dropout after the last layer; dropout belongs between hidden layers",
             evidence={"dropped": dropped},
         )

@@ -22,9 +22,10 @@ _HALF = (
     "inputs = inputs.to(model.dtype)",
 )
 _OF_TENSORFLOW = (
-    'x = tf.cast(x, tf.float32), for the tensor of the other dtype; or dtype="float32" where an array is created',
-    "in third-party code: install the releases of Keras and TensorFlow that it was written for. In others the "
-    "order of arguments differs, so a tensor is read as a size or an index",
+    'x = tf.cast(x, tf.float32), for the tensor with the other dtype; or dtype="float32" where an array is '
+    "created",
+    "in third-party code: install the releases of Keras and TensorFlow that it was written for. Other releases "
+    "order the arguments differently, so a tensor is read as a size or an index",
 )
 _HALF_ON_CPU = (
     "use torch.bfloat16 on the CPU: model.to(torch.bfloat16)",
@@ -76,7 +77,7 @@ class DtypeMismatch(MessageRule):
         """Name the dtypes, and the tensors if the stack frames are available."""
         detail = f" In the failing function: {_by_dtype(symptom.tensors)}." if symptom.tensors else ""
         if not symptom.tensors and symptom.kind == "operands" and not symptom.got:
-            detail = " " + not_known("which tensors these are", crash.live)
+            detail = " " + not_known("the names of the tensors", crash.live)
         return self.found(
             f"{_seen(symptom)}{detail}",
             fix=_fix(symptom),
@@ -96,14 +97,15 @@ def _seen(symptom: DtypesDiffer) -> str:
     match symptom.kind:
         case "operands" if symptom.got and symptom.wanted:
             return (
-                f"One operation got tensors of {got} and {symptom.wanted}. It takes one dtype and casts neither."
+                f"One operation got tensors of {got} and {symptom.wanted}. It needs a single dtype and does not "
+                "cast."
             )
         case "operands":
-            return "One operation got tensors of different dtypes. It takes one dtype and casts neither."
+            return "One operation got tensors of different dtypes. It needs a single dtype and does not cast."
         case "indices":
             return (
-                f"An embedding, or an indexed tensor, got indices of {got}. Indices must be int64 (newer "
-                "releases also accept int32), because they are row numbers."
+                f"An embedding or an indexed tensor got indices of {got}. Indices must be int64 (newer releases "
+                "also accept int32), because they are row numbers."
             )
         case "classes":
             return (
@@ -114,8 +116,8 @@ def _seen(symptom: DtypesDiffer) -> str:
             return f"The loss got a target of {got}, but computes with floating-point numbers."
         case "result":
             return (
-                f"An operation has a result of {symptom.wanted or 'another dtype'}, which cannot be stored in a "
-                f"tensor of {got}: a regression loss got integers as target, or an integer tensor is changed in "
+                f"The result of an operation is {symptom.wanted or 'another dtype'}, which cannot be stored in a "
+                f"tensor of {got}: a regression loss got integer targets, or an integer tensor is changed in "
                 "place."
             )
         case "no kernel":
@@ -126,8 +128,8 @@ def _seen(symptom: DtypesDiffer) -> str:
             return "A float64 tensor was created on MPS, Apple's GPU, which has no float64."
         case "objects":
             return (
-                "A NumPy array of dtype object cannot become a tensor. It holds Python objects: strings, None, or "
-                "rows of different lengths."
+                "A NumPy array of dtype object cannot be converted to a tensor. It contains Python objects: "
+                "strings, None, or rows of different lengths."
             )
 
 
@@ -139,12 +141,12 @@ def _fix(symptom: DtypesDiffer) -> Fix:
         case "indices":
             return (
                 "indices = indices.long()",
-                "check which argument is the ids: floats there are another feature",
+                "check which argument holds the ids: floating-point numbers there belong to another feature",
             )
         case "classes":
             return (
                 "target = target.long()  # class indices",
-                "for a target that is not a class: torch.nn.MSELoss() or torch.nn.BCEWithLogitsLoss()",
+                "if the target is not a class: torch.nn.MSELoss() or torch.nn.BCEWithLogitsLoss()",
             )
         case "target":
             return "target = target.float()"
@@ -155,9 +157,9 @@ def _fix(symptom: DtypesDiffer) -> Fix:
             )
         case "no float64":
             return (
-                "values = values.float(), before they go to the device; NumPy computes in float64",
+                "values = values.float(), before you move them to the device; NumPy computes in float64",
                 "torch.float32 instead of .double(), torch.float64 and dtype=float",
-                "run on the CPU what needs float64",
+                "run the operations that need float64 on the CPU",
             )
         case "no kernel" if symptom.got in ("float16", "bfloat16"):
             return _HALF_ON_CPU
@@ -166,10 +168,7 @@ def _fix(symptom: DtypesDiffer) -> Fix:
         case "objects":
             return (
                 "print(array.dtype, table.dtypes), and convert or drop the columns that are object",
-                (
-                    "array = numpy.asarray(rows, dtype=numpy.float32), which names the first value that is not "
-                    "a number"
-                ),
+                ("array = numpy.asarray(rows, dtype=numpy.float32), which names the first non-numeric value"),
             )
     if dtypes & {"float16", "bfloat16"}:
         return _HALF

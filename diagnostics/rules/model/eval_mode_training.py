@@ -109,8 +109,8 @@ class EvalModeTraining(MessageRule):
         before = ""
         if last is not None:
             before = (
-                f" At step {modes.steps[last]:,} they still were. Then an evaluation probably called "
-                "model.eval() and did not switch back."
+                f" At step {modes.steps[last]:,} they still were. Since then, an evaluation has probably called "
+                "model.eval() without switching back."
             )
         return self.found(
             f"The model trains in evaluation mode: in all {len(since)} sampled steps from step {since[0]:,} on, "
@@ -133,9 +133,9 @@ class EvalModeTraining(MessageRule):
         one = len(state.layers) == 1
         return self.found(
             f"In {state.steps:,} steps no call in training mode reached {_named(state.layers)}: "
-            f"{'its' if one else 'their'} state is as it was made. So the loop or train_step calls the model "
-            "without training=True: dropout is off, and batch norm does not learn the statistics that it needs "
-            "for evaluation.",
+            f"{'its' if one else 'their'} state has not changed since creation. So the loop or train_step calls "
+            "the model without training=True: dropout is off, and batch norm does not learn the statistics that "
+            "it needs for evaluation.",
             fix="model(x, training=True)  # within the GradientTape; self(x, training=True) in train_step",
             evidence={"mode_dependent_layers": list(state.layers), "steps": state.steps},
         )
@@ -146,9 +146,9 @@ class EvalModeTraining(MessageRule):
         first = int(modes.steps[idle][0])
         return self.found(
             f"The optimizer also steps in evaluation mode: {int(idle.sum())} of the {len(idle)} sampled steps, "
-            f"beginning with step {first:,}, use batches of another dataset, and follow steps in training mode "
-            f"{blocks} times or more. So an evaluation calls backward() and step(): the model is trained on the "
-            "rows that should measure how good it is.",
+            f"from step {first:,} on, use batches from another dataset, and the mode switched from training to "
+            f"evaluation at least {blocks} times. So an evaluation calls backward() and step(): the model is "
+            "trained on the rows that are meant to evaluate it.",
             fix=VALIDATION,
             evidence={
                 "mode_dependent_layers": list(modes.layers),

@@ -26,8 +26,8 @@ BY_KIND: Final[dict[str, dict[str, Fix]]] = {
     "attention": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (positions, batch, features)")},
 }
 GENERAL: Final = (
-    "run the model on 8 examples, replace all but the first, and compare the first row after each layer: where it "
-    "first changes, the layer works along the batch"
+    "run the model on 8 examples, replace all but the first, and compare the first row after each layer: the "
+    "first layer where it changes works along the batch"
 )
 
 
@@ -90,7 +90,7 @@ class ExamplesMixed(Rule):
         others = dependence.compared - 1
         return self.found(
             f"Replacing the other {others} examples changes the prediction for an example by {change:.2g} (the "
-            f"predictions differ by {spread:.2g} from example to example). "
+            f"predictions of different examples differ by {spread:.2g}). "
             f"{_explained(mixing, dependence.ends_in_it)}",
             fix=GENERAL if mixing is None else BY_KIND[mixing.kind],
             severity=_severity(dependence),
@@ -111,10 +111,9 @@ class ExamplesMixed(Rule):
             return None
         return self.found(
             "The prediction for an example depends on its position in the batch: with the same "
-            f"{dependence.compared} examples in the reverse order it changes by {moved:.2g} (the predictions "
-            f"differ by {dependence.spread:.2g} from example to example). The model adds or chooses something "
-            "by row number: positions counted along the example axis, or a part of the batch that is treated "
-            "differently.",
+            f"{dependence.compared} examples in reverse order it changes by {moved:.2g} (the predictions of "
+            f"different examples differ by {dependence.spread:.2g}). The model uses the row number: it counts "
+            "positions along the batch axis, or treats a part of the batch differently.",
             fix="positional encodings: pe[:, : x.size(1)] for (batch, time, features), pe[: x.size(0)] for "
             "(time, batch, features)",
             severity="warning" if dependence.shuffled else "note",
@@ -137,14 +136,14 @@ def _severity(dependence: DependenceFacts) -> Severity:
 def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
     if mixing is None:
         return (
-            "Some operation in the model works along the batch. Unless this is intended, the other examples "
-            "of the batch are noise."
+            "Some operation in the model works along the batch axis. Unless this is intended, the other examples "
+            "in the batch are only noise."
         )
     shape, axis = mixing.shape, mixing.axis
     match mixing.kind:
         case "softmax":
             of = "The predictions sum to 1 over the batch, not over the classes: a" if ends_in_it else "A"
-            return f"{of} softmax of {shape} runs over axis {axis}, which counts the examples."
+            return f"{of} softmax of {shape} runs over axis {axis}, the batch axis."
         case "reshape":
             return (
                 f"A view turns {shape} into {mixing.result}. A view keeps the order of the numbers and does not "
@@ -152,11 +151,11 @@ def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
             )
         case "recurrent":
             return (
-                f"{mixing.name} gets {shape} and runs along axis {axis}, which counts the examples: it reads the "
-                "batch as one sequence."
+                f"{mixing.name} gets {shape} and runs along axis {axis}, the batch axis: it reads the batch as "
+                "one sequence."
             )
         case "attention":
             return (
-                f"{mixing.name} gets {shape} and attends along axis {axis}, which counts the examples: each "
-                "example attends to the others in its batch, not to its own positions."
+                f"{mixing.name} gets {shape} and attends along axis {axis}, the batch axis: each example attends "
+                "to the others in its batch, not to its own positions."
             )

@@ -11,8 +11,8 @@ from diagnostics.facts.dependence import DependenceFacts
 CLEAR = 1e-3  # of the spread of the predictions; a causal mask leaves rounding errors of about 1e-6
 
 INVERTED: Final = (
-    " The tokens before that position do not change it: the model reads in the wrong direction, as with an "
-    "inverted mask."
+    " The tokens before that position do not change the prediction: the model reads in the wrong direction, as "
+    "with an inverted mask."
 )
 TURNED: Final = {
     "torch": (
@@ -21,7 +21,7 @@ TURNED: Final = {
     ),
     "keras": (
         "attention_mask=np.tril(np.ones((1, T, T), bool))  # True is seen",
-        "use_causal_mask=True instead of that mask: together with an inverted one it hides every token",
+        "use_causal_mask=True instead of that mask: together with an inverted mask it hides every token",
     ),
 }
 
@@ -93,9 +93,9 @@ class FutureLeak(Rule):
         return self.found(
             f"The targets are the next tokens of {shown}, but the model sees them: replacing the token at "
             f"position {future.position + 1} of {future.length} changes the prediction at position "
-            f"{future.position}, which should predict it, by {future.change:.2g} (predictions differ by "
-            f"{future.spread:.2g} between positions). It learns to copy the next token, and generates noise "
-            f"when there is none to copy.{INVERTED if inverted else ''}",
+            f"{future.position}, whose target is that token, by {future.change:.2g} (predictions at different "
+            f"positions differ by {future.spread:.2g}). The model learns to copy the next token, and generates "
+            f"noise when there is no token to copy.{INVERTED if inverted else ''}",
             fix=TURNED if inverted else None,
             evidence={
                 "past": future.past,

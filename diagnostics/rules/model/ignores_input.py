@@ -92,18 +92,18 @@ class IgnoresInput(Rule):
         return self.found(
             "The model ends in a softmax over one unit, so its prediction is 1.0 for every input: a softmax "
             f"divides by the sum over its units, and here there is only one. The loss{named} may still fall, if "
-            "it is computed from the numbers before the softmax, but the predictions stay 1.0, and the accuracy "
-            "stays at the share of one class.",
+            "it is computed from the numbers before the softmax, but the predictions stay at 1.0, and the "
+            "accuracy stays at the share of one class.",
             fix={
                 "torch": (
-                    "two classes: one output without softmax, and torch.nn.BCEWithLogitsLoss()",
-                    "more classes: one output for each class, and torch.nn.CrossEntropyLoss()",
-                    "a number: no activation at the end",
+                    "for two classes: one output without softmax, and torch.nn.BCEWithLogitsLoss()",
+                    "for more classes: one output for each class, and torch.nn.CrossEntropyLoss()",
+                    "for a number: no activation at the end",
                 ),
                 "keras": (
-                    'two classes: keras.layers.Dense(1, activation="sigmoid") with loss="binary_crossentropy"',
-                    'more classes: keras.layers.Dense(num_classes, activation="softmax")',
-                    "a number: keras.layers.Dense(1)",
+                    'for two classes: keras.layers.Dense(1, activation="sigmoid") with loss="binary_crossentropy"',
+                    'for more classes: keras.layers.Dense(num_classes, activation="softmax")',
+                    "for a number: keras.layers.Dense(1)",
                 ),
             },
             evidence={"last_activation": "softmax", "units": 1, "prediction": 1.0},
@@ -126,9 +126,9 @@ class IgnoresInput(Rule):
         return self.found(
             f"A copy of the model predicts the same for all {overfit.distinct_inputs} different inputs of this "
             f"batch, both before and after {count_of(steps, 'step')} of training on it. The input does not reach "
-            "the output, so training can only find the best constant prediction. Look for an input that "
-            "forward() never uses, a mask or factor that is all zero, a softmax or normalisation over an axis of "
-            "size 1, or a layer whose units are all dead.",
+            "the output, so training can only find the best constant prediction. Look for an input that forward() "
+            "never uses, a mask or factor that is all zeros, a softmax or normalisation over an axis of size 1, "
+            "or a layer whose units are all dead.",
             fix="after each layer, print x.std(0).max(), the spread of its output across the batch: the first "
             "layer where it is 0 is at fault",
             evidence={
@@ -157,12 +157,12 @@ class IgnoresInput(Rule):
             return None
         return self.found(
             f"After {steps.total_steps:,} steps the model returns the same {same.numbers:,} numbers for every "
-            f"input, about the mean of its inputs: the predictions vary {same.answers:.2g} times as much as the "
+            f"input, roughly the mean of the inputs: the predictions vary {same.answers:.2g} times as much as the "
             "inputs.",
             fix=(
-                "a variational autoencoder: sum both terms over the numbers of an example, and average them "
-                "over the batch; or weight the KL term less in the beginning",
-                "print each term of the loss: one that outweighs the others decides",
+                "for a variational autoencoder: sum both terms over the numbers of an example and average them "
+                "over the batch; or weight the KL term less at the beginning",
+                "print each term of the loss: a term that outweighs the others dominates training",
             ),
             evidence={"answers_differ": same.answers, "from_the_mean": same.apart, "numbers": same.numbers},
             severity="warning",

@@ -86,14 +86,14 @@ class MissingActivation(Rule):
         more = ""
         if proved and targets is not None and targets.fit is not None:
             more = (
-                f" There is more to learn than a linear function: a radial fit to {targets.fit.fitted} training "
-                f"rows leaves {targets.fit.error / targets.fit.constant_error:.0%} of a constant prediction's "
-                f"error on {targets.fit.predicted} others."
+                f" The data is not linear: a radial fit to {targets.fit.fitted} training rows has "
+                f"{targets.fit.error / targets.fit.constant_error:.0%} of a constant prediction's error on "
+                f"{targets.fit.predicted} others."
             )
         return self.found(
             f"The model is a linear function of its input, although it has {len(linear.layers)} layers: "
-            f"{listed(linear.layers, most=SHOWN)} follow each other with no activation function between them, "
-            f"so together they can do no more than one layer of {linear.outputs:,} "
+            f"{listed(linear.layers, most=SHOWN)} follow each other with no activation function in between, so "
+            f"together they can do no more than a single layer of {linear.outputs:,} "
             f"{'unit' if linear.outputs == 1 else 'units'}.{more}",
             severity=None if proved else "note",
             evidence={

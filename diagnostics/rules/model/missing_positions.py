@@ -23,7 +23,7 @@ CONFLICTS = 0.5  # of those between any two tokens; label noise causes fewer
 BETTER, ERRORS = 0.8, 3.0  # of the error without the order, at most; and standard errors below that error
 FALLING = 0.9  # of the second third's losses; below it, the run is still learning from the tokens
 
-UNKNOWN: Final = "It is not known whether the targets depend on the order: a sum or a count of tokens does not."
+UNKNOWN: Final = "It is not known whether the targets depend on the order; a sum or a count of tokens would not."
 
 
 class MissingPositions(Rule):
@@ -77,7 +77,7 @@ class MissingPositions(Rule):
         "torch": (
             "self.position = nn.Embedding(max_length, width); x = self.embed(tokens) + "
             "self.position(torch.arange(tokens.shape[1], device=tokens.device))",
-            "add sines and cosines of the positions before the first layer of the encoder",
+            "add sinusoidal position encodings before the first layer of the encoder",
         ),
     }
 
@@ -104,12 +104,11 @@ class MissingPositions(Rule):
         settled = share is not None and before is not None and share >= FALLING * before
         proof = _proof(order, None if targets is None else targets.order)
         what = "each prediction moves along with its token" if order.by_position else "no prediction changes"
-        left = "" if share is None else f" The loss ends at {share:.0%} of what a constant prediction costs."
+        left = "" if share is None else f" The final loss is {share:.0%} of a constant prediction's."
         return self.found(
             f"The model does not know the order of its tokens: when the {order.length} tokens of each row are "
             f"reordered, {what} (by {order.change:.1g}; the predictions differ by {order.spread:.2g}). Its "
-            f"attention ({order.attention}) sees a set of tokens, to which no positions are added.{left} "
-            f"{proof or UNKNOWN}",
+            f"attention ({order.attention}) sees a set of tokens without positions.{left} {proof or UNKNOWN}",
             severity="warning" if settled and proof and verdicts.complete else "note",
             evidence={
                 "change": order.change,
@@ -127,14 +126,14 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
             return None
         return (
             f"The targets depend on the order: {order.conflicts:.0%} of the pairs of equal tokens in a row have "
-            f"different targets, against {order.by_chance:.0%} of all pairs."
+            f"different targets, compared with {order.by_chance:.0%} of all pairs."
         )
     if fit is None or fit.of_places > BETTER * fit.of_counts:
         return None
     by_chance = math.sqrt(fit.of_counts * max(0.0, 1 - fit.of_counts) / fit.predicted)
     if fit.of_classes and fit.of_counts - fit.of_places < ERRORS * by_chance:
         return None
-    what = "wrong" if fit.of_classes else "left of the squares"
+    what = "wrong" if fit.of_classes else "of the squared error left"
     return (
         f"The targets depend on the order: a fit to the positions of the tokens beats a fit to their counts "
         f"({_number(fit.of_places, fit)} against {_number(fit.of_counts, fit)} {what}, "

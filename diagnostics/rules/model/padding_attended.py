@@ -81,18 +81,18 @@ class PaddingAttended(Rule):
         }
         if padding.hides_words:
             return self.found(
-                f"The padding mask given to attention is True at every word of {padding.rows} rows of {shown} "
-                f"and False at their padding, up to {padding.longest} positions. In PyTorch's attention, True "
-                "means to ignore: the words are hidden, and the padding is read.",
+                f"The padding mask given to attention is True at every word of {padding.rows} rows of {shown} and "
+                f"False at their padding, up to {padding.longest} positions. In PyTorch's attention, True means "
+                "that a position is ignored, so the words are hidden and the padding is read.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",
             )
         if padding.fails == padding.rows:
             return self.found(
-                f"Without its padding, each of {padding.rows} rows of {shown} gets a prediction of NaN; with it "
-                "the prediction is finite. The mask hides the words and shows the padding: in PyTorch's "
-                "attention, True in a padding mask means to ignore.",
+                f"Without its padding, each of {padding.rows} rows of {shown} gets a prediction of NaN; with the "
+                "padding, the prediction is finite. The mask hides the words and shows the padding: in PyTorch's "
+                "attention, True in a padding mask means that a position is ignored.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",
@@ -102,7 +102,7 @@ class PaddingAttended(Rule):
         return self.found(
             f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
             "words "
-            f"changes the prediction by {padding.with_padding:.2g}; without their padding by "
+            f"changes the prediction by {padding.with_padding:.2g}; without the padding, it changes by "
             f"{padding.without:.2g}. The model reads the padding, and the words hardly matter.",
             fix=(
                 "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",

@@ -89,7 +89,7 @@ class ScrambledAxes(Rule):
         shape, made = graph.nodes[found].operands[0].shape or (), graph.nodes[found].shape or ()
         swaps = len(shape) == 3 and made == (shape[0], shape[2], shape[1])
         what = (
-            f"It should exchange the last two axes, but only cuts the same numbers into rows of {made[-1]}"
+            f"It should exchange the last two axes, but only splits the same numbers into rows of {made[-1]}"
             if swaps
             else f"A row of {made[-1]} numbers should hold the {shape[1]} channels of one position; it holds "
             "neighbouring positions of one channel"
@@ -97,7 +97,7 @@ class ScrambledAxes(Rule):
         axes = "0, 2, 1" if len(shape) == 3 else "0, " + ", ".join(str(n) for n in range(2, len(shape))) + ", 1"
         result = ", ".join(map(str, made)) if len(made) != 2 else f"-1, {made[-1]}"
         return self.found(
-            f"A view makes {made} of a tensor of shape {shape}. {what}: a view does not move axes.",
+            f"A view changes a tensor of shape {shape} to {made}. {what}: a view does not move axes.",
             fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
             evidence={"shape": list(shape), "view": list(made)},
         )
@@ -107,13 +107,14 @@ class ScrambledAxes(Rule):
         """Report channels-first images that a convolution reads as channels-last."""
         _, channels, side, _ = images.shape
         return self.found(
-            f"The images have the shape {images.shape}: channels first. The convolution {images.layer} reads "
-            f"them channels last, as {channels} by {side} pixels with {side} channels each: it slides over the "
-            f"{channels} channel{'s' * (channels > 1)} and one side, and reads the other side as channels.",
+            f"The images have the shape {images.shape}: channels first. The convolution {images.layer} reads them "
+            f"as channels last, that is, as {channels} by {side} pixels with {side} channels each: it slides over "
+            f"the {channels} channel{'s' * (channels > 1)} and one side, and reads the other side as channels.",
             fix={
                 "keras": (
                     f"x = x.transpose(0, 2, 3, 1)  # ({side}, {side}, {channels}); a reshape would mix the pixels",
-                    'data_format="channels_first" in every convolution and pooling, where the device can do that',
+                    'data_format="channels_first" in every convolution and pooling layer, where the device '
+                    "supports it",
                 )
             },
             severity="warning",
@@ -134,11 +135,10 @@ class ScrambledAxes(Rule):
             memory = (*sides, CHANNELS) if first else (CHANNELS, *sides)
             made, of_batch = ("(2, 0, 1)", "(0, 3, 1, 2)") if first else ("(1, 2, 0)", "(0, 2, 3, 1)")
             return self.found(
-                f"The images have the shape {values.shape}, and neighbouring pixels differ by {before:.0%} of "
-                f"the difference between any two pixels. Read in the order {memory}, the same numbers have "
-                f"neighbours that differ by {after:.0%}, as in a picture: a reshape or view was meant to move "
-                "the channels, but does not move axes. Each channel now holds a third of the picture, three "
-                "colours side by side.",
+                f"The images have the shape {values.shape}, and neighbouring pixels differ by {before:.0%} of the "
+                f"difference between any two pixels. Read in the order {memory}, neighbouring numbers differ by "
+                f"{after:.0%}, as in a real image: a reshape or view was meant to move the channels, but does not "
+                "move axes. Each channel now holds a third of the image, with three colours side by side.",
                 fix={
                     "torch": (f"image.permute{made}  # not reshape or view", f"x.permute{of_batch}  # of a batch"),
                     "keras": (f"image.transpose{made}  # not reshape", f"x.transpose{of_batch}  # of a batch"),
@@ -164,9 +164,9 @@ class ScrambledAxes(Rule):
         if first == second or labels != (second, first):
             return None
         return self.found(
-            f"The scores have the shape {scores}, the labels {labels}, and both were flattened for the loss. "
-            f"The {first * second:,} numbers fit, but the order of the axes differs: a score meets the label of "
-            "another position, often of another example.",
+            f"The scores have the shape {scores}, the labels {labels}, and both were flattened for the loss. Both "
+            f"have {first * second:,} numbers, but the order of the axes differs: a score is compared with the "
+            "label of another position, often of another example.",
             fix=(
                 f"loss_fn(scores.transpose(0, 1).reshape(-1, {classes}), labels.reshape(-1))",
                 "batch_first=True in each recurrent layer",

@@ -191,12 +191,12 @@ class ShapeMismatch(MessageRule):
         """Report which window does not fit into the input."""
         window = "its window" if symptom.window is None else f"a kernel of {symptom.window}"
         return self.found(
-            f"A convolution or pooling got an input of size {symptom.size}, which is smaller than {window}. "
-            "Each layer with a stride has made it smaller.",
+            f"A convolution or pooling layer got an input of size {symptom.size}, which is smaller than {window}. "
+            "Each strided layer before it has made the input smaller.",
             fix=(
-                "use larger inputs, or fewer layers with a stride",
-                "padding in the convolutions: padding=kernel_size // 2",
-                "nn.AdaptiveAvgPool2d(1) instead of a last pooling with a fixed window",
+                "use larger inputs, or fewer strided layers",
+                "pad in the convolutions: padding=kernel_size // 2",
+                "nn.AdaptiveAvgPool2d(1) instead of a final pooling layer with a fixed window",
             ),
             evidence={"input_size": list(symptom.size), "window": _list(symptom.window)},
             where=crash.where,
@@ -207,11 +207,11 @@ class ShapeMismatch(MessageRule):
         """Give the number of rows of each array."""
         counts = listed(f"{name} has {count_of(rows, 'row')}" for name, rows in symptom.rows.items())
         return self.found(
-            f"Arrays that belong together have different numbers of rows: {counts}. Each row of the inputs "
-            "needs a target.",
+            f"Arrays that belong together have different numbers of rows: {counts}. Each input row needs a "
+            "target.",
             fix=(
-                "print the shapes where the arrays are created: a split, a filter or a window was applied to "
-                "only one of them",
+                "print the shapes where you create the arrays: a split, a filter or a window was applied to only "
+                "one of them",
                 "pass a list of inputs only to a model with several inputs: model.fit([a, b], y)",
             ),
             evidence={"rows": dict(symptom.rows)},
@@ -223,16 +223,16 @@ class ShapeMismatch(MessageRule):
         """Report along which axis the hidden state does not match the input."""
         wanted, got = symptom.wanted, symptom.got
         seen = f"A recurrent layer got a hidden state of shape {got}, but its input requires {wanted}."
-        fix: Fix = "create it as (layers * directions, batch, units)"
+        fix: Fix = "create the state as (layers * directions, batch, units)"
         if len(wanted) == len(got) == 3 and wanted[1] != got[1] and (wanted[0], wanted[2]) == (got[0], got[2]):
             seen += (
-                f" The state is for a batch of {got[1]}, the input is a batch of {wanted[1]}: the last batch of "
-                "a loader is smaller, or the state was created for another batch size."
+                f" The state is for a batch of {got[1]}, but the input is a batch of {wanted[1]}: the last batch "
+                "of a loader is smaller, or the state was created for another batch size."
             )
             fix = (
-                "create the state from the input: torch.zeros(layers, x.size(0), units), or pass none, which "
+                "create the state from the input: torch.zeros(layers, x.size(0), units), or pass no state, which "
                 "means zeros",
-                "DataLoader(..., drop_last=True), if a state is carried from batch to batch",
+                "DataLoader(..., drop_last=True), if the state is carried from batch to batch",
                 "nn.LSTM(..., batch_first=True), if the batch is the input's first axis",
             )
         return self.found(
@@ -249,18 +249,18 @@ class ShapeMismatch(MessageRule):
         side, built = (math.isqrt(max(0, size - 1)) for size in (length, rows))
         of_patches = min(side, built) > 1 and (side**2, built**2) == (length - 1, rows - 1)
         patches = (
-            f" As patches of an image, with one token for the class, that is {side} x {side} where the model was "
-            f"built for {built} x {built}."
+            f" As image patches plus one class token, that is {side} x {side}, but the model was built for "
+            f"{built} x {built}."
             if of_patches
             else ""
         )
         return self.found(
-            f"The input has {length} positions, and the model's table of positions {rows}.{patches}",
+            f"The input has {length} positions, but the model's position table has {rows}.{patches}",
             fix=(
                 "resize the images to the size that the model was built for"
                 if of_patches
-                else "cut or pad the input to the model's length",
-                "build the model for this size: image_size=..., max_length=...; a trained table can be "
+                else "truncate or pad the input to the model's length",
+                "build the model for this size: image_size=..., max_length=...; a trained position table can be "
                 "interpolated",
             ),
             evidence={"length": length, "rows": rows},
@@ -281,23 +281,24 @@ def _clash(symptom: OperandsMisfit) -> str:
     shapes = shapes or [str(shape) for shape in symptom.shapes]
     if symptom.operation == "matrix product":
         if not shapes:
-            return f"Two matrices of a product do not match: {one} columns ≠ {other} rows."
+            return f"The two matrices in a product do not match: {one} columns ≠ {other} rows."
         return f"Matrix shapes {listed(shapes)} do not match: {one} ≠ {other}."
     if symptom.operation == "expansion":
         target, tensor = symptom.shapes
         return (
-            f"A tensor of shape {tensor} cannot be written into one of shape {target}, or repeated to it: {other} "
-            f"against {one}{along}. Only a size of 1 is repeated.{_reading(symptom)}"
+            f"A tensor of shape {tensor} cannot be written into one of shape {target}, or broadcast to it: "
+            f"{other} against {one}{along}. Only axes of size 1 are broadcast.{_reading(symptom)}"
         )
     of = f" Shapes: {listed(shapes)}." if shapes else ""
     of += _reading(symptom)
     if symptom.operation == "concatenation":
         return (
-            f"Tensors cannot be concatenated{along}: along another axis, where all must be equal, their sizes "
-            f"are {one} and {other}.{of}"
+            f"Tensors cannot be concatenated{along}: their sizes along another axis, which must be equal, are "
+            f"{one} and {other}.{of}"
         )
     return (
-        f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them 1.{of}"
+        f"An element-wise operation got sizes {one} and {other}{along}; they must be equal, or one of them must "
+        f"be 1.{of}"
     )
 
 
@@ -308,28 +309,25 @@ def _reading(symptom: OperandsMisfit) -> str:
         return " The tensor of size 0 is empty: an example without objects, or a filter that removed everything."
     if symptom.operation != "concatenation" and {one, other} in ({3, 4}, {1, 3}) and symptom.axis in (0, 1):
         kind = "4: RGBA, a PNG with transparency" if 4 in (one, other) else "1: grayscale"
-        return (
-            f' If that axis counts the channels of images ({kind}; 3: RGB): image.convert("RGB"), where each is '
-            "read."
-        )
+        return f' If that axis holds image channels ({kind}; 3: RGB): image.convert("RGB"), where each is read.'
     many = max(one, other)
     if symptom.operation == "element-wise" and min(one, other) == 3 and many > SMALLEST_SIDE and symptom.axis == 1:
         return (
-            " If that axis counts channels, 3 are the colours of an image, or of a mask that was read as one: a "
-            "mask "
-            f'with one channel (image.convert("L")) is repeated over the {many}.'
+            " If that axis holds channels, 3 are the colours of an image, or of a mask that was read as an image: "
+            "a mask "
+            f'with one channel (image.convert("L")) is broadcast over the {many}.'
         )
     spatial = symptom.axis in (2, 3) or (symptom.axis is None and symptom.operation == "concatenation")
     if spatial and abs(one - other) == 1 and min(one, other) > 1:
         return (
-            " If these are feature maps: sizes that differ by one come from inputs whose height or width cannot "
-            "be halved as often as the network does."
+            " If these are feature maps, sizes differ by one when the network halves the height or width of an "
+            "input more often than it is divisible by 2."
         )
     of_feature_maps = abs(one - other) == 1 or max(one, other) == 2 * min(one, other)
     if symptom.operation == "concatenation" and min(one, other) > SMALLEST_SIDE and not of_feature_maps:
         return (
-            " If each belongs to an example, the examples of the batch have different sizes: resize, crop or pad "
-            "images and their masks to one size in the dataset."
+            " If each size belongs to an example, the examples in the batch have different sizes: resize, crop or "
+            "pad images and their masks to one size in the dataset."
         )
     return ""
 
@@ -343,10 +341,10 @@ def _indivisible(symptom: ReshapeMisfit) -> shape_fixes.Repair | None:
     return (
         f"{symptom.size} is not a multiple of {fixed}, so no size fits the -1 axis.",
         (
-            "print the shape where it comes from: a value, a column or a row is too many or missing",
+            "print the shape where the tensor is created: there is one value, column or row too many or too few",
             "for a file of plain numbers (np.fromfile): check its columns, its dtype (float32 or float64) and "
-            "for a header; ls -l shows whether it was written or downloaded completely",
-            "use the sizes of the data instead of those that the code was written for",
+            "whether it has a header; ls -l shows whether it was written or downloaded completely",
+            "use the sizes of the data instead of fixed sizes in the code",
         ),
     )
 

@@ -89,8 +89,9 @@ class SymmetricInitialization(Rule):
     def _equal(self, equal: list[str], after: str, steps: int) -> Finding:
         weights = f"weight {equal[0]}" if len(equal) == 1 else f"each of the weights {listed(equal, most=NAMED)}"
         return self.found(
-            f"All units of {weights} start equal, and they are still equal after {after}. Equal units get equal "
-            "gradients, so they stay copies of each other, and the layer has the capacity of a single unit.",
+            f"All units of {weights} start with equal weights, and they are still equal after {after}. Equal "
+            "units get equal gradients, so they stay copies of each other, and the layer has the capacity of a "
+            "single unit.",
             fix={
                 "torch": (
                     f"initialise {equal[0]} at random: torch.nn.init.kaiming_uniform_(weight, "

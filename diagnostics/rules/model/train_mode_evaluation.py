@@ -133,9 +133,9 @@ class TrainModeEvaluation(Rule):
         passes = f", as in {evaluated:,} of the script's forward passes without gradients," if evaluated else ""
         certain = bool(untold) and evaluated and no_grad.repeated_in_evaluation is False
         return self.found(
-            f"In evaluation mode{passes} the model still drops {one.rate:.0%} at `{one.function}`"
-            f"{f' and {others} more' if others else ''}: the same inputs give predictions that differ by up to "
-            f"{dependence.noise:.2g} from call to call. {_why(one)}",
+            f"In evaluation mode{passes} the model still drops {one.rate:.0%} of the values in "
+            f"`{one.function}`{f' and {others} more' if others else ''}: the same inputs give predictions that "
+            f"differ by up to {dependence.noise:.2g} from call to call. {_why(one)}",
             fix=_FIXES.get(one.function, f"F.{one.function}(x, p, training=self.training), or an nn.Dropout"),
             evidence={
                 "functions": [one.function for one in active],
@@ -157,9 +157,10 @@ class TrainModeEvaluation(Rule):
             return None
         certain = drawn.has_target and drawn.change > MUCH * drawn.spread
         return self.found(
-            f"The first state of {drawn.layer} is drawn by `{drawn.function}` in each forward pass, even in "
-            f"evaluation mode: the same inputs give predictions that differ by up to {drawn.change:.2g} from "
-            f"call to call, while those for different examples have a standard deviation of {drawn.spread:.2g}.",
+            f"The initial state of {drawn.layer} is drawn by `{drawn.function}` in each forward pass, even in "
+            f"evaluation mode: the same inputs give predictions that differ by up to {drawn.change:.2g} from call "
+            "to call, while the predictions for different examples have a standard deviation of "
+            f"{drawn.spread:.2g}.",
             fix="torch.zeros(num_layers, batch, hidden)  # or pass no state: zeros are the default",
             evidence=vars(drawn),
             severity="warning" if certain else "note",
@@ -206,10 +207,10 @@ _FIXES = {
 
 def _why(one: ActiveDropout) -> str:
     if one.function == "scaled_dot_product_attention":
-        return "This function drops at `dropout_p` in every mode."
+        return "This function applies `dropout_p` in every mode."
     if one.told == "nothing":
-        return "The function does not know the mode of the model and drops values unless the call turns it off."
-    return "The call says that the model is training: is this a part that model.eval() does not reach?"
+        return "The function does not know the model's mode and drops values unless the call turns dropout off."
+    return "The call says that the model is training: is this a module that model.eval() does not reach?"
 
 
 def _is_final(no_grad: NoGradHistory, steps: StepHistory) -> bool:

@@ -70,11 +70,11 @@ class UnusedInput(Rule):
         names = listed([_named(name) for name in unused])
         most = max(used, key=lambda name: used[name])
         return self.found(
-            f"No prediction depends on the model's {'input' if len(unused) == 1 else 'inputs'} {names}: when it "
-            "is replaced by that of other examples, every bit of the predictions stays the same, while "
-            f"replacing {_named(most)} changes them by {used[most]:.2g}. Look for a variable that is used twice "
-            "or never.",
-            fix=f"use {names} in the model, or remove {'it' if len(unused) == 1 else 'them'} out of its arguments",
+            f"No prediction depends on the model's {'input' if len(unused) == 1 else 'inputs'} {names}: replacing "
+            "it with that of other examples does not change a single bit of the predictions, while replacing "
+            f"{_named(most)} changes them by {used[most]:.2g}. Look for a variable that is used twice, or not at "
+            "all.",
+            fix=f"use {names} in the model, or remove {'it' if len(unused) == 1 else 'them'} from its arguments",
             evidence={"unused": unused, "changes": dict(changes)},
         )
 
@@ -87,9 +87,9 @@ class UnusedInput(Rule):
         if steps is None:
             return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(
-            f"The model reads sequences of {steps} steps with a forward layer, but its predictions depend on "
-            "the first step alone: replacing all later ones changes no bit of any prediction. The model uses "
-            "the output at the first step, before the layer has seen the others.",
+            f"The model reads sequences of {steps} steps with a forward layer, but its predictions depend only on "
+            "the first step: replacing all later ones does not change a single bit of any prediction. The model "
+            "uses the output at the first step, before the layer has seen the others.",
             fix=(
                 "out[:, -1] with batch_first=True, out[-1] without, or the layer's last hidden state: h[-1]",
                 "for padded sequences, the output at the last step of each: pack_padded_sequence, and h[-1]",
@@ -99,9 +99,9 @@ class UnusedInput(Rule):
 
     def _of_last(self, steps: int) -> Finding:
         return self.found(
-            f"The model reads sequences of {steps} steps, but its predictions depend on the last step alone: "
-            "replacing all earlier ones changes no bit of any prediction. A hidden state that is recreated at "
-            "each step, or left out of the call, forgets the steps before.",
+            f"The model reads sequences of {steps} steps, but its predictions depend only on the last step: "
+            "replacing all earlier ones does not change a single bit of any prediction. A hidden state that is "
+            "recreated at each step, or left out of the call, forgets the earlier steps.",
             fix=(
                 "h = cell(x[:, t], h)  # with h set to zeros once, before the loop",
                 "out, state = rnn(x[:, t : t + 1], state)",
@@ -114,8 +114,8 @@ class UnusedInput(Rule):
         one = len(names) == 1
         return self.found(
             f"The model uses only the first example of its {'input' if one else 'inputs'} {shown}: replacing it "
-            "for all others changes no bit of any prediction. It is broadcast over the batch, so each example "
-            "gets the value of another.",
+            "for all others does not change a single bit of any prediction. It is broadcast over the batch, so "
+            "every example gets the value of the first.",
             fix=f"look for {shown}[:1], [0] or an expand() in the model, and use the value of each example",
             evidence={"of_first": list(names)},
         )

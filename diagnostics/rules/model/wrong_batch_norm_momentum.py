@@ -86,11 +86,11 @@ class WrongBatchNormMomentum(Rule):
             raise NotApplicable(f"needs {STEPS} steps")
         one = len(state.layers) == 1
         return self.found(
-            f"{count_of(len(state.layers), 'layer')} of batch norm ({layers_named(state.layers, most=SHOWN)}) "
-            f"{'has' if one else 'have'} momentum 1. In Keras it is the weight of the old statistics, so after "
-            f"{state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving variance "
-            "1. In training they normalise by the batch, in evaluation by these numbers, so the evaluated "
-            "network is a different one.",
+            f"{count_of(len(state.layers), 'batch norm layer')} ({layers_named(state.layers, most=SHOWN)}) "
+            f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the weight of the old statistics, so "
+            f"after {state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving "
+            "variance 1. In training they normalise with batch statistics, in evaluation with these numbers, so "
+            "the evaluated network is a different one.",
             fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},
             evidence={"layers": list(state.layers), "momentum": 1.0, "steps": state.steps},
         )
@@ -100,12 +100,13 @@ class WrongBatchNormMomentum(Rule):
         shares = None if answers is None else _shares(answers)
         proved = evaluated and answers is not None and (_is_worse(shares) or _answers_differ(answers))
         return self.found(
-            f"{count_of(len(layers), 'layer')} of batch norm ({layers_named(layers, most=SHOWN)}) have momentum "
-            "0: their running statistics never move from mean 0 and variance 1. In training they normalise by the "
-            f"batch, in evaluation by these numbers, so the evaluated network is a different one.{_told(shares)}",
+            f"{count_of(len(layers), 'batch norm layer')} ({layers_named(layers, most=SHOWN)}) have momentum 0: "
+            "their running statistics stay at mean 0 and variance 1. In training they normalise with batch "
+            "statistics, in evaluation with these numbers, so the evaluated network is a different "
+            f"one.{_told(shares)}",
             fix=(
                 "nn.BatchNorm2d(channels)  # momentum 0.1: the weight of the new batch",
-                "to normalise by the batch in evaluation as well: track_running_stats=False",
+                "to normalise with batch statistics in evaluation too: track_running_stats=False",
             ),
             evidence={"layers": layers, "momentum": 0.0},
             severity=None if proved else "note",
@@ -116,10 +117,10 @@ class WrongBatchNormMomentum(Rule):
         shares = None if answers is None else _shares(answers)
         proved = answers is not None and (_is_worse(shares) or _answers_differ(answers))
         return self.found(
-            f"{count_of(len(layers), 'layer')} of batch norm ({layers_named(layers, most=SHOWN)}) have a momentum "
-            f"of {momentum:.4g}. PyTorch's is the weight of the new batch, 1 minus that of TensorFlow and Keras: "
-            f"the statistics that evaluation uses are {momentum:.0%} those of the last training batch."
-            f"{_told(shares)}",
+            f"{count_of(len(layers), 'batch norm layer')} ({layers_named(layers, most=SHOWN)}) have a momentum of "
+            f"{momentum:.4g}. In PyTorch, momentum is the weight of the new batch, which is 1 minus the momentum "
+            f"of TensorFlow and Keras: the statistics used in evaluation are {momentum:.0%} those of the last "
+            f"training batch.{_told(shares)}",
             fix=(
                 f"nn.BatchNorm2d(channels, momentum={1 - momentum:.4g})",
                 "nn.BatchNorm2d(channels)  # momentum 0.1",
@@ -160,7 +161,7 @@ def _is_worse(shares: tuple[float, float, float] | None) -> bool:
 def _told(shares: tuple[float, float, float] | None) -> str:
     if shares is None:
         return ""
-    return f" In training {shares[0]:.0%} of the predictions are right, but in evaluation {shares[1]:.0%}."
+    return f" In training {shares[0]:.0%} of the predictions are right, but in evaluation only {shares[1]:.0%}."
 
 
 def _answers_differ(answers: PredictionFacts) -> bool:

@@ -70,7 +70,9 @@ class HalfPrecisionOverflow(MessageRule):
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name the module whose values overflowed."""
         if origin.kind is None:
-            raise NotApplicable(f"needs a replay of the step; {origin.reason or 'it showed nothing'}")
+            raise NotApplicable(
+                f"needs a replay of the step that shows the origin; {origin.reason or 'this one did not'}"
+            )
         over = origin.overflow
         if over is None or not nonfinite.overflowed(origin):
             return None
@@ -114,8 +116,8 @@ class HalfPrecisionOverflow(MessageRule):
         others = f" Also close: {listed(more, most=NAMED)}." if more else ""
         return self.found(
             f"The activations of '{ranges.modules[first] or 'model'}' reached {near[first]:,.0f} in step "
-            f"{ranges.nearest_steps[first]}, {share:.0f} % of {limit:,.0f}, the largest number of float16. "
-            f"Larger values become infinite and make the loss NaN.{others} Sampled in "
+            f"{ranges.nearest_steps[first]}, {share:.0f} % of {limit:,.0f}, the largest number of float16. Larger "
+            f"values become infinite, which makes the loss NaN.{others} Sampled in "
             f"{count_of(len(ranges.steps), 'step')}.",
             fix=(_in_float32("this part"), BFLOAT16),
             evidence={

@@ -81,13 +81,13 @@ class LossOutOfRange(Rule):
             raise NotApplicable(SINGLE)
         _check_formula(call)
         if CAUSE in verdicts.found:
-            raise NotApplicable(f"the finding of {CAUSE} says so")
+            raise NotApplicable(f"the finding {CAUSE} reports this")
         below = np.flatnonzero(losses.values < -BELOW)
         if len(below) < MANY:
             return None
         lowest, step = float(np.nanmin(losses.values[below])), int(losses.steps[below[0]])
         return self._found(
-            call, f"The loss is negative from step {step:,} on, and fell to {lowest:,.4g}.", lowest, step
+            call, f"The loss is negative from step {step:,} on and fell to {lowest:,.4g}.", lowest, step
         )
 
     def _from_call(self, call: LossCall) -> Finding | None:
@@ -106,7 +106,7 @@ class LossOutOfRange(Rule):
         if not because:
             return None
         return self.found(
-            f"{seen} A {call.contract.called} is never below 0: {because}.",
+            f"{seen} A {call.contract.called} is never below 0, but {because}.",
             fix=fix,
             evidence={
                 "lowest_loss": lowest,
@@ -171,8 +171,8 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
             return "", ""
         what = "probabilities" if lowest >= 0 and highest <= 1 else "logits"
         return (
-            f"its input is not log-probabilities, for their exponentials add up to {mass:.3g} over the "
-            f"classes and not to 1. It runs from {lowest:.3g} to {highest:.3g}: {what}",
+            f"its inputs are not log-probabilities: their exponentials add up to {mass:.3g} over the classes "
+            f"instead of 1. They run from {lowest:.3g} to {highest:.3g}: {what}",
             "loss = F.kl_div(F.log_softmax(logits, dim=-1), target, reduction='batchmean')",
         )
     if call.function == "kl_divergence":
@@ -187,7 +187,7 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
     else:
         fix = "scale the targets to 0..1, or use a squared error"
     return (
-        f"its targets must be probabilities, and those of the first batch run from {lowest:.4g} to {highest:.4g}",
+        f"its targets must be probabilities, but those in the first batch run from {lowest:.4g} to {highest:.4g}",
         fix,
     )
 

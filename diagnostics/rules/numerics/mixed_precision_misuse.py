@@ -18,22 +18,22 @@ SMALL = 0.01  # of the scale: a limit that the script multiplied by the scale is
 SEEN: dict[str, tuple[str, Fix]] = {
     "half parameters": (
         "The gradient scaler got float16 gradients, because the model's parameters are float16. Mixed precision "
-        "keeps the parameters in float32 and lets autocast choose float16 for single operations.",
+        "keeps the parameters in float32 and lets autocast choose float16 for individual operations.",
         (
             "load and keep the model in float32: no .half(), no dtype=torch.float16",
-            "bf16=True instead of fp16=True, which needs no scaler",
+            "bf16=True, which needs no scaler, instead of fp16=True",
             "with PEFT: only the adapters are trained, and they must be float32",
         ),
     ),
     "nothing scaled": (
-        "The gradient scaler stepped without gradients of a scaled loss: no parameter of this optimizer got a "
-        "gradient from scaler.scale(loss).backward(). The call is missing, the optimizer holds other "
-        "parameters, all of them are frozen, or the loss was cut from the graph, for example by "
+        "scaler.step() was called without gradients of a scaled loss: no parameter of this optimizer got a "
+        "gradient from scaler.scale(loss).backward(). The call is missing, the optimizer has other parameters, "
+        "all its parameters are frozen, or the loss was detached from the graph, for example by "
         "torch.tensor(loss) or .item().",
         (
             "scaler.scale(loss).backward(), before scaler.step(optimizer)",
-            "check that the optimizer holds the parameters of the model that the loss comes from",
-            "count those with requires_grad; saved adapters are loaded with is_trainable=True",
+            "check that the optimizer has the parameters of the model that computes the loss",
+            "count the parameters with requires_grad; load saved adapters with is_trainable=True",
         ),
     ),
     "twice": (
@@ -41,7 +41,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         (
             "in each step, in this order: scaler.unscale_(optimizer), clip, "
             "scaler.step(optimizer), scaler.update()",
-            "under accelerate: accelerator.clip_grad_norm_ alone, which unscales by itself",
+            "under accelerate: only accelerator.clip_grad_norm_, which unscales automatically",
         ),
     ),
     "unsafe loss": (
@@ -109,9 +109,9 @@ class MixedPrecisionMisuse(MessageRule):
         if order.unscaled:
             return None
         return self.found(
-            f"`scaler.scale` has scaled {order.scaled:,} losses, and neither `scaler.step` nor "
-            f"`scaler.unscale_` was ever called: the {order.steps:,} steps of the optimizer used gradients that "
-            "are too large by the scale, 65,536 at first, and did not skip those that overflowed.",
+            f"`scaler.scale` has scaled {order.scaled:,} losses, but neither `scaler.step` nor `scaler.unscale_` "
+            f"was ever called: the {order.steps:,} optimizer steps used gradients too large by the factor of the "
+            "scale, 65,536 at first, and overflowing steps were not skipped.",
             fix="scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
             evidence={"scaled": order.scaled, "steps": order.steps},
             severity="warning",
@@ -136,11 +136,11 @@ class MixedPrecisionMisuse(MessageRule):
             f" Their norm was {norm:.3g}, which is {norm / scale:.3g} without the scale: all were clipped to "
             f"{clips.limit / scale:.2g}."
             if norm is not None
-            else f" No number above {clips.limit / scale:.2g} is left of them."
+            else f" After clipping, no gradient is above {clips.limit / scale:.2g} without the scale."
         )
         return self.found(
             f"`{clips.function}` was called {clips.scaled:,} times on gradients that the loss scaler had "
-            f"multiplied by {scale:,.0f}, with a limit of {clips.limit:g} that is meant for the unscaled "
+            f"multiplied by {scale:,.0f}, with a limit of {clips.limit:g}, which is meant for unscaled "
             f"gradients.{found}",
             fix=f"scaler.unscale_(optimizer)  # before {clips.function}",
             evidence={

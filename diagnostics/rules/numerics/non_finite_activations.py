@@ -59,7 +59,9 @@ class NonFiniteActivations(MessageRule):
     def from_origin(self, origin: OriginFacts) -> Finding | None:
         """Name the module that returned the first non-finite value."""
         if origin.kind is None:
-            raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
+            raise NotApplicable(
+                f"needs a second run of the step that shows the origin; {origin.reason or 'this one did not'}"
+            )
         if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow reports the latter
             return None
         last = origin.frames[-1] if origin.frames else None
@@ -76,7 +78,7 @@ class NonFiniteActivations(MessageRule):
             + (f"\n{table}" if table else ""),
             fix=(
                 *(() if full else ("compute this part in float32: torch.autocast(device, enabled=False)",)),
-                "bound its input: normalise it, clip the gradients, or lower the learning rate",
+                "limit its input: normalise it, clip the gradients, or lower the learning rate",
             )
             if overflow
             else "look in this module for a log or square root of a number <= 0, for 0 / 0, and for inf - inf, "

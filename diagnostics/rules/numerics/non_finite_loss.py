@@ -78,8 +78,8 @@ class NonFiniteLoss(MessageRule):
         trait = shared_trait(rows, batch) if batch and rows else None
         told = " ".join(filter(None, (origin, trait)))
         return self.found(
-            f"The loss of this batch is {'NaN' if math.isnan(loss.value) else 'infinite'}. {told} One update with "
-            "this loss turns every weight that it depends on into NaN.",
+            f"The loss of this batch is {'NaN' if math.isnan(loss.value) else 'infinite'}. {told} A single update "
+            "with this loss makes every weight that it depends on NaN.",
             fix=f"check {'this example' if len(rows) == 1 else 'these examples'} first, then {fix}"
             if trait
             else fix,
@@ -100,24 +100,26 @@ class NonFiniteLoss(MessageRule):
             return self._broken_weights(origin)
         unknown = origin.kind is None and origin.loss is not None and not math.isfinite(origin.loss)
         if origin.kind is None and not unknown:
-            raise NotApplicable(f"needs a second run of the step; {origin.reason or 'it showed nothing'}")
+            raise NotApplicable(
+                f"needs a second run of the step that shows the origin; {origin.reason or 'this one did not'}"
+            )
         if origin.kind != "loss" and not unknown:
             return None
         assert origin.loss is not None
         told = "The model's output is finite, so the cause is the loss or the labels."
         fix: Fix = "look for a label that the loss does not accept, and for an unguarded log, division or root"
         if origin.reason and not unknown:
-            told += f" Run eagerly, the framework raises: {origin.reason}."
+            told += f" In eager mode, the framework raises: {origin.reason}."
         if unknown:
-            told = "Whether the model's output was finite is not known."
+            told = "It is not known whether the model's output was finite."
             fix = (
                 "watch(..., every=1)  # finds the module",
                 "run this step under torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
             )
         return self.found(
             f"The loss of step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; all values "
-            f"before it were finite. {told} {nonfinite.how_known(origin)} One update with this loss turns every "
-            "weight that it depends on into NaN.",
+            f"before it were finite. {told} {nonfinite.how_known(origin)} A single update with this loss makes "
+            "every weight that it depends on NaN.",
             fix=fix,
             evidence=nonfinite.evidence(origin) | {"loss": str(origin.loss)},
             step=origin.step,
@@ -136,11 +138,11 @@ class NonFiniteLoss(MessageRule):
         rate = "" if origin.learning_rate is None else f" The learning rate was {origin.learning_rate:.3g}."
         return self.found(
             f"After step {origin.step} {nonfinite.parameters(origin)} held NaN or infinity, although the gradient "
-            "was finite. So the cause is the update, or code that changes the weights after it."
-            f"{rate} Every later loss is NaN.",
+            f"was finite. So the cause is the update itself, or code that changes the weights after it.{rate} "
+            "Every later loss is NaN.",
             fix=(
                 "lower the learning rate",
-                "give the optimizer an eps that its dtype does not round to 0",
+                "give the optimizer an eps that is not rounded to 0 in its dtype",
                 "look for code that scales or divides weights after the step",
             ),
             evidence=nonfinite.evidence(origin),
@@ -170,8 +172,9 @@ def _origin(
     labels = None if batch is None else batch.class_labels
     if batch is not None and labels is not None and not labels.size:
         return (
-            f"All of its labels are {batch.ignore_index}, which the loss ignores, so it is a mean over nothing.",
-            "skip batches in which every label is ignored, and look for truncation that cuts the labels off",
+            f"All labels of this batch are {batch.ignore_index}, which the loss ignores, so the loss is the mean "
+            "of no values.",
+            "skip batches in which every label is ignored, and look for truncation that removes the labels",
         )
     examples = _listed(rows, batch.size if batch else None)
     if outputs is not None and outputs.non_finite_rows:
@@ -181,7 +184,7 @@ def _origin(
             "find the first layer whose output is not finite: look for an unguarded division, log, sqrt or exp, "
             "and for overflow in half precision",
         )
-    known = "Whether the model's output was finite is not known."
+    known = "It is not known whether the model's output was finite."
     if outputs is not None:
         known = "The model's output is finite, so the cause is the loss or the labels."
     if rows:
@@ -189,7 +192,7 @@ def _origin(
         known += f" {examples[0].upper()}{examples[1:]} {verb} own."
     elif loss.non_finite_rows is not None:
         return (
-            f"{known} No example gives this loss on its own: it arises in the reduction over the batch.",
+            f"{known} No single example has such a loss: it arises in the reduction over the batch.",
             "average in float32, and check the denominator of the mean",
         )
     return (

@@ -101,13 +101,13 @@ class UpdateBelowPrecision(Rule):
         return self.found(
             f"{share:.0%} of {int(judged.sum()):,} sampled {rounding.dtype} weights did not change by a single "
             f"bit in {between:,} steps, although they had gradients. A typical weight is "
-            f"{_typical(rounding.weights[stuck]):.2g}, where an update of less than "
-            f"{float(np.median(half)):.2g} is rounded away; the update, {about} {update:.2g}."
-            + (" The loss has fallen nevertheless, because other weights do change." if learned else ""),
+            f"{_typical(rounding.weights[stuck]):.2g}, where updates below {float(np.median(half)):.2g} are "
+            f"rounded away; the update, {about} {update:.2g}."
+            + (" The loss has fallen anyway, because other weights do change." if learned else ""),
             fix=(
                 "keep the weights in float32, and use torch.autocast for half precision",
                 "use an optimizer with float32 copies of the weights, or with stochastic rounding",
-                "a larger learning rate",
+                "a higher learning rate",
             ),
             evidence={
                 "dtype": rounding.dtype,

@@ -101,12 +101,14 @@ class CannotOverfitOneBatch(Rule):
         if lowest - fallen_lately <= enough:
             raise NotApplicable("needs more steps on the batch: the loss was still falling")
         return self.found(
-            f"A copy of the model was trained on this batch of {batch.size} examples alone ({_tried(overfit)}), "
-            f"and the loss never fell below {lowest:.4g}. A constant prediction would score {baseline:.4g}. A "
-            "working model should memorise a batch this small: either the differences between the examples are "
-            "lost before the loss, or the gradient does not reach the weights.",
-            fix="fix the other findings first; then pass one batch through the model layer by layer, and look for "
-            "the layer after which the examples no longer differ, or whose weights get no gradient",
+            f"A copy of the model was trained only on this batch of {batch.size} examples ({_tried(overfit)}), "
+            f"but the loss never fell below {lowest:.4g}. A constant prediction would score {baseline:.4g}. A "
+            "working model should memorise a batch this small: either the differences between the examples "
+            "disappear before the loss, or the gradient does not reach the weights.",
+            fix=(
+                "fix the other findings first; then pass one batch through the model layer by layer, and look for "
+                "a layer after which the examples no longer differ, or whose weights get no gradient"
+            ),
             evidence={
                 "lowest_loss": lowest,
                 "best_constant_loss": baseline,

@@ -27,7 +27,7 @@ TREADS = 3  # in a staircase, before it counts as a steady fall
 UNEVEN = 0.1  # of a tread's length, plus one step: the tolerance for treads of equal length
 MOVE = "call scheduler.step() once per epoch, outside the loop over the batches"
 COMPOUNDS = (
-    "compute the rate from the initial one: initial_rate * factor**epoch, not the last rate times that",
+    "compute each rate from the initial one: initial_rate * factor**epoch, not last_rate * factor**epoch",
     "use a factor closer to 1, such as 0.95 per epoch",
 )
 UNIT = 0.1  # an optimizer with at least this rate may be meant for a schedule that returns the rates themselves
@@ -35,8 +35,8 @@ SQUARED = 0.01  # relative tolerance for a rate being the square of another
 ABOVE = 1.01  # times the first rate: a schedule that rises above it is a warm-up
 LEARNED = 0.1  # of the first loss: a run that got there earlier needed no more steps
 COUNTS = (
-    "The schedule is stepped once per batch instead of once per epoch, or its lengths are given in epochs "
-    "although it counts batches."
+    "The schedule is stepped once per batch instead of once per epoch, or its lengths are in epochs although it "
+    "counts batches."
 )
 
 
@@ -148,7 +148,7 @@ class CollapsedSchedule(Rule):
             return None
         if not smooth or fall.tread == 1:
             return self._collapsed(steps, fall, COUNTS)
-        pace = f"It falls every {fall.tread} steps, and each drop multiplies what the last one left."
+        pace = f"It falls every {fall.tread} steps, and each drop multiplies the already reduced rate."
         return self._collapsed(steps, fall, pace, {"torch": (MOVE, *COMPOUNDS), "keras": COMPOUNDS})
 
     @check
@@ -167,16 +167,16 @@ class CollapsedSchedule(Rule):
         if _had_learned(losses, fall.collapsed):
             return None
         often = "at every step" if fall.tread == 1 else f"every {fall.tread} steps"
-        return self._collapsed(steps, fall, f"It falls {often}, and an epoch has {epoch:.0f}. {COUNTS}")
+        return self._collapsed(steps, fall, f"It falls {often}, but an epoch has {epoch:.0f}. {COUNTS}")
 
     def _collapsed(
         self, steps: StepHistory, fall: _Fall, why: str, fix: Mapping[str, Fix] | None = None
     ) -> Finding:
         rest, share = steps.total_steps - fall.collapsed, 1 - fall.collapsed / steps.total_steps
         return self.found(
-            f"The learning rate falls from {fall.highest:.3g} to less than a thousandth of it by step "
-            f"{fall.collapsed:,} and ends at {fall.last:.3g}. The {rest:,} steps from there on, {share:.0%} of "
-            f"the run, change almost nothing. {why}",
+            f"The learning rate falls from {fall.highest:.3g} to less than a thousandth of that by step "
+            f"{fall.collapsed:,} and ends at {fall.last:.3g}. The {rest:,} steps after that, {share:.0%} of the "
+            f"run, change almost nothing. {why}",
             fix=fix,
             evidence={
                 "highest_rate": fall.highest,
@@ -203,9 +203,9 @@ class CollapsedSchedule(Rule):
             return None
         what = "the square of that" if squared else f"{first / full:.1g} of that"
         return self.found(
-            f"The optimizer was made with a learning rate of {full:.3g}, and its schedule begins at "
-            f"{first:.3g}, {what}, and never goes above it. The function of a schedule returns a factor that "
-            "multiplies the optimizer's rate, not the rate itself.",
+            f"The optimizer was created with a learning rate of {full:.3g}, but its schedule begins at "
+            f"{first:.3g}, {what}, and never goes higher. A schedule's function must return a factor for the "
+            "optimizer's rate, not the rate itself.",
             fix=(
                 "LambdaLR(optimizer, lambda epoch: 0.95**epoch)  # factors from 1 down",
                 "for group in optimizer.param_groups: group['lr'] = rate  # to set the rate itself",

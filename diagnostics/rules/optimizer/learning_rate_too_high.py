@@ -8,10 +8,12 @@ from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
+from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
+from diagnostics.rules.shared.experiments import cure_named, evidence, fixes, outcome
 from diagnostics.rules.shared.learnable import is_learnable
 
 REPLACED = 1.0  # of a layer's norm, in one step: its earlier weights are lost
@@ -83,6 +85,9 @@ class LearningRateTooHigh(Rule):
     something to learn. Later updates in such a run may be small, because large weights have saturated or killed
     the units.
 
+    A run that did not learn is also reported if copies of it, trained on its own batches, learn at a smaller rate,
+    and no change of one other thing helps nearly as much; see `not-learning`.
+
     The thresholds are our choice.
 
     ## Known problems
@@ -101,6 +106,16 @@ class LearningRateTooHigh(Rule):
 
     severity = "warning"
     causes = ("dead-units", *TOO_LARGE_STEPS)
+
+    @check
+    def from_experiments(self, experiments: Experiments) -> Finding:
+        """Report the rate at which a copy of a run that did not learn does."""
+        cure = cure_named(experiments, self.name)
+        return self.found(
+            f"The run did not learn. {outcome(experiments)}",
+            fix=fixes(experiments),
+            evidence={"better_rate": cure.rate, **evidence(experiments)},
+        )
 
     @check
     def from_trial(

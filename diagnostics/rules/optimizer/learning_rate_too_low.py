@@ -8,10 +8,12 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.course import TargetHistory, Verdicts
+from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
+from diagnostics.rules.shared.experiments import cure_named, evidence, fixes, outcome
 from diagnostics.rules.shared.learnable import is_learnable
 
 STEPS = 100  # in a watched run
@@ -72,6 +74,9 @@ class LearningRateTooLow(Rule):
     is a warning if a classifier is known to be at chance, and otherwise a note, because the model may already have
     converged.
 
+    A run that did not learn is also reported if copies of it, trained on its own batches, learn at a larger rate,
+    and no change of one other thing helps nearly as much; see `not-learning`.
+
     The thresholds are our choice.
 
     ## Known problems
@@ -86,6 +91,16 @@ class LearningRateTooLow(Rule):
 
     severity = "warning"
     causes = ("unchanged-parameters", *NO_LEARNING)
+
+    @check
+    def from_experiments(self, experiments: Experiments) -> Finding:
+        """Report the rate at which a copy of a run that did not learn does."""
+        cure = cure_named(experiments, self.name)
+        return self.found(
+            f"The run did not learn. {outcome(experiments)}",
+            fix=fixes(experiments),
+            evidence={"better_rate": cure.rate, **evidence(experiments)},
+        )
 
     @check
     def from_trial(

@@ -60,8 +60,8 @@ class LossOscillation(Rule):
         update = update_size.update_size(updates, curve.since)
         small = "" if update is None else f", although they change a layer by only {update:.2g} of its norm"
         return self.found(
-            f"{loss_curve.describe('oscillates', curve)} The batch is the same, so the cause is the updates: they "
-            f"are too large for the curvature of the loss{small}.",
+            f"{loss_curve.describe('oscillates', curve)} The batch is the same, so the cause is the updates, "
+            f"which are too large for the curvature of the loss{small}.",
             fix=(
                 "standardise the inputs to mean 0 and standard deviation 1",
                 "lower the learning rate",

@@ -107,9 +107,9 @@ class LossPlateau(Rule):
         if lowest < LITTLE * chance:
             return None
         return self.found(
-            f"The scores of the cross entropy are cosines times {factor:.3g}: they lie within {2 * factor:.3g} "
-            f"of each other. Over {classes:,} scores the loss is {chance:.4g} if all are equal, and cannot fall "
-            f"below {lowest:.4g}, whatever the weights: the softmax stays almost uniform, and there is almost "
+            f"The scores of the cross entropy are cosines times {factor:.3g}: they differ by at most "
+            f"{2 * factor:.3g}. With {classes:,} scores the loss is {chance:.4g} if all are equal, and cannot "
+            f"fall below {lowest:.4g}, whatever the weights: the softmax stays almost uniform, so there is almost "
             "nothing to learn from.",
             fix=("similarity / temperature  # 0.07 to 0.5, a division", "similarity * scale  # 10 to 64"),
             evidence={"factor": factor, "classes": classes, "lowest": lowest, "chance": chance},
@@ -140,9 +140,9 @@ class LossPlateau(Rule):
             return None
         return self.found(
             f"On {lr_trial.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss is "
-            f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it is between "
-            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {baseline:.4g}. The "
-            f"batches can be learned: at {trial.better_rate:.3g} the loss fell to "
+            f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it was between "
+            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {baseline:.4g}. The batches "
+            f"can be learned: at {trial.better_rate:.3g} the loss fell to "
             f"{lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
@@ -167,10 +167,10 @@ class LossPlateau(Rule):
         total = answers.labels.sum()
         return self.found(
             f"The loss is stuck at the chance level: the cross entropy of the predictions was {curve.ended:.4g} "
-            f"from step {curve.since:,} to {curve.until:,}. A constant prediction would score "
-            f"{curve.chance:.4g}. In the whole run {answers.right.sum():,} of the {total:,} sampled predictions "
-            f"were right, and {answers.labels.sum(axis=0).max():,} of their labels are of the most frequent "
-            f"class. The weights are changing (the updates add up to {moved:.1f} × their norm).",  # noqa: RUF001
+            f"from step {curve.since:,} to {curve.until:,}. A constant prediction would score {curve.chance:.4g}. "
+            f"In the whole run {answers.right.sum():,} of the {total:,} sampled predictions were right, and "
+            f"{answers.labels.sum(axis=0).max():,} of the labels were of the most frequent class. "
+            f"The weights are changing (the updates add up to {moved:.1f} × their norm).",  # noqa: RUF001
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
                 "activations",
@@ -200,15 +200,15 @@ class LossPlateau(Rule):
         if abs(value) <= REL_TOLERANCE * float(np.nanmax(np.abs(losses.values))) or verdicts.found:
             return None
         return self.found(
-            f"In the last {len(last)} recorded steps the loss is exactly {value:.5g}, although each batch holds "
-            "other rows. Neither inputs nor targets change it: the model gives the same prediction for all "
-            "rows, and no gradient can separate them.",
+            f"In the last {len(last)} recorded steps the loss is exactly {value:.5g}, although the rows differ "
+            "from batch to batch. Neither inputs nor targets affect it: the model gives the same prediction for "
+            "all rows, and no gradient can separate them.",
             fix=(
-                "look for the layer after which all rows are alike: a relu that is 0 for every row, a sigmoid at "
-                "its bound, a clip",
+                "look for the layer after which all rows are the same: a relu that is 0 for every row, a sigmoid "
+                "at its bound, a clip",
                 "divide the learning rate by 10, and scale the inputs to about unit size",
                 (
-                    "for embeddings: normalise them to length 1 before computing distances, and begin with easy "
+                    "for embeddings: normalise them to length 1 before computing distances, and start with easy "
                     "triplets"
                 ),
             ),

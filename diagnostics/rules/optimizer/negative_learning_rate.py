@@ -56,7 +56,7 @@ class NegativeLearningRate(Rule):
             "LambdaLR(optimizer, lambda step: max(0.0, 1 - step / length))",
             "call scheduler.step() once per epoch, if its length is in epochs",
         ),
-        "keras": "tf.maximum(rate, 0.0) in the schedule, and its length in batches",
+        "keras": "tf.maximum(rate, 0.0) in the schedule, with its length in batches",
     }
 
     @check
@@ -71,8 +71,8 @@ class NegativeLearningRate(Rule):
         first, lowest = int(steps.steps[below[0]]), float(np.nanmin(rates))
         return self.found(
             f"The learning rate is below 0 from step {first:,} of {steps.total_steps:,} on, and falls to "
-            f"{lowest:.3g}. A step at such a rate climbs the gradient, and the loss rises. A factor of the "
-            "schedule, such as 1 - step / length, continues beyond its length.",
+            f"{lowest:.3g}. A step with a negative rate goes up the gradient, so the loss rises. A factor in the "
+            "schedule, such as 1 - step / length, is used beyond its length.",
             evidence={"first_step": first, "lowest_rate": lowest, "total_steps": steps.total_steps},
             step=first,
         )

@@ -11,11 +11,13 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
+from diagnostics.rules.shared.experiments import evidence, fixes, in_vain, outcome
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import fastest_moved, largest_update, update_size, warms_up
-from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third
+from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third, late_loss
 from diagnostics.text.join import listed
 
 LATE = 0.5  # of the run: later sampled steps are compared with the constant prediction
@@ -39,6 +41,8 @@ CUT, EARLY = 1e-3, 0.5  # a rate below this share of the highest, before this sh
 
 SHOWN = 5  # causes listed as ruled out; the evidence has all
 SHOWN_LEFT = 3  # causes listed as not tested
+
+SUSPECTED = frozenset({"learning-rate-too-low", "learning-rate-too-high", "dead-units"})
 
 EXCLUDES: Final = {
     "cannot-overfit-one-batch": ("a copy memorises one batch", "a model that cannot memorise one batch"),
@@ -78,6 +82,11 @@ class NotLearning(Rule):
     equal. Such losses also end at the margin, or just above it, if positives and negatives are passed in the wrong
     order.
 
+    In a PyTorch loop whose loss is one call of a common loss function, copies of the model are then trained from
+    the first weights on the recorded batches (up to 150, and 16 MiB), each with one thing changed: scale, shape or
+    order of the data, learning rate, optimizer, mode, layers, first weights, clipping, schedule, weight decay.
+    Their losses are compared on rows that no copy was trained on.
+
     If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
     trained model for predictions on training rows, and compares the predictions of each output with a constant
     one.
@@ -112,6 +121,10 @@ class NotLearning(Rule):
     by five standard errors). Or the inputs themselves show that information was lost: each row of 3 to 64 columns
     was standardised by itself, or a number used for missing values is 100 standard deviations from all others.
 
+    It is also a warning if a change of one thing makes a copy learn: no unchanged copy is below 90% of the
+    constant prediction's loss, and the changed one, repeated with its batches in another order, is below 85% of
+    it, and lower than the unchanged copies by three times the distance between these.
+
     Otherwise the finding is a note. It is also a note if the loss was still falling, unless the run ended above
     the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the
     fastest third of the layers by at most 5%.
@@ -135,6 +148,11 @@ class NotLearning(Rule):
     severity = "warning"
     causes = ("constant-predictions", "cannot-overfit-one-batch")
 
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """An experiment that puts one thing right shows that what is only suspected follows from it."""
+        shown = any(one.rule == self.name and one.evidence.get("one_thing") for one in (cause, finding))
+        return cause.rule == self.name if shown and {cause.rule, finding.rule} & SUSPECTED else None
+
     @check
     def from_course(
         self,
@@ -144,6 +162,7 @@ class NotLearning(Rule):
         verdicts: Verdicts,
         updates: UpdateHistory | None = None,
         clips: ClipFacts | None = None,
+        experiments: Experiments | None = None,
     ) -> Finding | None:
         """Compare the end of the run with the constant prediction."""
         if steps.total_steps < STEPS:
@@ -174,16 +193,21 @@ class NotLearning(Rule):
         stayed = moved is not None and ended >= overall and 0 < moved < STAYED
         stayed = stayed or (ended >= ABOVE * overall and steps.total_steps >= MANY)
         cut = _cut(steps)
-        experiments = _experiments(size if cut is None else None, falling and not stayed, targets.fit)
+        advice = _advice(size if cut is None else None, falling and not stayed, targets.fit)
         seen, repair = _lost(targets) if not is_learnable(targets.fit) else _clipped(clips, size)
         learnable = is_learnable(targets.fit) or bool(seen)
+        cures = () if experiments is None else experiments.cures
+        cured = bool(cures) and (not cures[0].breadth or stayed or not falling)
+        why = f"{_evidence(targets.fit, falling)} {seen}{_differential(verdicts, cut)}"
+        if experiments is not None:
+            why = outcome(experiments) if cures else f"{why} {in_vain(experiments)}"
+        cures_first = fixes(experiments) if experiments is not None else ()
         return self.found(
             f"The run ended no better than a constant prediction, which would score {overall:.4g} "
             f"({targets.examples:,} sampled targets): over the last third of its steps the {_NAMES[targets.kind]} "
-            f"is {ended:.4g}. {_evidence(targets.fit, falling)} "
-            f"{seen}{_differential(verdicts, cut)}",
-            fix=(*repair, *experiments) if cut is None else (_PATIENCE, *experiments),
-            severity=None if learnable and (stayed or not falling) else "note",
+            f"is {ended:.4g}. {why}",
+            fix=(*cures_first, *(repair if cut is None else (_PATIENCE,)), *advice),
+            severity=None if cured or (learnable and (stayed or not falling)) else "note",
             evidence={
                 "ended": ended,
                 "constant_loss": overall,
@@ -194,7 +218,25 @@ class NotLearning(Rule):
                 "fit_constant_error": None if targets.fit is None else targets.fit.constant_error,
                 "ruled_out": [rule for rule in EXCLUDES if rule in verdicts.judged - verdicts.found],
                 "not_judged": [rule for rule in EXCLUDES if rule not in verdicts.judged],
+                **({} if experiments is None else evidence(experiments)),
             },
+            step=steps.total_steps - 1,
+        )
+
+    @check
+    def from_experiments(
+        self, experiments: Experiments, steps: StepHistory, losses: LossHistory, verdicts: Verdicts
+    ) -> Finding | None:
+        """Report a change of one thing with which the run would have learned, where its targets are not known."""
+        check_whole(steps, verdicts)
+        ended = late_loss(losses, steps.total_steps)
+        if not experiments.cures or not ended >= NO_BETTER * experiments.constant:
+            return None
+        return self.found(
+            f"The run did not learn: over the last third of its steps the loss is {ended:.4g}. "
+            f"{outcome(experiments)}",
+            fix=fixes(experiments),
+            evidence={"ended": ended, "steps": steps.total_steps, **evidence(experiments)},
             step=steps.total_steps - 1,
         )
 
@@ -383,7 +425,7 @@ def _differential(verdicts: Verdicts, cut: int | None = None) -> str:
     return " ".join(filter(None, (first, ruled_out, not_tested)))
 
 
-def _experiments(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[str, ...]:
+def _advice(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[str, ...]:
     one_batch = (
         "train on one batch for 200 steps: if the model cannot memorise it, look for the fault between input "
         "and loss; if it can, look at the data and the learning rate"

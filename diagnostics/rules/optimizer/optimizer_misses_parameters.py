@@ -89,12 +89,12 @@ class OptimizerMissesParameters(MessageRule):
         adapters = (
             f"model = get_peft_model(model, config) first, then optimizer = {optimizer.name}(p for p in "
             "model.parameters() if p.requires_grad); the base model stays frozen",
-            "with a Trainer: give it no optimizer. It creates one for the adapters, including those that TRL "
-            "adds for peft_config",
+            "with a Trainer: do not pass an optimizer. The Trainer creates one for the adapters, including those "
+            "that TRL adds for peft_config",
         )
         if not optimizer.held:
             return self.found(
-                f"The optimizer ({optimizer.name}) holds none of the model's "
+                f"The optimizer ({optimizer.name}) has none of the model's "
                 f"{count_of(missing, 'trainable parameter')}. {_held_instead(optimizer)}. Its steps cannot change "
                 "this model.",
                 fix={"torch": rebuild, "peft": adapters},
@@ -103,23 +103,23 @@ class OptimizerMissesParameters(MessageRule):
         if optimizer.unfrozen:
             return self.found(
                 f"{count_of(optimizer.unfrozen, 'parameter')} that {_were(optimizer.unfrozen)} frozen at the "
-                f"start "
-                f"require{'s' if optimizer.unfrozen == 1 else ''} gradients now and get them, but the optimizer "
-                f"({optimizer.name}) does not hold {'it' if optimizer.unfrozen == 1 else 'them'}: "
+                f"start require{'s' if optimizer.unfrozen == 1 else ''} gradients now and get them, but the "
+                f"optimizer ({optimizer.name}) does not have {'it' if optimizer.unfrozen == 1 else 'them'}: "
                 f"{describe_parameters(optimizer.missing)}. No step will change "
                 f"{'it' if optimizer.unfrozen == 1 else 'them'}.",
                 fix=(
                     'optimizer.add_param_group({"params": backbone.parameters(), "lr": ...})  # when it is '
                     "unfrozen",
-                    f"optimizer = {optimizer.name}(model.parameters(), ...)  # it skips what has no gradient",
+                    f"optimizer = {optimizer.name}(model.parameters(), ...)  # it skips parameters without "
+                    "gradients",
                 ),
                 evidence=evidence | {"unfrozen": optimizer.unfrozen},
                 severity="warning",
             )
         share = scalars / model.num_trainable
         replaced = (
-            f" It also holds {foreign} that the model does not have: was a layer replaced after the optimizer "
-            "was built?"
+            f" It also has {foreign} that the model does not have: was a layer replaced after the optimizer was "
+            "built?"
             if optimizer.foreign
             else ""
         )
@@ -132,8 +132,8 @@ class OptimizerMissesParameters(MessageRule):
                 "torch": (rebuild, "if they should stay frozen: parameter.requires_grad_(False)"),
                 "peft": adapters,
                 "keras": (
-                    "in fit: model.compile(...) once more after layers were added, replaced or made trainable",
-                    "in a loop: tape.gradient(loss, model.trainable_variables), read when the model is complete",
+                    "in fit: call model.compile(...) again after you add or replace layers or make them trainable",
+                    "in a loop: tape.gradient(loss, model.trainable_variables), once the model is complete",
                     "if they should stay frozen: layer.trainable = False",
                 ),
             },
@@ -179,9 +179,9 @@ class OptimizerMissesParameters(MessageRule):
             count = len(leaves.untracked)
             return self.found(
                 f"The predictions depend on {count_of(count, 'TensorFlow variable')} that the layers keep as "
-                f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks only its own variables, "
-                f"so `trainable_variables` does not include {'it' if count == 1 else 'them'}: {100 * share:.3g} "
-                "% of all scalars, which training has not changed and no weights file contains.",
+                f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks only its own variables, so "
+                f"`trainable_variables` does not include {'it' if count == 1 else 'them'}: {100 * share:.3g} % of "
+                "all scalars, which training has not changed and which no weights file contains.",
                 fix=(
                     "self.w = self.add_weight(shape=(inputs, units))  # in build; no tf.Variable",
                     "if it should stay frozen: tf.Variable(..., trainable=False)",
@@ -191,18 +191,18 @@ class OptimizerMissesParameters(MessageRule):
             )
         if leaves.vanished:
             return self.found(
-                f"The model creates a layer within its forward pass ({listed(leaves.vanished)}), and the layer "
-                f"is gone when the pass is over. The loss depends on its {sum(leaves.vanished.values()):,} "
-                f"weights, {100 * share:.3g} % of all scalars that it depends on. No optimizer holds them, and "
-                "the next pass draws new ones.",
+                f"The model creates a layer in its forward pass ({listed(leaves.vanished)}), and the layer is "
+                f"discarded after the pass. The loss depends on its {sum(leaves.vanished.values()):,} weights, "
+                f"{100 * share:.3g} % of all scalars that the loss depends on. No optimizer has them, and the "
+                "next pass draws new ones.",
                 fix={
                     "torch": (
                         "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
-                        "if it is meant to be random: layer.requires_grad_(False)",
+                        "if the layer is meant to be random: layer.requires_grad_(False)",
                     ),
                     "keras": (
                         "self.hidden = layers.Dense(...)  # in __init__, and self.hidden(x) in call",
-                        "if it is meant to be random: layer.trainable = False",
+                        "if the layer is meant to be random: layer.trainable = False",
                     ),
                 },
                 evidence=evidence,
@@ -210,9 +210,10 @@ class OptimizerMissesParameters(MessageRule):
             )
         if not leaves.other_models:
             return self.found(
-                f"The loss depends on {listed(leaves.heads)}, which takes the model's output, gets gradients "
-                f"and is in training mode, and no optimizer holds any of its parameters: {scalars:,} scalars, "
-                f"{100 * share:.3g} % of those that the loss depends on. They keep their random initial values.",
+                f"The loss depends on {listed(leaves.heads)}, which takes the model's output, gets gradients and "
+                f"is in training mode, but no optimizer has any of its parameters: {scalars:,} scalars, "
+                f"{100 * share:.3g} % of all scalars that the loss depends on. They keep their random initial "
+                "values.",
                 fix=(
                     f"optimizer = {optimizer.name}([*model.parameters(), *criterion.parameters()], ...)",
                     "if it should stay frozen: module.requires_grad_(False)",
@@ -223,11 +224,12 @@ class OptimizerMissesParameters(MessageRule):
         names = listed(leaves.other_models)
         return self.found(
             f"The loss depends on {names}, which gives the model its input, gets gradients and is in training "
-            f"mode, and no optimizer holds any of its parameters: {scalars:,} scalars, {100 * share:.3g} % of "
-            "those that the loss depends on. They keep their random initial values.",
+            f"mode, but no optimizer has any of its parameters: {scalars:,} scalars, {100 * share:.3g} % of all "
+            "scalars that the loss depends on. They keep their random initial values.",
             fix={
                 "torch": (
-                    f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all",
+                    f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all "
+                    "modules",
                     "if it should stay frozen: module.requires_grad_(False)",
                 ),
                 "keras": (
@@ -245,14 +247,15 @@ def _held_instead(optimizer: OptimizerFacts) -> str:
     if optimizer.frozen:
         rest = f" and {count_of(optimizer.foreign, 'tensor')} from elsewhere" if optimizer.foreign else ""
         return (
-            f"It holds {count_of(optimizer.frozen, 'parameter')} of it that {_are(optimizer.frozen)} frozen{rest}"
+            f"It has only {count_of(optimizer.frozen, 'parameter')} of the model that {_are(optimizer.frozen)} "
+            f"frozen{rest}"
         )
     if optimizer.foreign:
         return (
-            f"It holds {count_of(optimizer.foreign, 'tensor')} from elsewhere: of another model, or of this one "
+            f"It has {count_of(optimizer.foreign, 'tensor')} from elsewhere: from another model, or from this one "
             "before it was replaced"
         )
-    return "It holds no parameters at all"
+    return "It has no parameters at all"
 
 
 def _were(number: int) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.calls import UntrainedEvaluation
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import ObjectLedger
 from diagnostics.facts.written import WrittenPatterns
+
+MIN_ROWS = 8  # fewer may be made up, to learn the shape of the output
 
 
 class RecreatedModel(Rule):
@@ -72,9 +74,9 @@ class RecreatedModel(Rule):
         weights = what == "weights"
         does = "initialised" if weights else "made"
         return self.found(
-            f"`{model}` is {does} in the loop over `{loop}`, and trained there. Each epoch begins with "
-            f"{'' if weights else 'a new model and '}random weights, so everything that the previous epoch "
-            "learned is lost.",
+            f"`{model}` is {does} and trained in the loop over `{loop}`. Each epoch begins with "
+            f"{'' if weights else 'a new model and '}random weights, so everything learned in the previous epoch "
+            "is lost.",
             fix=f"{'initialise' if weights else 'make'} `{model}` once, before the loop",
             evidence={"model": model, "loop": loop, "weights_alone": weights},
             where=first.where,
@@ -82,14 +84,17 @@ class RecreatedModel(Rule):
         )
 
     @check
-    def from_evaluation(self, evaluated: UntrainedEvaluation) -> Finding:
+    def from_evaluation(self, ledger: ObjectLedger) -> Finding:
         """Report the evaluation of an instance other than the trained one."""
+        rows = ledger.untrained_rows
+        if rows is not None and rows < MIN_ROWS:
+            raise NotApplicable
         return self.found(
-            f"The {evaluated.name} that is evaluated after the training is not the trained one but another "
-            "instance: its weights are still the random initial ones, and the trained model is not evaluated.",
+            f"The {ledger.name} evaluated after the training is not the trained instance but another one: its "
+            "weights are still the random initial weights, and the trained model is not evaluated.",
             fix=(
                 "evaluate the trained model: pass it to the evaluation instead of creating a second one",
-                f"load its weights first: {evaluated.load}",
+                f"load its weights first: {ledger.loader}",
             ),
-            evidence={"model": evaluated.name, "rows": evaluated.rows},
+            evidence={"model": ledger.name, "rows": rows},
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
-from diagnostics.engine.rule import Rule, check
-from diagnostics.facts.calls import RemadeOptimizer
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.calls import ObjectLedger
 
 
 class RecreatedOptimizer(Rule):
@@ -56,13 +56,15 @@ class RecreatedOptimizer(Rule):
     causes = ("loss-oscillation", "loss-plateau", "not-learning")
 
     @check
-    def from_steps(self, optimizer: RemadeOptimizer) -> Finding:
+    def from_steps(self, ledger: ObjectLedger) -> Finding:
         """Report optimizers that make one step each."""
+        if not ledger.lone_steps:
+            raise NotApplicable
         return self.found(
-            f"A new {optimizer.name} was created for each step, {optimizer.times} times in a row. Each began "
-            "without the averages of the previous steps, which are its only advantage over plain gradient "
-            "descent: without them, a step of Adam moves each weight by the full learning rate, however small "
-            "its gradient.",
-            fix=f"optimizer = {optimizer.name}(model.parameters(), ...)  # once, before the loop",
-            evidence={"optimizer": optimizer.name, "times": optimizer.times},
+            f"A new {ledger.optimizer} was created for each step, {ledger.lone_steps} times in a row. Each one "
+            "began without the averages of the previous steps, the optimizer's only advantage over plain gradient "
+            "descent: without them, a step of Adam moves each weight by the full learning rate, however small its "
+            "gradient.",
+            fix=f"optimizer = {ledger.optimizer}(model.parameters(), ...)  # once, before the loop",
+            evidence={"optimizer": ledger.optimizer, "times": ledger.lone_steps},
         )

@@ -101,7 +101,7 @@ class UnchangedParameters(Rule):
             why, fix = ZERO.format(also=" It is 0 in every step." if flat else ""), OF_ZERO
         return self.found(
             f"The weights were compared before and after {len(ratios)} of the {steps.total_steps:,} steps, and "
-            f"not a single number changed. {why}",
+            f"not a single value changed. {why}",
             fix=fix,
             evidence={
                 "steps_compared": updates.steps.tolist()[-100:],
@@ -117,11 +117,11 @@ class UnchangedParameters(Rule):
         """Report a model that is trained repeatedly but has nothing to train."""
         return self.found(
             f"{frozen.model}.train_on_batch was called {frozen.calls:,} times while none of its "
-            f"{frozen.weights:,} weights was trainable: no call changed any. In Keras 3, trainable = False "
-            "holds for a model wherever it is used, whether it was compiled before or not.",
+            f"{frozen.weights:,} weights was trainable, so no call changed any weight. In Keras 3, trainable = "
+            "False applies to a model wherever it is used, even if it was compiled before.",
             fix=(
                 "model.trainable = True before its train_on_batch, and False before that of the combined model",
-                "a keras.Model with a train_step, and one optimizer for each of the two",
+                "a keras.Model with a train_step, and one optimizer for each of the two models",
             ),
             evidence={"model": frozen.model, "calls": frozen.calls, "weights": frozen.weights},
         )
@@ -130,9 +130,9 @@ class UnchangedParameters(Rule):
     def from_empty_fit(self, fit: EmptyFit) -> Finding:
         """Report a `fit` that begins after its last epoch."""
         return self.found(
-            f"fit(epochs={fit.epochs}, initial_epoch={fit.initial_epoch}) makes no step: `epochs` is the number "
-            "of the last epoch, not the number of epochs, and initial_epoch is not below it. Keras says "
-            f"nothing, and the weights stay as they were{'' if fit.fitted is None else ' after the fit before'}.",
+            f"fit(epochs={fit.epochs}, initial_epoch={fit.initial_epoch}) takes no steps: `epochs` is the index "
+            "of the final epoch, not a count, and initial_epoch is already there. Keras gives no warning, and the "
+            f"weights do not change{'' if fit.fitted is None else ' after the previous fit'}.",
             fix=f"model.fit(..., epochs={fit.initial_epoch} + more, initial_epoch={fit.initial_epoch})",
             evidence={"epochs": fit.epochs, "initial_epoch": fit.initial_epoch, "fitted": fit.fitted},
             severity="note" if fit.fitted is None else "warning",
@@ -140,8 +140,8 @@ class UnchangedParameters(Rule):
 
     def _never_stepped(self, passes: int) -> Finding:
         return self.found(
-            f"The loop has made {passes:,} passes, and none of the watched optimizers has stepped. The weights "
-            "have not changed.",
+            f"The loop has made {passes:,} passes, but none of the watched optimizers has taken a step. The "
+            "weights have not changed.",
             fix={
                 "torch": "optimizer.step()  # with parentheses, after the backward pass, on the watched optimizer",
                 "keras": "optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # in each step",
@@ -151,8 +151,8 @@ class UnchangedParameters(Rule):
 
 
 ZERO = (
-    "The parameters get a gradient that is exactly 0 in all of these steps: the loss stays the same, whichever "
-    "way a weight moves.{also}"
+    "The parameters get a gradient that is exactly 0 in all of these steps: no small change of a weight changes "
+    "the loss.{also}"
 )
 OF_ZERO = (
     "initialise one of the two factors at random: a product of two zero matrices passes no gradient to either",
@@ -188,7 +188,7 @@ def _why(
 ) -> tuple[str, Fix | Mapping[str, Fix]]:
     if optimizer is not None and not optimizer.held:
         return (
-            f"The optimizer ({optimizer.name}) holds none of the model's parameters.",
+            f"The optimizer ({optimizer.name}) has none of the model's parameters.",
             {
                 "torch": f"optimizer = {optimizer.name}(model.parameters(), ...)  # of the model that is trained",
                 "peft": f"optimizer = {optimizer.name}(p for p in model.parameters() if p.requires_grad), after "
@@ -227,10 +227,10 @@ def _why(
             ),
         )
     return (
-        "There were gradients, and the learning rate was not 0. So the updates are too small for the dtype of the "
-        "weights, or some code restores the weights.",
+        "There were gradients, and the learning rate was not 0. So either the updates are too small for the dtype "
+        "of the weights, or some code restores the weights.",
         (
             "keep the weights in float32, and use torch.autocast for half precision",
-            "look for a state dict that is loaded within the loop",
+            "look for a state dict that is loaded in the loop",
         ),
     )

@@ -64,7 +64,7 @@ class CellsOutOfOrder(Rule):
             return None
         first, *others = notebook.reordered
         names = list(dict.fromkeys(one.name for one in others if one.name != first.name))
-        more = f" The same holds for {listed((f'`{name}`' for name in names), most=NAMED)}." if names else ""
+        more = f" The same applies to {listed((f'`{name}`' for name in names), most=NAMED)}." if names else ""
         return self.found(
             f"{_what(first)}{more}",
             fix=("restart the kernel and run all cells, before you save or trust the results",),
@@ -77,8 +77,8 @@ def _what(one: Reordered) -> str:
     read = capitalized(str(one.read))
     if one.then is None:
         return (
-            f"{read} read `{one.name}` before {one.from_top}, which sets it, was run for the last time: its "
-            "results belong to an earlier state, which is lost if that cell has changed."
+            f"{read} read `{one.name}` before {one.from_top}, which sets it, was last run: its results come from "
+            "an earlier state, which is lost if that cell has changed."
         )
     return (
         f"{read} got `{one.name}` from {one.then} when it was run, but gets it from {one.from_top} when the "

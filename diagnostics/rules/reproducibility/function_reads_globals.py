@@ -78,7 +78,7 @@ class FunctionReadsGlobals(Rule):
         return self.found(
             f"{_doubt(first)}{count_of(len(functions), 'function')} of the notebook {they_read} not given: "
             f"{'; '.join(listing)}.",
-            fix=(f"pass what it reads: def {first.function}(..., {first.name})",),
+            fix=(f"pass the variables as arguments: def {first.function}(..., {first.name})",),
             evidence={"functions": functions},
             where=Where(f"{notebook.file}, cell {first.defined.cell}", first.defined.line, first.function),
         )
@@ -88,12 +88,12 @@ def _doubt(read: GlobalRead) -> str:
     places = listed(dict.fromkeys(map(str, read.bindings)), most=NAMED)
     if read.leftover:
         return (
-            f"`{read.function}` reads `{read.name}`, which only a loop sets, in {places}, but is called outside "
-            "the loop: it gets the last value of the loop. "
+            f"`{read.function}` reads `{read.name}`, which only a loop in {places} sets, but it is called outside "
+            "the loop: it gets the loop's last value. "
         )
     if read.differs:
         return (
-            f"`{read.function}` reads `{read.name}`, which {places} set: what it gets depends on which of them "
-            "was run last. "
+            f"`{read.function}` reads `{read.name}`, which {places} set: its value depends on which of them was "
+            "run last. "
         )
     return ""

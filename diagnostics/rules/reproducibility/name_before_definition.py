@@ -68,7 +68,7 @@ class NameBeforeDefinition(Rule):
             return None
         first = min(notebook.missing, key=lambda one: _severity(one) == "note")
         others = [one.name for one in notebook.missing if one is not first]
-        more = f" The same holds for {listed((f'`{name}`' for name in others), most=NAMED)}." if others else ""
+        more = f" The same applies to {listed((f'`{name}`' for name in others), most=NAMED)}." if others else ""
         at = first.called or first.read
         return self.found(
             f"{_read(first)}, {_why(first)} Run from the top, {at} ends with NameError.{more}",
@@ -102,11 +102,11 @@ def _why(missing: MissingName) -> str:
         at = missing.called or missing.read
         if missing.defined.cell == at.cell:
             return f"which is defined only later, in line {missing.defined.line} of the same cell."
-        return f"and nothing above defines it: {missing.defined} does, further below."
+        return f"and nothing above defines it: {missing.defined} does, further down."
     if missing.ran:
         return (
             "and no cell of the notebook defines it. The cell has been run, so the kernel had the name from a "
-            "cell that was deleted or edited since."
+            "cell that has since been deleted or edited."
         )
     return "and no cell of the notebook defines it."
 
@@ -117,6 +117,6 @@ def _fix(missing: MissingName) -> tuple[str, ...]:
     if missing.defined is not None:
         return (f"move the definition of `{missing.name}` above its first use",)
     return (
-        f"write the definition of `{missing.name}` into the notebook, above its first use",
+        f"define `{missing.name}` in the notebook, above its first use",
         "restart the kernel and run all cells, to see what else is missing",
     )

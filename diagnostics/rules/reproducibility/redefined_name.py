@@ -79,10 +79,10 @@ class RedefinedName(Rule):
         was = f" It was {found.was} before." if found.was else ""
         by = f"`{found.function}`, in {found.called}," if found.function else found.called
         others = [one.name for one in notebook.called[1:]]
-        more = f" The same holds for {listed(f'`{name}`' for name in others)}." if others else ""
+        more = f" The same applies to {listed(f'`{name}`' for name in others)}." if others else ""
         return self.found(
-            f"`{found.name}` is {found.value} since {found.bound}, line {found.bound.line}, and {by} calls it as "
-            f"a function.{was} Run from the top, that ends with TypeError.{more}",
+            f"`{found.name}` has been {found.value} since {found.bound}, line {found.bound.line}, but {by} calls "
+            f"it as a function.{was} Run from the top, that ends with TypeError.{more}",
             fix=(f"give {found.value} another name than `{found.name}`",),
             evidence={"name": found.name, "bound_in_cell": found.bound.cell, "called_in_cell": found.called.cell},
             where=Where(f"{notebook.file}, cell {found.bound.cell}", found.bound.line, "<module>"),
@@ -93,9 +93,12 @@ class RedefinedName(Rule):
         places = list(dict.fromkeys(map(str, read.bindings)))
         return self.found(
             f"The function `{read.function}` of {read.defined} reads `{read.name}` from the notebook, which is "
-            f"{listed(kinds, 'and')} in turn: {listed(places)} set it. What the function reads depends on which "
-            "of these was run last before the call.",
-            fix=(f"pass it: def {read.function}(..., {read.name})", "give the two meanings two names"),
+            f"{listed(kinds, 'and')} in turn: {listed(places)} set it. The value depends on which of these was "
+            "run last before the call.",
+            fix=(
+                f"pass it as an argument: def {read.function}(..., {read.name})",
+                ("use different names for the two meanings"),
+            ),
             evidence={"function": read.function, "name": read.name, "bindings": len(read.bindings)},
             where=Where(f"{notebook.file}, cell {read.defined.cell}", read.defined.line, read.function),
             severity="note",

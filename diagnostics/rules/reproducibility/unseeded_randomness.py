@@ -69,7 +69,7 @@ class UnseededRandomness(Rule):
         others = reproduction.differing - 1
         after = f"; after it {others:,} of the {reproduction.compared:,} compared tensors differ" if others else ""
         return self.found(
-            "One training step, run twice with the same weights, rows and seeds, gave different results. The "
+            "Running one training step twice with the same weights, rows and seeds gave different results. The "
             f"first difference is in {reproduction.first}{by}{after}. {_why(reproduction, rounding)}",
             fix=_fix(reproduction, rounding),
             evidence={
@@ -89,8 +89,8 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
     if reproduction.unseeded:
         count = reproduction.unseeded
         return (
-            f"The program has {count_of(count, 'generator')} created without a seed (or with one as long as those "
-            "that NumPy draws from the system), which the seed at the top of a script does not affect."
+            f"The program has {count_of(count, 'generator')} created without a seed (or with a seed as long as "
+            "NumPy draws from the system), which a seed at the top of the script does not affect."
         )
     return "Its random numbers come from a source without a fixed seed, such as a new generator or the clock."
 

@@ -20,8 +20,8 @@ def of_axes(symptom: AxesMisfit) -> Repair:
 def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     shape = symptom.shape
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
-        return "If each of its rows is itself an array, it is an array of objects.", (
-            "print(x.dtype); if that is object: x = np.stack(x.ravel()), with examples of one shape",
+        return "If each of its rows is itself an array, its dtype is object.", (
+            "print(x.dtype); if that is object: x = np.stack(x.ravel()), with examples of equal shape",
             "x = x[..., None] before it, if each example is one number",
         )
     if symptom.got == fewest - 1:
@@ -31,14 +31,14 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     if symptom.got == most + 1 and ones:
         axis = -1 if ones[-1] == symptom.got - 1 else ones[-1]
         return f"Its axis {ones[-1]} has size 1.", (
-            f"x.squeeze({axis}), or leave out the np.newaxis or expand_dims that adds this axis",
+            f"x.squeeze({axis}), or remove the np.newaxis or expand_dims that adds this axis",
             "keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape",
         )
     if symptom.got == 3 and most == 2:
         return "", (
             "x.reshape(len(x), -1), for a first layer that is Dense",
-            "the ids of shape (n, length), if the first layer is an Embedding, which looks up the vectors; or "
-            "keras.Input(shape=x.shape[1:]) without the Embedding, if these are vectors already",
+            "pass ids of shape (n, length), if the first layer is an Embedding, which looks up the vectors; or "
+            "use keras.Input(shape=x.shape[1:]) without the Embedding, if the inputs are already vectors",
         )
     if symptom.got > most:
         return "", ("keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape", reshape)
@@ -53,7 +53,7 @@ def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
         return "", f"x.flatten(0, {extra}) before it, if the first {count} axes together are the batch"
     if name.startswith("Conv") and symptom.got == fewest - 1 and shape is not None and (channels or 0) > 1:
         if shape[0] == channels:
-            return "", "x.unsqueeze(0) before it, which adds the axis of the batch"
+            return "", "x.unsqueeze(0) before it, which adds the batch axis"
         if shape[-1] == channels:
             move = "x.T" if len(shape) == 2 else "x.movedim(-1, 0)"
             return f"Its last axis has size {channels}: the channels are last.", (

@@ -206,9 +206,9 @@ def describe(what: str, curve: LossCurve) -> str:
     assert curve.swings is not None
     low, high = curve.swings
     return (
-        f"The loss of a repeated batch oscillates and does not fall: from step {curve.since:,} to "
-        f"{curve.until:,} it swings between {low:.4g} and {high:.4g}, with a mean of {curve.ended:.4g}, after "
-        f"starting at {curve.began:.4g}."
+        f"The loss of a repeated batch oscillates instead of falling: from step {curve.since:,} to "
+        f"{curve.until:,} it swings between {low:.4g} and {high:.4g}, with a mean of {curve.ended:.4g}; it "
+        f"started at {curve.began:.4g}."
     )
 
 

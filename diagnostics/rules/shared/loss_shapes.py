@@ -25,7 +25,7 @@ def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool)
         return None
     if len(prediction) > len(target) + 1 and prediction[: len(target)] == target:
         pool = "keras.layers.GlobalAveragePooling1D()" if in_keras else "x.mean(dim=1)"
-        return f"pool the axes between batch and outputs to one row per target: {pool}"
+        return f"pool the axes between batch and outputs into one row per target: {pool}"
     if len(prediction) != len(target) or target[-1] != 1 or (prediction[-1] or 0) < 2:
         return None
     if any(one != other for one, other in zip(prediction[:-1], target[:-1], strict=True) if one and other):
@@ -68,12 +68,12 @@ def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -
         return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target"
     if None in (*prediction[1:], *target[1:]):
         return (
-            f"give it targets of the output's shape, {prediction}",
-            f"build the model so that it gives the shape of the targets, {target}",
+            f"give it targets with the output's shape, {prediction}",
+            f"build the model so that its output has the shape of the targets, {target}",
         )
     if math.prod(prediction[1:]) != math.prod(target[1:]):  # type: ignore[arg-type]
         return (
-            f"build the model so that it gives {target[1:]} per example",
-            f"give it one target of {prediction[1:]} per example",
+            f"build the model so that its output has shape {target[1:]} per example",
+            f"give it one target of shape {prediction[1:]} per example",
         )
     return f"reshape the prediction to the shape of the target, {target}"

@@ -11,8 +11,8 @@ from diagnostics.text.join import capitalized, count_of, listed
 MAX_NAMED = 6  # ranks or pairs in a sentence; the evidence holds them all
 SAME_EVERYWHERE = "set MASTER_ADDR and MASTER_PORT to the same values on every host, those of rank 0's host"
 ALL_PORTS = (
-    "open all TCP ports between the hosts, in the firewall or the security group: beside MASTER_PORT the "
-    "libraries take any free port"
+    "open all TCP ports between the hosts, in the firewall or the security group: besides MASTER_PORT, the "
+    "libraries use any free port"
 )
 SHARED_INTERFACE = (
     "NCCL_SOCKET_IFNAME=eth0 and GLOO_SOCKET_IFNAME=eth0, with the interface that the hosts share; ip -br addr "
@@ -57,7 +57,7 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
             yield Problem(capitalized(sentence), fixes, (rank.number,))
         elif failure.step in ("rendezvous", "roll call") and failure.kind not in ("claimed twice", "store gone"):
             yield Problem(
-                f"{capitalized(rank.place)} could not join the others at {network.address}: {_said(failure)}",
+                f"{capitalized(rank.place)} could not join the other ranks at {network.address}: {_said(failure)}",
                 _fixes(failure, SAME_EVERYWHERE),
                 (rank.number,),
             )
@@ -71,7 +71,8 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
     if not network.claims:
         for rank, failure in _failures(network, "claimed twice"):
             yield Problem(
-                f"{capitalized(rank.place)} found its number taken: {failure.text} is also rank {rank.number}.",
+                f"{capitalized(rank.place)} found its rank number taken: {failure.text} is also rank "
+                f"{rank.number}.",
                 _ONE_NUMBER_EACH,
                 (rank.number,),
             )
@@ -87,12 +88,12 @@ _ONE_NUMBER_EACH = (
 def _device(rank: RankFacts, failure: NetworkFailure) -> Problem:
     if failure.kind == "too few GPUs":
         return Problem(
-            f"{capitalized(rank.place)} should use {rank.device}, but PyTorch sees "
+            f"{capitalized(rank.place)} is meant to use {rank.device}, but PyTorch sees "
             f"{count_of(int(failure.text), 'GPU')} there, numbered from 0.",
             (
-                "start no more processes on a host than it has GPUs: torchrun --nproc-per-node, srun "
+                "start at most one process per GPU on each host: torchrun --nproc-per-node, srun "
                 "--ntasks-per-node",
-                "check that CUDA_VISIBLE_DEVICES lists all of them, and that the container shows them: --gpus all",
+                "check that CUDA_VISIBLE_DEVICES lists all GPUs, and that the container can see them: --gpus all",
             ),
             (rank.number,),
         )
@@ -111,9 +112,9 @@ def _unresolved(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure)
     host = network.address.rpartition(":")[0]
     why = f" ({failure.text})" if failure.text else ""
     return (
-        f"{rank.place} cannot find the host {host} that MASTER_ADDR names: the name does not resolve{why}.",
+        f"{rank.place} cannot find the host {host} named by MASTER_ADDR: the name does not resolve{why}.",
         (
-            "MASTER_ADDR: the name or address of the host where rank 0 runs, as the other hosts know it",
+            "MASTER_ADDR: the name or address by which the other hosts know rank 0's host",
             "getent hosts NAME shows on each host what a name resolves to",
         ),
     )
@@ -121,8 +122,8 @@ def _unresolved(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure)
 
 def _refused(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     return (
-        f"{rank.place} could not connect to {network.address} for {network.limit:g} s: the connection is "
-        "refused. Rank 0 has not started or has ended, it listens on another port, or MASTER_ADDR names another "
+        f"{rank.place} tried to connect to {network.address} for {network.limit:g} s, and the connection was "
+        "refused. Rank 0 has not started, has ended or listens on another port, or MASTER_ADDR names another "
         "host.",
         (
             "read the output of rank 0: did it start, and with which MASTER_ADDR and MASTER_PORT?",
@@ -135,8 +136,8 @@ def _refused(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) ->
 def _no_answer(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     by = f" by {rank.interface}" if rank.interface else ""
     return (
-        f"{rank.place} got no answer from {network.address}{by} within {network.limit:g} s. A firewall drops the "
-        "packets, or no host has this address.",
+        f"{rank.place} got no answer from {network.address}{by} within {network.limit:g} s. Either a firewall "
+        "drops the packets, or no host has this address.",
         (
             f"nc -vz {network.address.replace(':', ' ')} on that host, while rank 0 waits; open the port there",
             SAME_EVERYWHERE,
@@ -148,7 +149,7 @@ def _elsewhere(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) 
     host = network.address.rpartition(":")[0]
     own = f" (it has {listed(rank.addresses, most=MAX_NAMED)})" if rank.addresses else ""
     return (
-        f"{rank.place} should listen at {host}, which is not an address of its host{own}.",
+        f"{rank.place} is meant to listen at {host}, which is not an address of its host{own}.",
         (
             "MASTER_ADDR: the name or address of the host where rank 0 runs",
             "start rank 0 (torchrun --node-rank 0) on the host that MASTER_ADDR names",
@@ -159,10 +160,10 @@ def _elsewhere(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) 
 def _port_taken(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     port = network.address.rpartition(":")[2]
     return (
-        f"{rank.place} cannot listen on port {port}: another program on this host already does.",
+        f"{rank.place} cannot listen on port {port}: another program on this host already uses it.",
         (
             "MASTER_PORT: another free port, the same on every host",
-            f"ss -ltnp 'sport = :{port}' names the program: often an earlier run that still waits",
+            f"ss -ltnp 'sport = :{port}' names the program: often an earlier run that is still waiting",
         ),
     )
 
@@ -170,8 +171,8 @@ def _port_taken(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure)
 def _not_a_store(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     return (
         (
-            f"{rank.place} reached {network.address}, but the program that listens there is not rank 0 of a "
-            f"job: {failure.text}."
+            f"{rank.place} reached {network.address}, but the program listening there is not rank 0 of a job: "
+            f"{failure.text}."
         ),
         (
             "MASTER_PORT: a port that no other program uses, the same on every host",
@@ -185,7 +186,7 @@ def _no_interface(network: NetworkFacts, rank: RankFacts, failure: NetworkFailur
         f"{rank.place} has no such interface: {failure.text}.",
         (
             "name one that every host has; ip -br addr lists them",
-            "unset it: the libraries then choose by themselves",
+            "unset it: the libraries then choose an interface themselves",
         ),
     )
 
@@ -205,12 +206,12 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
     """Yield ranks that did not arrive, or ended early."""
     ended = [rank for rank in network.ranks if rank.ending]
     for rank in ended:
-        how = "ended" if rank.ending == "ended" else f"ended by {rank.ending}"
-        how = how.replace("by exit code", "with exit code")
+        how = "ended" if rank.ending == "ended" else f"was ended by {rank.ending}"
+        how = how.replace("was ended by exit code", "ended with exit code")
         yield Problem(
             f"{capitalized(rank.place)} {how} {_while(rank)}.",
             (
-                f"look on {rank.host} for what ended it: dmesg after SIGKILL (no memory), the scheduler's log, "
+                f"look on {rank.host} for the cause: dmesg after SIGKILL (out of memory), the scheduler's log, "
                 "the end of the rank's own output",
                 "diagnose network --keep-logs FOLDER keeps what each rank's libraries print",
             ),
@@ -230,10 +231,12 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
             f"{len(missing)} of {network.world} ranks did not connect to {network.address} within "
             f"{network.limit:g} s: {_ranks(missing)}.{own}",
             (
-                f"read the output of {_ranks(missing[:1])}: it did not start, or it says why it cannot connect",
+                f"read the output of {_ranks(missing[:1])}: either it did not start, or its output says why it "
+                "cannot connect",
                 f"nc -vz {network.address.replace(':', ' ')} on {'their hosts' if several else 'its host'}, while "
                 "the others wait",
-                "the number of processes started must be WORLD_SIZE: --nnodes times --nproc-per-node, or --ntasks",
+                "WORLD_SIZE must equal the number of processes started: --nnodes times --nproc-per-node, or "
+                "--ntasks",
             ),
             tuple(missing),
         )
@@ -243,7 +246,7 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
             yield Problem(
                 f"Rank 0 no longer answers at {network.address}, {_while(gone[0])} on {gone[0].place}: it has "
                 "ended, or the connection was cut.",
-                ("read the output of rank 0, and look on its host for what ended it",),
+                ("read the output of rank 0, and look on its host for the cause",),
                 (0,),
             )
 
@@ -276,8 +279,8 @@ def _library(network: NetworkFacts) -> Iterator[Problem]:
     without = [rank.number for rank in network.ranks if rank.device == "cpu"]
     if with_card and without:
         yield Problem(
-            f"{capitalized(_ranks(without))} {'see' if len(without) > 1 else 'sees'} no GPU, and "
-            f"{_ranks(with_card)} {'do' if len(with_card) > 1 else 'does'}: NCCL needs one on every rank.",
+            f"{capitalized(_ranks(without))} {'see' if len(without) > 1 else 'sees'} no GPU, but "
+            f"{_ranks(with_card)} {'do' if len(with_card) > 1 else 'does'}: NCCL needs a GPU on every rank.",
             ("nvidia-smi and CUDA_VISIBLE_DEVICES on that host; docker run --gpus all; srun --gpus-per-task=1",),
             tuple(without),
         )
@@ -299,7 +302,7 @@ _OF_THE_LIBRARY = {
     "gloo": ("GLOO_SOCKET_IFNAME=eth0, with the interface that the hosts share; ip -br addr lists them",),
     "nccl": (
         "NCCL_SOCKET_IFNAME=eth0, with the interface that the hosts share; NCCL_IB_DISABLE=1 without InfiniBand",
-        "NCCL_P2P_DISABLE=1, then NCCL_SHM_DISABLE=1, to see which path between the GPUs of a host is at fault",
+        "NCCL_P2P_DISABLE=1, then NCCL_SHM_DISABLE=1, to find the faulty path between the GPUs of a host",
         "diagnose network --keep-logs FOLDER keeps NCCL's log of each rank",
     ),
 }
@@ -310,14 +313,16 @@ def _subject(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) ->
     library = {"nccl": "NCCL", "gloo": "gloo"}.get(network.backend, "the communication library")
     what = "creating the process group" if failure.step == "group" else f"the {failure.step}"
     if failure.kind == "wrong sum":
-        return f"The {failure.step}{with_peer} by {library} gives a wrong result on {rank.place}: {failure.text}."
+        return (
+            f"The {failure.step}{with_peer} with {library} gives a wrong result on {rank.place}: {failure.text}."
+        )
     if failure.kind == "stuck":
         return (
             f"{capitalized(rank.place)} did not return from {what}{with_peer} of {library} within {failure.text}, "
-            "although every two ranks can connect by TCP."
+            "although any two ranks can connect by TCP."
         )
     return (
-        f"Every two ranks can connect by TCP, and {what}{with_peer} of {library} failed on {rank.place}: "
+        f"Any two ranks can connect by TCP, but {what}{with_peer} of {library} failed on {rank.place}: "
         f"{_said(failure)}"
     )
 
@@ -330,8 +335,8 @@ def _loopback(network: NetworkFacts) -> str:
     if network.backend != "gloo" or len(hosts) < 2 or not wrong:
         return ""
     return (
-        f" On {_ranks(wrong)} the host's own name resolves to {first}, which gloo gives to the other hosts: "
-        "they then connect to themselves."
+        f" On {_ranks(wrong)} the host's own name resolves to {first}, and gloo passes that address to the other "
+        "hosts, which then connect to themselves."
     )
 
 

@@ -20,7 +20,7 @@ from diagnostics.text.join import count_of
 Repair = tuple[str, Fix]
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
 LARGEST_KERNEL = 11  # along one axis, in common convolutions
-_ALPHA = "x[:, :3] before it, if the fourth is an image's alpha channel"
+_ALPHA = "x[:, :3] before it, if the fourth channel is an image's alpha channel"
 
 
 def of_layer(symptom: LayerMisfit) -> Repair:
@@ -137,7 +137,7 @@ def _no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if symptom.axis != 0 or symptom.wanted != 1:
         return None
     return (
-        f"Without a channel axis it is read as one example with {symptom.got} channels.",
+        f"Without a channel axis the input is read as one example with {symptom.got} channels.",
         "x.unsqueeze(1) before it",
     )
 
@@ -146,7 +146,7 @@ def _maybe_no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | N
     if symptom.library == "keras" or (symptom.wanted, shape[0]) != (1, 1):
         return None
     return (
-        "PyTorch also prints an input without a channel axis like this: as one example with many channels.",
+        "PyTorch also reports an input without a channel axis like this: as one example with many channels.",
         ("x.unsqueeze(1) before it, if the input has no channel axis", rebuilt(symptom, symptom.got)),
     )
 
@@ -168,8 +168,8 @@ def _maybe_channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     return (
         "It takes (batch, channels, length).",
         (
-            f"x.transpose(1, 2) before it, if the last axis holds the channels, which then have to be "
-            f"{symptom.wanted}, too",
+            "x.transpose(1, 2) before it, if the last axis holds the channels, whose number must then also be "
+            f"{symptom.wanted}",
             rebuilt(symptom, symptom.got),
         ),
     )
@@ -190,16 +190,17 @@ def _expansion(symptom: OperandsMisfit, target: Shape, tensor: Shape) -> Fix:
     spatial = len(target) > 2 and symptom.axis is not None and symptom.axis >= len(target) - 2
     if spatial and min(symptom.one, symptom.other) > 1:
         return (
-            "resize image and mask, or what is made from their sizes, to one size before it: F.interpolate(x, "
+            "resize image and mask, or tensors whose sizes depend on them, to one size before it: "
+            "F.interpolate(x, "
             'size=(h, w), mode="bilinear"), and mode="nearest" for a mask of classes',
-            "print the two shapes just before, for the first examples",
+            "print the two shapes just before the line, for the first examples",
         )
     if len(tensor) > len(target):
         return (
-            "x.squeeze(), or an index: the tensor has more axes than the target it is written to",
+            "x.squeeze(), or an index: the tensor has more axes than the tensor it is written into",
             "print the two shapes just before the line",
         )
-    return "print the two shapes just before the line: a mask, a table of positions or a buffer has another length"
+    return "print the two shapes just before the line: a mask, a position table or a buffer has another length"
 
 
 def of_operands(symptom: OperandsMisfit) -> Repair:
@@ -228,17 +229,19 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         return f"If this is a Linear, it has in_features={b[0]}.", (linear, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
-        return "Only the rows differ: another batch size.", f"{x}[0] instead of a fixed one; or {drop}=True"
+        return "Only the number of rows differs: the batch size is different.", (
+            f"{x}[0] instead of a fixed one; or {drop}=True"
+        )
     if symptom.library == "keras":
         return "", "change the layers before it, or the data, so that the two sizes are equal"
     for name, short, long in ((other, b, a), (one, a, b)):
         if len(short) < len(long) and long[: len(short)] == short:
             axes = "axis" if len(long) - len(short) == 1 else "axes"
             added = ".unsqueeze(-1)" * (len(long) - len(short))
-            return f"{name} lacks the last {axes} of the other.", f"{name}{added}"
+            return f"{name} lacks the last {axes} of the other tensor.", f"{name}{added}"
     if len(a) == len(b) == 2 and a == b[::-1]:
         return "One is the transpose of the other.", (f"{other}.T", f"{one}.T")
-    return "", "make the sizes equal, or 1 along an axis that should broadcast"
+    return "", "make the sizes equal, or make one of them 1 along an axis that should broadcast"
 
 
 def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
@@ -253,13 +256,13 @@ def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
 def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair:
     """Distinguish feature maps that were pooled and upsampled from tensors joined along the wrong axis."""
     maps = {len(shape) for shape in shapes} <= {4, 5} and symptom.axis in (1, None)
-    pooled = "a feature map of odd size is one smaller after pooling by 2 and upsampling by 2."
+    pooled = "a feature map with an odd size loses one row or column when it is pooled by 2 and upsampled by 2."
     of_keras = {len(shape) for shape in shapes} == {4} and abs(symptom.one - symptom.other) == 1
     if symptom.library == "keras" and of_keras and min(symptom.one, symptom.other) > 1:
         return "", (
-            "use images whose height and width can be halved as often as the network does: a multiple of 32 for "
-            "most encoders; resize or pad them",
-            "keras.layers.Cropping2D or ZeroPadding2D before they are joined",
+            "resize or pad the images so that their height and width are divisible by the network's total stride: "
+            "a multiple of 32 for most encoders",
+            "keras.layers.Cropping2D or ZeroPadding2D before you concatenate them",
         )
     if symptom.library == "torch" and maps and abs(symptom.one - symptom.other) == 1:
         seen = pooled.capitalize() if shapes else f"If these are feature maps: {pooled}"
@@ -268,8 +271,11 @@ def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair
         differing = [axis for axis, (a, b) in enumerate(zip(*shapes, strict=True)) if a != b]
         if len(differing) == 1:
             (axis,) = differing
-            return "", (f"concatenate them along axis {axis}, the only one that differs", "make that axis equal")
-    return "", "make the tensors equal along every axis except the one that they are concatenated along"
+            return "", (
+                f"concatenate them along axis {axis}, the only one that differs",
+                ("make that axis equal in all tensors"),
+            )
+    return "", "make the tensors equal along every axis except the concatenation axis"
 
 
 def of_reshape(symptom: ReshapeMisfit) -> Repair:
@@ -278,30 +284,31 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
     name = symptom.tensor or "x"
     each = math.prod(rest)
     if symptom.library == "keras" or (symptom.library == "numpy" and (symptom.size or 0) % (each or 1)):
-        return "", f"use a target shape that holds {symptom.size} values, or as many values as the shape holds"
+        return "", f"make the number of values and the target shape match: there are {symptom.size} values"
     if symptom.library == "torch" and symptom.shape is None and len(rest) == 2 and first == rest[0] > 3:
         return (
-            f"If it should be an image or a mask of {first} x {first}, it was created in another size.",
-            (f"resize it to {first} x {first} where it is read", "print its size, and the number of its channels"),
+            f"If it should be an image or a mask of {first} x {first}, it was created with another size.",
+            (f"resize the image to {first} x {first} when you read it", "print its size and number of channels"),
         )
     if first > 0 and rest and each > 0 and symptom.size % each == 0:
         rows = symptom.size // each
         if symptom.library == "numpy":
             return (
-                f"It has {rows} rows of {each}, not {first}.",
+                f"It has {rows} rows of {each} values, not {first} rows.",
                 f"array.reshape(-1, {', '.join(map(str, rest))}), if {each} values belong together",
             )
         open_view = f"{name}.view(-1, {', '.join(map(str, rest))})"
         if rows < first:
             return (
-                f"It has {rows} rows of {each}, not {first}: the last batch of a loader is often smaller.",
+                f"It has {rows} rows of {each} values, not {first} rows: the last batch of a loader is often "
+                "smaller.",
                 f"{open_view}, and {name}.size(0) wherever {first} is the batch size",
             )
         times = f", {rows // first} times as many as {first}" if rows % first == 0 else f", and not {first}"
         return (
-            f"It has {rows} rows of {each}{times}: the rows include an axis that the code counts separately "
-            "(heads, channels, positions, several inputs in one batch), or the examples are larger.",
-            (f"print({name}.shape) where it comes from", f"{open_view}, if {each} values belong together"),
+            f"It has {rows} rows of {each}{times}: either the rows include an axis that the code counts "
+            "separately (heads, channels, positions, several inputs in one batch), or the examples are larger.",
+            (f"print({name}.shape) where it is created", f"{open_view}, if {each} values belong together"),
         )
     if symptom.shape is not None and len(symptom.shape) > 1 and len(rest) == 1:
         held = values_each(symptom.shape)

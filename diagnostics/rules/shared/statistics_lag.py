@@ -13,7 +13,7 @@ HALF = 0.5  # of the gain of batch statistics over that class; with less, the ru
 
 PATIENCE = (
     "train longer before the evaluation: the running statistics need about 10 / momentum steps",
-    "take a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
+    "use a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
 )
 
 
@@ -25,15 +25,15 @@ def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps:
     if seen is None:
         return (
             f"The model has batch norm, and {steps:,} steps are few for its running statistics, which the "
-            "evaluation uses instead of those of the batch: they may lag behind the weights."
+            "evaluation uses instead of batch statistics: they may lag behind the weights."
         )
     chance = seen.most_frequent / seen.rows
     own, running = seen.right_with_own / seen.rows - chance, seen.right_with_running / seen.rows - chance
     if own <= ERRORS * math.sqrt(chance * (1 - chance) / seen.rows) or running > HALF * own:
         return None
     return (
-        f"The running statistics of batch norm lag behind the weights after {steps:,} steps: of {seen.rows:,} "
-        f"rows of the first training batch {seen.right_with_running / seen.rows:.0%} are right with them, and "
-        f"{seen.right_with_own / seen.rows:.0%} with the statistics of the batch itself, in evaluation mode and "
+        f"The batch norm running statistics lag behind the weights after {steps:,} steps: of {seen.rows:,} rows "
+        f"of the first training batch, {seen.right_with_running / seen.rows:.0%} are right with them, but "
+        f"{seen.right_with_own / seen.rows:.0%} are right with the batch's own statistics, in evaluation mode and "
         "with the same weights."
     )

@@ -50,9 +50,9 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
         return (
             f"Only the number of inputs of {name.rpartition('.')[0] or name} differs.",
             (
-                f"give it the {saved[1]} inputs of the checkpoint: channels of the image, columns of the table, "
-                "the size of what is flattened or joined before it",
-                f"load all weights but this one, and retrain it for {new[1]}",
+                f"give it the {saved[1]} inputs of the checkpoint: image channels, table columns, or the size of "
+                "the flattened or concatenated input",
+                f"load all weights except this one, and retrain it for {new[1]} inputs",
             ),
         )
     build = f"build {symptom.model} with the sizes in the checkpoint, then load"
@@ -62,11 +62,15 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
     of_outputs = any(len(saved) == 1 for saved, _ in symptom.weights.values())  # a bias has one number per output
     if of_outputs and len(pairs) > 1 and () not in differing and all(each == pairs[0][:1] for each in pairs):
         was, now = pairs[0][0]
-        return f"All of them have {was} where the model has {now}: most often the number of classes.", (
-            "own = model.state_dict(); state = {key: value for key, value in state.items() if key in own and "
-            "value.shape == own[key].shape}; model.load_state_dict(state, strict=False), to train these from "
-            "scratch",
-            build,
+        return (
+            f"All of them have {was} in the checkpoint and {now} in the model, usually because the number of "
+            "classes differs.",
+            (
+                "own = model.state_dict(); state = {key: value for key, value in state.items() if key in own and "
+                "value.shape == own[key].shape}; model.load_state_dict(state, strict=False), to train these from "
+                "scratch",
+                build,
+            ),
         )
     return "", build
 
@@ -76,10 +80,11 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
     if not all(_OF_IMAGE_SIZE.search(name) for name in symptom.weights):
         return None
     name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
-    return f"{name} depends on the size of the image and of the windows: the model was built for another.", (
-        f"build {symptom.model} with the img_size and window_size of the checkpoint (its name often says them)",
-        "for masks and indices, which are computed: drop these keys from the state, and load with strict=False",
-        "for tables of positions: interpolate the saved ones; timm does so with img_size= in create_model",
+    return f"{name} depends on the image size and the window size: the model was built for other sizes.", (
+        f"build {symptom.model} with the img_size and window_size of the checkpoint (its name often contains "
+        "them)",
+        "for masks and indices, which are computed: remove these keys from the state, and load with strict=False",
+        "for position tables: interpolate the saved ones; timm does so with img_size= in create_model",
     )
 
 
@@ -90,14 +95,14 @@ def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repai
             f"Only the number of positions of {owner} differs.",
             (
                 f"build {symptom.model} for the length or image size of the checkpoint ({size} positions)",
-                "interpolate the saved positions to the new number before loading",
+                "interpolate the saved positions to the new length before loading",
             ),
         )
     return (
         f"Only the number of rows of {owner} differs: one for each word, id or item.",
         (
-            f"use the vocabulary, tokenizer or list of ids of the checkpoint: it has {size}; one rebuilt from "
-            "other data also numbers them differently",
+            f"use the checkpoint's vocabulary, tokenizer or list of ids, which has {size} entries; one rebuilt "
+            "from other data also numbers them differently",
             f"model.resize_token_embeddings({size}) before loading, for a model of transformers with added tokens",
         ),
     )

@@ -16,7 +16,6 @@ from diagnostics.report.report import Report
 from diagnostics.run.library_frames import without_library_frames
 from diagnostics.run.notebook.cell_options import CellOptions
 from diagnostics.run.observer import ScriptObserver
-from diagnostics.run.second_look import budget
 from diagnostics.run.unseen_training import nothing_trained
 from diagnostics.text.join import duration
 
@@ -67,7 +66,7 @@ class CellSession:
 
     def _report(self, error: BaseException | None, ran: float) -> Report:
         complete = error is None or isinstance(error, AssertionError)  # which comes after the training
-        looked = self._run.look_again(budget(None, ran)) if error is None else None
+        looked = self._run.look_again(None, ran) if error is None else None
         trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
         explained, faults = None, list(self._run.faults)
         if isinstance(error, Exception):
@@ -78,7 +77,7 @@ class CellSession:
         ignores, mistakes = of_project()
         ignores |= self._options.ignores
         report = merged(self._title(error, ran), trainings, explained, ignores=ignores, faults=faults)
-        stages = report.stages or (nothing_trained(self._run.backward_passes, 0.0),)
+        stages = report.stages or (nothing_trained(self._run.loops.backward_passes, 0.0),)
         unused = tuple(rule for rule in report.ignored_in_vain if rule in self._options.ignores)
         return dataclasses.replace(
             report,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from diagnostics.collectors.probe import Probes
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
 
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
     from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
+    from diagnostics.collectors.keras.examine.reported_metrics import ReportedMetrics
     from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
     from diagnostics.collectors.shared.pipeline import Pipeline
-    from diagnostics.facts.calls import EmptyFit
-    from diagnostics.facts.course import AccuracyHistory
-    from diagnostics.facts.data import RowOrder
     from diagnostics.facts.loss_graph import LossGraph
     from diagnostics.facts.training import TrainingHistory
 
@@ -43,15 +42,19 @@ class FitObserver:
     def __init__(self, trainings: Trainings, graph: Callable[[], LossGraph | None], losses: LayerLosses) -> None:
         self._trainings, self._graph, self._losses = trainings, graph, losses
         self._evaluations: Evaluations | None = None
+        self._reported: ReportedMetrics | None = None
         self.instances: UntrainedInstanceProbe | None = None  # once Keras on TensorFlow is there
 
     def find_evaluations(self, at_close: contextlib.ExitStack) -> None:
         """Observe `evaluate` and `predict`, too."""
         from diagnostics.collectors.keras.discover.evaluations import Evaluations
         from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
+        from diagnostics.collectors.keras.examine.reported_metrics import ReportedMetrics
 
         self._evaluations = Evaluations(self._trainings.guard)
         at_close.callback(self._evaluations.close)
+        self._reported = ReportedMetrics(self._trainings.guard)
+        at_close.callback(self._reported.close)
         self.instances = UntrainedInstanceProbe(self._trainings.guard)
         at_close.callback(self.instances.close)
 
@@ -82,6 +85,8 @@ class FitObserver:
     def join(self, training: Training, fit: Any, arguments: Any, options: Any) -> Joined:
         """Watch the training; examine its first batch where it could not be examined before."""
         from diagnostics.api.keras_callback import KerasCallback
+        from diagnostics.collectors.keras import fit_probes
+        from diagnostics.collectors.keras.fit_probe import FitCall, FitProbe
 
         callback, call = KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
         given: Any = call.arguments.get("callbacks") or []
@@ -92,18 +97,19 @@ class FitObserver:
             call.arguments["callbacks"] = [*given, callback]
         if training.rows is None and (training.awaits_batch or training.plain_loss is not None):
             callback._sampled_rows = _sampled_rows()
-        empty = self._trainings.guard.attempt(_empty_fit, arguments[0], call.arguments)
+        fitted = FitCall(arguments[0], call.arguments, callback._epochs, self._graph, self._losses)
+        probes = Probes(fit_probes, FitProbe, fitted, lambda _part, work: self._trainings.guard.attempt(work))
+        before = probes.facts("first step")
         compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)
 
         def end() -> None:
             compared()
             self._trainings.guard.attempt(self._add_trained, training, arguments[0])
             self._trainings.guard.attempt(_keep_drawn, training, callback)
-            self._trainings.guard.attempt(self._add_graph, training, arguments[0])
-            self._trainings.guard.attempt(_add_monitors, training, arguments[0], call.arguments["callbacks"])
-            if empty is not None:
+            if before:
                 training.examined = training.examined or Report(f"examined {type(arguments[0]).__name__}")
-                self._trainings.guard.attempt(training.extend, (empty,))
+            found = (*before, *probes.facts("end"))
+            self._trainings.guard.attempt(_add, training, arguments[0], found)
             self._trainings.guard.attempt(training.overfit_if_needed, lambda: _history(callback))
             self._trainings.guard.attempt(callback._release)
 
@@ -121,22 +127,19 @@ class FitObserver:
         """Keep what the second look needs, once there are weights."""
         training.plain_loss = getattr(pipeline, "plain_loss", None)
         if not training.awaits_batch:
-            self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
+            self._trainings.keep(
+                training, functools.partial(of_keras, model, pipeline, self._trainings.guard, self._reported_by)
+            )
+
+    def _reported_by(self, model: Any, deadline: float) -> Any:
+        if self._reported is None:
+            return None
+        return self._trainings.guard.attempt(self._reported.ledger, model, deadline)
 
     def _add_trained(self, training: Training, model: Any) -> None:
         """Record the model, of which another instance may be evaluated."""
         if self.instances is not None:
             self.instances.trained(model.trainable_variables, model, training)
-
-    def _add_graph(self, training: Training, model: Any) -> None:
-        """Add the graph of the loss and what it leaves out in a step of the user's own; others are recomputed."""
-        from diagnostics.collectors.keras.model import has_own_train_step
-
-        seen = self._graph()
-        if training.examined is None or not has_own_train_step(model):
-            return
-        facts = (seen, self._losses.of_model(model))
-        training.extend(tuple(fact for fact in facts if fact is not None))
 
     def _compare_evaluations(
         self, training: Training, callback: KerasCallback, model: Any, given: dict[str, Any]
@@ -150,23 +153,11 @@ class FitObserver:
 
         fitted = weakref.ref(model)  # kept by a map whose key it is
 
-        def deliver(facts: Delivered | RowOrder | AccuracyHistory) -> None:
-            from diagnostics.collectors.keras.model import describe_model
+        def deliver(facts: Delivered) -> None:
+            if (model := fitted()) is not None:
+                _add(training, model, (facts,))
 
-            if training.examined is not None and (model := fitted()) is not None:
-                training.extend((facts, describe_model(model)))
-
-        ends = self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver, given.get("x"))
-        names = ("validation_split", "shuffle", "batch_size")
-        split, shuffle, size = (
-            given.get(name, default) for name, default in zip(names, (0, True, None), strict=True)
-        )
-        attempt = self._trainings.guard.attempt
-        return lambda: (
-            ends(),
-            attempt(_deliver_order, deliver, model, given.get("y"), split, shuffle, size),
-            attempt(_deliver_accuracy, deliver, model, callback, given),
-        )
+        return self._evaluations.fit_begins(model, validation, callback._training_inputs, deliver, given.get("x"))
 
     def _await_batches(
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
@@ -179,7 +170,9 @@ class FitObserver:
             report = later if training.examined is None else _continued(training.examined, later)
             self._trainings.examined(training, report)
             training.plain_loss = getattr(pipeline, "plain_loss", None)
-            self._trainings.keep(training, functools.partial(of_keras, model, pipeline))
+            self._trainings.keep(
+                training, functools.partial(of_keras, model, pipeline, self._trainings.guard, self._reported_by)
+            )
 
         def unseen(why: str) -> None:
             training.examined = training.examined or not_examined(model, why)
@@ -204,24 +197,12 @@ def _given_to_fit(
     return model, data, validation_data, class_weights
 
 
-def _empty_fit(model: Any, given: dict[str, Any]) -> EmptyFit | None:
-    """Describe a `fit` that will make no step, before it begins."""
-    from diagnostics.facts.calls import EmptyFit
+def _add(training: Training, model: Any, facts: tuple[Any, ...]) -> None:
+    """Add facts to the report of an examined training, together with its model."""
+    from diagnostics.collectors.keras.model import describe_model
 
-    first, last = given.get("initial_epoch", 0), given.get("epochs", 1)
-    if type(first) is not int or type(last) is not int or not 0 < last <= first:
-        return None
-    before = getattr(getattr(model, "history", None), "epoch", None)
-    return EmptyFit(last, first, len(before) if before else None)
-
-
-def _add_monitors(training: Training, model: Any, callbacks: Any) -> None:
-    """Add what the callbacks of a `fit` took for progress."""
-    from diagnostics.collectors.keras.monitors import monitor_facts
-
-    facts = monitor_facts(getattr(callbacks, "callbacks", callbacks), model)
-    if facts is not None:
-        training.extend((facts,))
+    if facts and training.examined is not None:
+        training.extend((*facts, describe_model(model)))
 
 
 def _sampled_rows() -> SampledRows | None:
@@ -242,24 +223,6 @@ def _keep_drawn(training: Training, callback: KerasCallback) -> None:
 
 def _history(callback: KerasCallback) -> TrainingHistory | None:
     return None if callback._run is None else callback._run.history()
-
-
-def _deliver_order(deliver: Callable[[RowOrder], object], model: Any, y: Any, *options: Any) -> None:
-    from diagnostics.collectors.keras.row_order import row_order
-
-    order = row_order(model, y, *options)
-    if order is not None:
-        deliver(order)
-
-
-def _deliver_accuracy(
-    deliver: Callable[[AccuracyHistory], object], model: Any, callback: KerasCallback, given: dict[str, Any]
-) -> None:
-    from diagnostics.collectors.keras.discover.accuracy import accuracy_history
-
-    accuracy = accuracy_history(model, callback._epochs, given)
-    if accuracy is not None:
-        deliver(accuracy)
 
 
 def _continued(early: Report, later: Report) -> Report:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from diagnostics.facts.calls import FrozenCalls, UntrainedEvaluation
+from diagnostics.facts.calls import FrozenCalls, ObjectLedger
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_tape
 
@@ -32,7 +32,7 @@ class _TapeWatch:
     alone: Callable[[], bool]  # whether no other optimizer steps, to which the tapes may belong
     losses: LayerLosses
     penalties: tuple[Penalty, ...]  # of its variables
-    evaluated: UntrainedEvaluation | None = None
+    evaluated: ObjectLedger | None = None
 
     def _report(self) -> Report:
         from diagnostics.api.watch_report import watch_report
@@ -44,29 +44,10 @@ class _TapeWatch:
 
 
 @dataclass
-class _UnappliedWatch:
-    """Reports on gradients that no optimizer got."""
+class _Watch:
+    """Reports on what is no loop."""
 
-    seen: UnappliedGradients
-
-    def _report(self) -> Report:
-        from diagnostics.api.watch_report import watch_report
-
-        return watch_report(self.seen, self.seen.name, self.seen.facts())
-
-
-@dataclass
-class _FrozenWatch:
-    """Reports on calls that train a frozen model."""
-
-    calls: FrozenCalls
-
-    def _report(self) -> Report:
-        from diagnostics.report.build import evaluated, new_evaluator
-
-        evaluator = new_evaluator()
-        findings = evaluator.add(self.calls)
-        return evaluated(f"{self.calls.model}.train_on_batch", evaluator, findings, (FrozenCalls,))
+    _report: Callable[[], Report]
 
 
 class KerasLoopObserver:
@@ -127,12 +108,15 @@ class KerasLoopObserver:
         return sum(isinstance(training.watching, _TapeWatch) for training in self._trainings.all) == 1
 
     def _add_unapplied(self, seen: UnappliedGradients) -> None:
+        from diagnostics.api.watch_report import watch_report
+
         if seen.is_forgotten():
-            self._trainings.begin(Training(watching=_UnappliedWatch(seen)))
+            watch = _Watch(lambda: watch_report(seen, seen.name, seen.facts()))
+            self._trainings.begin(Training(watching=watch))
 
     def _add_frozen(self) -> None:
         for calls in self.handed.frozen():
-            self._trainings.begin(Training(watching=_FrozenWatch(calls)))
+            self._trainings.begin(Training(watching=_Watch(functools.partial(_of_frozen, calls))))
 
     def _watch(self, loop: TapeLoopWatcher, optimizer: Any, variables: list[Any]) -> None:
         watch = _TapeWatch(loop, self._is_alone, self._losses, self._losses.penalties(variables))
@@ -147,3 +131,11 @@ class KerasLoopObserver:
                 training.watching.evaluated = evaluated
             else:
                 training.extend((evaluated,))
+
+
+def _of_frozen(calls: FrozenCalls) -> Report:
+    """Report on calls that train a frozen model."""
+    from diagnostics.report.build import evaluated, new_evaluator
+
+    evaluator = new_evaluator()
+    return evaluated(f"{calls.model}.train_on_batch", evaluator, evaluator.add(calls), (FrozenCalls,))

@@ -82,7 +82,7 @@ class LoopObserver:
         if self._finder is not None:
             from diagnostics.taps import fastai
 
-            self._at_close.callback(self._finder.hear(fastai.optimizer_init, fastai.optimizer_step))
+            self._at_close.callback(self._finder.observe(fastai.optimizer_init, fastai.optimizer_step))
 
     def with_rate_search(self, _module: Any) -> None:
         """Overlook ``Learner.lr_find``, which raises the rate until the loss diverges."""
@@ -99,11 +99,6 @@ class LoopObserver:
     def suspended(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which no loop is observed."""
         return contextlib.nullcontext() if self._finder is None else self._finder.suspended()
-
-    @property
-    def watches(self) -> list[Watch]:
-        """The watches of the loops that are not over."""
-        return [] if self._finder is None else self._finder.watches
 
     @property
     def backward_passes(self) -> int:
@@ -156,7 +151,8 @@ class LoopObserver:
         training = self._of_watch[watching]
         self._trainings.examined(training, Walk(step).report())
         if training.model is not None:
-            self._trainings.keep(training, functools.partial(of_loop, training.model, step), training.model)
+            look = functools.partial(of_loop, training.model, step, self._trainings.guard, self._at_close)
+            self._trainings.keep(training, look, training.model)
 
     def _examine_evaluation(self, watching: Any, facts: tuple[Any, ...]) -> None:
         """Evaluate the rules on facts that are known only when the model is evaluated, or after its training."""

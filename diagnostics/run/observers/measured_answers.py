@@ -1,18 +1,28 @@
-"""Observes the metrics of scikit-learn that a script calls beside its trainings."""
+"""Observes what a script reports about its predictions: metrics of scikit-learn and of a Trainer."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from types import ModuleType
+from typing import TYPE_CHECKING
 
+from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.collectors.scikit_learn.metric_calls import MetricCalls
-from diagnostics.taps.sklearn import validate_parameter_constraints
+from diagnostics.facts.metrics import MetricLedger
+from diagnostics.facts.pipeline import LossFacts
+from diagnostics.taps import sklearn, transformers
+from diagnostics.taps.tap import subscribe
 
 from .training import Trainings
 
+if TYPE_CHECKING:
+    from diagnostics.collectors.pytorch.evaluated_outputs import EvaluatedOutputs
+    from diagnostics.collectors.transformers.evaluations import TrainerEvaluations
+
 
 class MetricObserver:
-    """Tells the latest training that was examined what the metrics got; nothing in a script that trains nothing.
+    """Tells the latest training that was examined what was reported; nothing in a script that trains nothing.
 
     Args:
         trainings: of the script.
@@ -21,15 +31,39 @@ class MetricObserver:
 
     def __init__(self, trainings: Trainings, at_close: contextlib.ExitStack) -> None:
         self._trainings, self._at_close = trainings, at_close
-        self._calls = MetricCalls(trainings.guard.attempt)
+        self._outputs: EvaluatedOutputs | None = None
+        self._calls = MetricCalls(trainings.guard.attempt, lambda: self._outputs)
+        self._evaluations: TrainerEvaluations | None = None
         at_close.callback(trainings.guard.attempt, self._report)
 
     def find(self, _module: ModuleType) -> None:
         """Observe from now on: scikit-learn is there."""
-        self._at_close.callback(validate_parameter_constraints.before.subscribe(self._calls.called))
+        self._at_close.callback(sklearn.validate_parameter_constraints.before.subscribe(self._calls.called))
+        self.find_passes()
+
+    def find_trainers(self) -> None:
+        """Observe the evaluations of a Trainer, too."""
+        from diagnostics.collectors.transformers.evaluations import TrainerEvaluations
+
+        self._evaluations = TrainerEvaluations()
+        work = self._evaluations.ended
+        self._at_close.callback(
+            subscribe(self._trainings.guard.attempt, (transformers.evaluation_loop.after, work))
+        )
+
+    def find_passes(self) -> None:
+        """Observe what models return without gradients, once PyTorch and scikit-learn are there."""
+        if self._outputs is None and METRICS in sys.modules and hasattr(sys.modules.get("torch"), "nn"):
+            from diagnostics.collectors.pytorch.evaluated_outputs import EvaluatedOutputs
+
+            self._outputs = EvaluatedOutputs(self._trainings.guard)
+            self._at_close.callback(self._outputs.close)
 
     def _report(self) -> None:
-        facts = self._calls.facts()
+        evaluations = () if self._evaluations is None else self._evaluations.latest
+        calls, series = self._calls.calls, self._calls.series
         examined = [training for training in self._trainings.all if training.examined is not None]
-        if examined and facts:
-            examined[-1].extend(facts)
+        if examined and (calls or series or evaluations):
+            known = examined[-1].examined.facts if examined[-1].examined is not None else ()
+            reads = next((fact.reads for fact in known if isinstance(fact, LossFacts)), None)
+            examined[-1].extend((MetricLedger(calls, series, evaluations, reads),))

@@ -128,9 +128,9 @@ class TrainOnBatchCalls:
             handed.trained = pipeline.plain_loss, describe_model(model)
         if handed.training is not None:
             handed.training.examined = report
-            self._all.keep(handed.training, partial(of_keras, model, pipeline))
+            self._all.keep(handed.training, partial(of_keras, model, pipeline, self._all.guard))
         elif self._all.looks_again:
-            handed.look = self._all.guard.attempt(of_keras, model, pipeline)
+            handed.look = self._all.guard.attempt(of_keras, model, pipeline, self._all.guard)
         self._all.on_examined(report)
 
 

@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.run.looks import of_trainer
+from diagnostics.run.second_look import Look
 
 from .train_calls import Joined
 from .training import Training, Trainings
@@ -48,6 +49,7 @@ class TrainerObserver:
         callback, trainer = TrainerCallback(quiet=True), arguments[0]
         if training.awaits_batch:
             callback._on_first_step = functools.partial(self._examine_first_step, training)
+        callback._on_batch = lambda inputs: (run := training.batches()) is not None and run.step(inputs)
         trainer.add_callback(callback)
 
         def leave() -> None:
@@ -57,15 +59,23 @@ class TrainerObserver:
 
         return callback, arguments, options, leave
 
-    def keep(self, training: Training, _trainer: Any, pipeline: Any) -> None:
+    def keep(self, training: Training, trainer: Any, pipeline: Any) -> None:
         """Keep what the second look needs."""
         from diagnostics.collectors.isolation.weak_twin import weak_twin
+        from diagnostics.collectors.transformers.kept_run import keep_run
 
         model, trainings = pipeline.trainer.model, self._trainings
         twin = None if model is None else weak_twin(model)
         if not trainings.looks_again or twin is None or twin is model:
             return
-        trainings.keep(training, functools.partial(of_trainer, twin, pipeline), twin)
+
+        def look() -> Look | None:
+            run = trainings.guard.attempt(keep_run, trainer, pipeline.replaces_loss())
+            if run is not None:
+                training.batches = weakref.ref(run)
+            return of_trainer(twin, pipeline, run, trainer.args)
+
+        trainings.keep(training, look, twin)
         weakref.finalize(model, trainings.guard.attempt, trainings.freed, training).atexit = False
 
     def _examine_first_step(self, training: Training, trainer: Any, inputs: Any) -> Any:

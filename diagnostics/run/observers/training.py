@@ -34,6 +34,7 @@ class Training:
         beside: facts that are evaluated together with the targets of these rows.
         plain_loss: of such a training, if it is known: its kind, and how many classes it tells apart.
         model: of a plain PyTorch loop, another object than the script's, with the same attributes.
+        batches: returns what keeps those of a Trainer's training, while the second look wants them.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
     """
 
@@ -45,6 +46,7 @@ class Training:
     beside: tuple[Any, ...] = ()
     plain_loss: tuple[LossKind, int | None] | None = None
     model: Any = None
+    batches: Callable[[], Any] = lambda: None
     walk: Walk | None = None
     _came: list[tuple[tuple[Any, ...], str]] = field(default_factory=list)  # while `walk` waits
 

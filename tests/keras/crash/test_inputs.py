@@ -128,7 +128,7 @@ class TestTextInInputs:
             assert finding.rule == "untokenized-dataset"
             assert finding.message == (
                 "The rows hold plain text where the model expects numbers. The model reads token ids, "
-                "not strings: the dataset was never tokenized, or the raw one was passed instead of the "
+                "not strings: the dataset was never tokenized, or the raw dataset was passed instead of the "
                 "tokenized one."
             )
 

@@ -86,14 +86,14 @@ class TestLabelBeyondOutputs:
 
 NO_TARGET = (
     'The loss gets no target: "labels" is among the inputs (x and labels), which only the model gets. A '
-    "loss given to compile() compares the prediction with a target; without one there is no loss, and "
-    "nothing to compute a gradient from."
+    "loss given to compile() compares the prediction with a target; without a target there is no loss, so "
+    "no gradient can be computed."
 )
 NO_TARGET_FROM_TEXT = (
     "The loss probably got no target, because the labels are among the inputs, which only the model "
-    "gets. Whether that is so, and which input holds the labels, cannot be read from the traceback's "
+    "gets. The name of the input that holds the labels cannot be read from the traceback's "
     "text: pass the exception to diagnostics.explain. A loss given to compile() compares the prediction "
-    "with a target; without one there is no loss, and nothing to compute a gradient from."
+    "with a target; without a target there is no loss, so no gradient can be computed."
 )
 
 
@@ -137,15 +137,14 @@ class TestNoTarget:
             "labels-missing",
             (
                 "fit() got inputs, but no labels, so the loss has no target. A loss given to compile() "
-                "compares the prediction with a target; without one there is nothing to minimise."
+                "compares the prediction with a target; without a target there is nothing to minimise."
             ),
         )
 
     def test_batches_that_cannot_be_read_without_taking_one(self):
         live, _ = explained(fit(Subclassed(3), (({"x": X, "labels": LABELS},) for _ in range(2))))
-        assert (
-            "which input holds the labels, could not be read from the exception's frames. A loss" in live.message
-        )
+        said = "The name of the input that holds the labels could not be read from the exception's frames. A loss"
+        assert said in live.message
 
     def test_a_none_in_a_layer_is_another_matter(self):
         class Masked(Subclassed):
@@ -211,8 +210,8 @@ class TestShapesDiffer:
             assert finding.message == (
                 "The loss cannot compare a prediction of shape (None, 2) with a target of shape (None, "
                 "3): there are 2 predictions and 3 targets per example. A loss needs one target per "
-                "prediction, along the same axes. Shapes that happen to broadcast give no error, and the "
-                "loss compares the wrong pairs."
+                "prediction, along the same axes. Shapes that happen to broadcast raise no error, but then "
+                "the loss compares the wrong pairs."
             )
             assert finding.fix == "give the last layer 3 outputs"
             assert finding.alternatives == ("correct the target",)
@@ -266,8 +265,8 @@ class TestNothingToDifferentiate:
         error = fit(sequential(3), X, LABELS, loss=hits)
         assert recognised(error) == (NoPathToParameters(), NoPathToParameters())
         assert explained(error)[0].message == (
-            "No variable got a gradient: the loss depends on no trainable variable. The graph is broken "
-            "between the model's output and the loss."
+            "No variable got a gradient: the loss does not depend on any trainable variable. The graph is "
+            "broken between the model's output and the loss."
         )
 
 

@@ -24,7 +24,8 @@ def test_accuracy_by_class_on_probabilities_is_named():
         "For predictions that are all correct, accuracy is 0 on probabilities and 1 on class labels. The "
         "evaluation loop passes probabilities, so the reported score would be wrong."
     )
-    assert finding.fix == 'metrics=["accuracy"]  # Keras chooses the accuracy that fits the outputs and the loss'
+    fix = 'metrics=["accuracy"]  # Keras chooses the accuracy that matches the outputs and the loss'
+    assert finding.fix == fix
 
 
 def test_overlap_of_class_numbers_on_one_hot_rows_is_named():
@@ -63,9 +64,8 @@ def test_an_accuracy_of_each_output_is_named_for_exclusive_classes(metric):
     finding = report_on(metric, ONE_HOT, "softmax", "categorical_crossentropy")["metric-on-logits"]
     assert finding.severity == "warning"
     assert finding.message == (
-        "For predictions that are all wrong, binary_accuracy is 0.333: it scores each output by itself, so in a "
-        "row whose one class is missed it counts all other zeros as right. The accuracy that is reported is far "
-        "too high."
+        "For predictions that are all wrong, binary_accuracy is 0.333: it scores each output separately, so in a "
+        "row with the wrong class it counts all the other zeros as right. The reported accuracy is far too high."
     )
 
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from diagnostics.collectors.keras.data import KerasData
-from diagnostics.collectors.keras.examine.final_answers import final_answers, keep_outputs
+from diagnostics.collectors.keras.examine.kept_outputs import keep_outputs
+from diagnostics.collectors.keras.post_run.final_answers import final_answers
 from tests.keras.fits import layers
 
 RNG = np.random.default_rng(0)

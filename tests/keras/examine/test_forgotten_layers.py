@@ -2,10 +2,17 @@
 
 import gc
 
-from diagnostics.collectors.keras.examine.forgotten_layers import forgotten_layers
+import numpy as np
+
+from diagnostics.collectors.keras.post_run.forgotten_layers import ForgottenLayersCheck
 from tests.keras.fits import keras, layers
+from tests.keras.post_run import checked
 
 Dense = layers.Dense
+
+
+def forgotten_layers(model):
+    return checked(ForgottenLayersCheck, model, [np.zeros((8, 4), "float32") for _ in model.inputs])
 
 
 def names(model):

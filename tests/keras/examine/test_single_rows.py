@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
-from diagnostics.collectors.keras.dependence.single_rows import blind_to_rows
-from diagnostics.collectors.keras.dependence.subject import KerasSubject
+from diagnostics.collectors.keras.post_run.batch_norm_single_row import SingleRows
+from tests.keras.post_run import checked
 from tests.keras.programs import keras, layers
 
 X = np.random.default_rng(0).normal(size=(8, 5)).astype("float32")
@@ -14,7 +13,7 @@ X = np.random.default_rng(0).normal(size=(8, 5)).astype("float32")
 def found(*parts, rows=1, told=None, shape=(5,)):
     model = keras.Sequential([keras.Input(shape), *parts, layers.Flatten(), layers.Dense(3, "softmax")])
     x = X[:rows].reshape(rows, *shape)
-    return blind_to_rows(KerasSubject(model, keep_batch(x, np.zeros(rows), None)), told)
+    return checked(SingleRows, model, x, np.zeros(rows), rows_at_once=told)
 
 
 @pytest.mark.parametrize(("rows", "told"), [(1, None), (8, 1)])

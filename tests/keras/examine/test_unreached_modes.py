@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
+from diagnostics.collectors.keras.post_run.unreached_modes import never_in_training, still_statistics
 from diagnostics.facts.layers import StillStatistics
 from tests.keras.fits import keras, layers
 

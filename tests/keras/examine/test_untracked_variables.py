@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
-from diagnostics.collectors.keras.dependence.subject import KerasSubject
-from diagnostics.collectors.keras.dependence.untracked_variables import untracked_variables, values_of_untracked
+from diagnostics.collectors.keras.post_run.untracked_variables import UntrackedVariables
 from tests.keras.fits import keras, layers, tf
+from tests.keras.post_run import checked
 
 ROWS = np.random.default_rng(0).normal(size=(16, 6)).astype("float32")
 Y = ROWS[:, :1]
@@ -30,10 +29,12 @@ def untracked(keep, use, change=lambda layer: None, kind=keras.Sequential):
     layer = Own(keep, use)
     model = kind([layers.Input((6,)), layer, layers.Dense(1)])
     model.compile("adam", "mse")
-    before = values_of_untracked(model)
-    model.fit(ROWS, Y, verbose=0)
-    change(layer)
-    facts = untracked_variables(KerasSubject(model, keep_batch(ROWS, Y, None)), before)
+
+    def train():
+        model.fit(ROWS, Y, verbose=0)
+        change(layer)
+
+    facts = checked(UntrackedVariables, model, ROWS, Y, train)
     return {} if facts is None else dict(facts.untracked)
 
 

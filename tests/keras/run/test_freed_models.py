@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.discover import tape_pass
 from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.collectors.keras.examine.stateless_copy import KerasCopy
@@ -25,7 +26,7 @@ def look_at_a_model():
     pipeline = KerasPipeline(model, (rows, np.arange(32) % 2))
     for stage in (pipeline.dataset, pipeline.batch, pipeline.forward):
         list(stage())
-    return looks.of_keras(model, pipeline), weakref.ref(model)
+    return looks.of_keras(model, pipeline, FaultGuard()), weakref.ref(model)
 
 
 def test_the_second_look_holds_no_large_model(monkeypatch):

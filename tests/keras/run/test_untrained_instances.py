@@ -113,8 +113,8 @@ def test_a_second_instance_is_found(make, train, judge, kept):
 
     (message,) = found(script)
     assert message == (
-        "The Sequential that is evaluated after the training is not the trained one but another instance: its "
-        "weights are still the random initial ones, and the trained model is not evaluated."
+        "The Sequential evaluated after the training is not the trained instance but another one: its weights are "
+        "still the random initial weights, and the trained model is not evaluated."
     )
 
 
@@ -125,12 +125,12 @@ def test_a_second_instance_of_a_class_is_found():
         predict(model)
 
     (message,) = found(script)
-    assert message.startswith("The Own that is evaluated")
+    assert message.startswith("The Own evaluated")
 
 
 def test_a_clone_has_random_weights():
     (message,) = found(lambda: predict(keras.models.clone_model(fit(made()))))
-    assert message.startswith("The Sequential that is evaluated")
+    assert message.startswith("The Sequential evaluated")
 
 
 def loaded(model, path):

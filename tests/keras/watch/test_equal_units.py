@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from diagnostics.collectors.keras.watch.equal_units import EqualUnits
-from diagnostics.collectors.keras.weights import Weights
+from diagnostics.collectors.keras.weights import units_of
+from diagnostics.collectors.shared.equal_units import EqualUnits
 from tests.keras.programs import keras, layers
 
 X = np.random.default_rng(0).normal(size=(64, 5)).astype("float32")
@@ -15,7 +15,7 @@ def seen(*parts, steps=4):
     model.compile("adam", "sparse_categorical_crossentropy")
     units = EqualUnits()
     assert units.facts() is None
-    units.begin(Weights(model.trainable_variables))
+    units.begin({variable.path: units_of(variable) for variable in model.trainable_variables})
     if steps:
         model.fit(X, LABELS, batch_size=16, epochs=steps // 4, verbose=0)
     return [name.rpartition("/")[0].rpartition("/")[2] for name in units.facts().weights]

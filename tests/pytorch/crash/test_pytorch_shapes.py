@@ -210,15 +210,15 @@ class TestOperands:
         up, skip = R(1, 8, 56, 56), R(1, 8, 57, 56)
         live, _ = explained(failure(lambda: torch.cat([up, skip], 1)))
         assert live.message == (
-            "Tensors cannot be concatenated along axis 1: along another axis, where all must be equal, "
-            "their sizes are 56 and 57. Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A feature map "
-            "of odd size is one smaller after pooling by 2 and upsampling by 2."
+            "Tensors cannot be concatenated along axis 1: their sizes along another axis, which must be "
+            "equal, are 56 and 57. Shapes: up (1, 8, 56, 56) and skip (1, 8, 57, 56). A feature map "
+            "with an odd size loses one row or column when it is pooled by 2 and upsampled by 2."
         )
         parts = [R(4, 3), R(5, 3)]
         live, _ = explained(failure(lambda: torch.cat(parts, 1)))
         assert (live.fix, *live.alternatives) == (
             "concatenate them along axis 0, the only one that differs",
-            "make that axis equal",
+            "make that axis equal in all tensors",
         )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import nn
 
 from diagnostics.collectors.pytorch.dependence.measure import measure
+from diagnostics.collectors.pytorch.dependence.subject import Subject
 from tests.pytorch.dependence.test_measure import Lambda, subject
 
 
@@ -42,11 +41,12 @@ def test_targets_that_a_model_is_given_for_its_loss_are_no_input():
     """As in the style of `logits, loss = model(x, targets)`."""
     target = tokens()
     model = Lambda(lambda x, _, embed: embed(x), identity(20))
-    asked = subject(model, target, target.clone(), target=target.reshape(-1), predicts_tokens=True)
-    named = dict(zip(("x", "targets"), asked.inputs.values(), strict=True))
-    call = asked.call
-    asked = replace(
-        asked, inputs=named, call=lambda m, given: call(m, dict(zip("01", given.values(), strict=True)))
+    asked = Subject(
+        model,
+        call=lambda copied, given: copied(*given.values()),
+        inputs={"x": target, "targets": target.clone()},
+        target=target.reshape(-1),
+        predicts_tokens=True,
     )
     copied = measure(asked).copy
     assert (copied.input, copied.share, copied.source) == ("x", 1.0, None)

@@ -77,6 +77,22 @@ class TestExamples:
         assert (facts.mixing.kind, facts.mixing.result) == ("reshape", (32, 10, 6))
         assert facts.change > 0
 
+    def test_a_single_number_for_each_example_is_compared(self):
+        facts = of_rows(Lambda(lambda x, head: head(x)[:, 0], nn.Linear(4, 1)), 4)
+        assert (facts.change, facts.compared) == (0.0, 7)
+        mixed = of_rows(Lambda(lambda x, head: head(x)[:, 0].softmax(0), nn.Linear(4, 1)), 4)
+        assert mixed.change > 0
+
+    def test_a_sparse_input_stays_as_it_is(self):
+        near = torch.eye(32).to_sparse()
+
+        def forward(x, graph, head):
+            return nn.functional.dropout(graph @ head(x), 0.5)
+
+        facts = measure(subject(Lambda(forward, nn.Linear(4, 3)), torch.randn(32, 4), near))
+        assert facts.change is None
+        assert [found.function for found in facts.dropout] == ["dropout"]
+
     def test_nodes_of_a_graph_are_not_judged(self):
         near = torch.rand(32, 32)
         facts = of_rows(Lambda(lambda x, layer: near @ layer(x), nn.Linear(4, 3)), 4)

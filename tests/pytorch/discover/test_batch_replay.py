@@ -51,11 +51,11 @@ class TestKeptBatches:
         assert saved(kept, tmp_path) == [[row] for row in range(60, 100)]
 
     def test_keeps_no_more_than_its_bound_in_bytes_but_always_the_last(self, kept, tmp_path, monkeypatch):
-        monkeypatch.setattr(batch_replay, "MOST_BYTES", 3 * 24)  # a batch of one row has 24 bytes
+        monkeypatch.setattr(batch_replay, "MAX_BYTES", 3 * 24)  # a batch of one row has 24 bytes
         loader = DataLoader(Rows(), 1)
         list(loader)
         assert saved(kept, tmp_path) == [[5], [6], [7]]
-        monkeypatch.setattr(batch_replay, "MOST_BYTES", 1)
+        monkeypatch.setattr(batch_replay, "MAX_BYTES", 1)
         list(loader)
         assert saved(kept, tmp_path) == [[7]]
 

@@ -111,7 +111,7 @@ class TestFound:
         assert findings["broadcast-loss"].message == (
             "The prediction has shape (32, 1) and the target (32,). The loss broadcasts them to (32, "
             "32): every prediction is compared with 32 targets instead of only its own. The constant "
-            "prediction that minimises this loss is the mean, and that is what the model will learn."
+            "prediction that minimises this loss is the mean, so the model will learn to predict the mean."
         )
 
     def test_labels_out_of_range_before_the_loss_fails_of_them(self, run):

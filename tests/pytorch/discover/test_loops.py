@@ -302,7 +302,7 @@ class TestOver:
             assert [(model(), weight()) for model, weight in references] == [(None, None)] * 50
         finally:
             gc.enable()
-        assert run._loops.watches == []
+        assert run.loops._finder.watches == []
         assert [report.title for report in run.watched()] == ["watched 2 steps of Sequential"] * MAX_MODELS
         assert len(run.examined) == MAX_MODELS
 
@@ -346,12 +346,12 @@ class TestOver:
         return psutil.Process().memory_info().rss
 
     def test_models_that_the_script_keeps_are_watched_up_to_a_number(self, run, monkeypatch):
-        monkeypatch.setattr(loops, "MOST_LOOPS", 3)
+        monkeypatch.setattr(loops, "MAX_LOOPS", 3)
         models = [network() for _ in range(5)]
         optimizers = [sgd(model) for model in models]
         for model, optimizer in zip(models, optimizers, strict=True):
             train(lambda model=model: model(INPUTS), optimizer)
-        assert len(run._loops.watches) == 3
+        assert len(run.loops._finder.watches) == 3
         train(lambda: models[0](INPUTS), optimizers[0])  # over, and left alone from then on
         assert [report.title for report in run.watched()] == ["watched 3 steps of Sequential"] * 5
 
@@ -411,7 +411,7 @@ class TestManyModels:
 
     def test_watches_the_first_models_and_counts_the_others(self, observed):
         self.search(models=30, steps=2)
-        assert (len(observed.trainings), observed.short) == (MAX_MODELS, 30 - MAX_MODELS)
+        assert (len(observed.trainings), observed.loops.short) == (MAX_MODELS, 30 - MAX_MODELS)
         assert all(training.examined is not None for training in observed.trainings)
 
     def test_watches_a_later_model_that_trains_for_long(self, observed):
@@ -420,7 +420,7 @@ class TestManyModels:
         train(lambda: model(INPUTS), sgd(model), SHORT + 24)
         observed.close()
         late = observed.trainings[-1]
-        assert (len(observed.trainings), observed.short, late.examined) == (MAX_MODELS + 1, 0, None)
+        assert (len(observed.trainings), observed.loops.short, late.examined) == (MAX_MODELS + 1, 0, None)
         assert observed.course(late).history.steps.total_steps == 24
 
     def test_watches_a_model_again_whose_optimizer_is_new_each_step(self, observed):

@@ -138,5 +138,5 @@ def test_images_with_a_blank_border_in_another_order_than_their_labels():
         return nn.functional.cross_entropy(model(batch[0][order]), batch[1])
 
     (finding,) = found(loader, shuffled, model)
-    assert finding.message.startswith("In the first batch, 32 of 32 rows of the inputs are not where")
+    assert finding.message.startswith("In the first batch, 32 of 32 rows of the inputs are not at the position of")
     assert not found(loader, plain, model)

@@ -8,7 +8,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn, update_bn
 
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
-from diagnostics.facts.calls import StaleBatchNormStats
+from diagnostics.facts.calls import ObjectLedger
 from tests.pytorch.discover.watching import Watching
 
 INPUTS = 3 + 2 * torch.randn(64, 6, generator=torch.Generator().manual_seed(0))
@@ -34,7 +34,7 @@ def found():
     def close():
         finder.close()
         assert faults == []
-        return [fact for fact in facts if isinstance(fact, StaleBatchNormStats)]
+        return [fact for fact in facts if isinstance(fact, ObjectLedger) and fact.stale_layers]
 
     yield close
     finder.close()
@@ -72,7 +72,7 @@ def test_a_copy_that_follows_the_parameters_is_found(found):
     average = copy.deepcopy(model)
     train(model, averaged(average, model))
     evaluate(average)
-    assert found() == [StaleBatchNormStats("Net", ("norm",), 25)]
+    assert found() == [ObjectLedger("Net", stale_layers=("norm",), batches=25)]
 
 
 def test_a_teacher_that_began_elsewhere_is_found(found):

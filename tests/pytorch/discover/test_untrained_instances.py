@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
-from diagnostics.facts.calls import UntrainedEvaluation
+from diagnostics.facts.calls import ObjectLedger
+from diagnostics.rules.optimizer.recreated_model import MIN_ROWS
 from tests.pytorch.discover.watching import Watching
 
 INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))
@@ -33,7 +34,7 @@ def found():
     def close():
         finder.close()
         assert faults == []
-        return [fact for fact in facts if isinstance(fact, UntrainedEvaluation)]
+        return [fact for fact in facts if isinstance(fact, ObjectLedger) and fact.untrained_rows >= MIN_ROWS]
 
     yield close
     finder.close()
@@ -62,13 +63,13 @@ def test_a_second_instance_is_found(found, kept, grad):
     if not kept:
         del model
     evaluate(Net(), grad)
-    assert found() == [UntrainedEvaluation("Net", 64)]
+    assert found() == [ObjectLedger("Net", untrained_rows=64)]
 
 
 def test_an_evaluation_in_training_mode_is_one_without_gradients(found):
     trained(Net())
     evaluate(Net(), mode=True)
-    assert found() == [UntrainedEvaluation("Net", 64)]
+    assert found() == [ObjectLedger("Net", untrained_rows=64)]
 
 
 def loaded(model):

@@ -116,3 +116,64 @@ MORE = [  # further examples, of rows that have theirs and of recognisers that r
         "can't convert CUDA tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
     ),
 ]
+
+_BACKWARD = """\
+Traceback (most recent call last):
+  File "/home/ada/finetune.py", line 88, in <module>
+    trainer.train()
+  File "/opt/lib/python3.10/site-packages/transformers/trainer.py", line 2770, in training_step
+    self.accelerator.backward(loss)
+  File "/opt/lib/python3.10/site-packages/torch/autograd/__init__.py", line 200, in backward
+    Variable._execution_engine.run_backward(
+RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn
+"""
+_WAITED = (
+    "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1931, OpType=ALLREDUCE, "
+    "NumelIn=70, NumelOut=70, Timeout(ms)=600000) ran for 600061 milliseconds before timing out."
+)
+_ABORT = f"""\
+[rank1]:[E1102 08:21:11.124 ProcessGroupNCCL.cpp:616] {_WAITED}
+terminate called after throwing an instance of 'c10::DistBackendError'
+  what():  [Rank 1] NCCL watchdog thread terminated with exception: {_WAITED}
+"""
+_TORCHRUN = """\
+Traceback (most recent call last):
+  File "/opt/lib/python3.10/site-packages/torch/distributed/launcher/api.py", line 264, in launch_agent
+    raise ChildFailedError(
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+Root Cause (first observed failure):
+[0]:
+  rank      : 1 (local_rank: 1)
+  exitcode  : -6 (pid: 4242)
+============================================================
+"""
+_CAST = """\
+Traceback (most recent call last):
+  File "/home/ada/train.py", line 41, in <module>
+    model.fit(x, y, epochs=3)
+  File "/opt/lib/python3.10/site-packages/tensorflow/python/eager/execute.py", line 54, in quick_execute
+    tensors = pywrap_tfe.TFE_Py_Execute(ctx._handle, device_name, op_name,
+tensorflow.python.framework.errors_impl.UnimplementedError: Graph execution error:
+
+Cast string to float is not supported
+\t [[{{node binary_crossentropy/Cast}}]] [Op:__inference_train_function_1283]
+"""
+WHOLE = {  # texts of which the message alone is not enough, with rule and the beginning of the first fix
+    "a warning of checkpointing": (
+        "no-gradient",
+        "model.enable_input_require_grads(), for adapters",
+        f"checkpoint.py:61: UserWarning: None of the inputs have requires_grad=True.\n{_BACKWARD}",
+    ),
+    "adapters in a sentence": (
+        "no-gradient",
+        "model.enable_input_require_grads(), before get_peft_model",
+        f"I train with a LoraConfig of peft and gradient checkpointing:\n{_BACKWARD}",
+    ),
+    "no word of adapters": ("no-gradient", "compute the loss from the model's own output", _BACKWARD),
+    "a watchdog's abort": ("collective-timeout", "look for the first rank with a traceback", _ABORT),
+    "an abort and torchrun": ("collective-timeout", "look for the first rank", _ABORT + _TORCHRUN),
+    "torchrun alone": ("launcher-failure", "torchrun --log-dir logs", _TORCHRUN),
+    "text in a loss": ("dtype-mismatch", "keras.layers.StringLookup, LabelEncoder", _CAST),
+}

@@ -38,12 +38,5 @@ def test_a_port_that_is_taken_is_no_failure_of_the_network():
     assert "--main_process_port" in finding.fix
 
 
-@pytest.mark.parametrize("name", ["learning_rate", "batch_size"])
-def test_the_tuner_names_the_value_that_it_finds_nowhere(name):
-    text = f"AttributeError: {name} is neither stored in the model namespace nor the `hparams` namespace/dict."
-    (finding,) = explain(text).findings
-    assert name in finding.message
-
-
 def test_a_key_of_ones_own_is_no_row_of_a_tokenizer():
     assert rules("KeyError: 'Invalid key'") == []

@@ -20,31 +20,10 @@ from diagnostics.api.explain import explain
             "written by a newer datasets",
         ),
         (
-            "AttributeError: 'DynamicCache' object has no attribute 'seen_tokens'",
-            "installation-mismatch",
-            "comes with a model",
-        ),
-        (
-            "TypeError: GPT2Model.forward() got an unexpected keyword argument 'num_items_in_batch'",
-            "installation-mismatch",
-            "No column of the data",
-        ),
-        (
             "AttributeError: 'SFTTrainer' object has no attribute 'tokenizer'",
             "installation-mismatch",
             "processing_class",
         ),
-        (
-            "AttributeError: 'BitsAndBytesConfig' object has no attribute 'get_loading_attributes'",
-            "unusable-setting",
-            "quantised already",
-        ),
-        (
-            "ValueError: You are trying to offload the whole model to the disk. Please use `disk_offload`",
-            "out-of-memory",
-            "put all layers on the disk",
-        ),
-        ("ValueError: Expected a cuda device, but got: cpu", "unusable-setting", "was given the device cpu"),
     ],
 )
 def test_what_is_of_another_release_is_told(text, rule, told):

@@ -22,10 +22,6 @@ def told(error, *files):
 
 
 class TestUnknownLayer:
-    @pytest.mark.parametrize("key", ["name", "layers"])
-    def test_called_like_a_key_of_the_file_is_of_another_keras(self, key):
-        assert "another version saved it" in told(f"ValueError: Unknown layer: {key}").message
-
     @pytest.mark.parametrize("name", ["NameEmbedding", "layers_norm", "Attention2"])
     def test_of_ones_own_needs_custom_objects(self, name):
         finding = told(f"ValueError: Unknown layer: {name}")
@@ -76,9 +72,8 @@ class TestLabelsOfScikitLearn:
     def test_of_unknown_kind_are_objects(self, said):
         assert told(f"ValueError: {said}").rule == "dtype-mismatch"
 
-    @pytest.mark.parametrize("other", ["continuous", "continuous-multioutput", "multilabel-indicator"])
-    def test_of_other_kinds_are_scores_or_rows(self, other):
-        finding = told(f"ValueError: Classification metrics can't handle a mix of binary and {other} targets")
+    def test_of_numbers_are_scores(self):
+        finding = told("ValueError: Classification metrics can't handle a mix of binary and continuous targets")
         assert finding.rule == "metric-on-logits"
 
     def test_of_an_unknown_device_are_not_meant(self):
@@ -113,13 +108,6 @@ class TestSymbolicTensor:
 
 
 class TestLibraries:
-    def test_of_tensorflow_on_windows_need_the_runtime_of_visual_c(self):
-        finding = told(
-            "ImportError: DLL load failed: The specified module could not be found.",
-            "C:/venv/Lib/site-packages/tensorflow_core/python/pywrap_tensorflow_internal.py",
-        )
-        assert "Visual C++" in finding.fix
-
     def test_of_others_on_windows_do_not_name_tensorflow(self):
         finding = told(
             "ImportError: DLL load failed while importing _own_ops: The specified module could not be found."
@@ -132,13 +120,6 @@ class TestLibraries:
             f"W dso_loader.cc:64] Could not load dynamic library '{library}'; dlerror: not found"
         ).findings
         assert "runs on the CPU" in finding.message
-
-    def test_of_cudnn_under_jax_lack_memory(self):
-        finding = told(
-            "jaxlib.xla_extension.XlaRuntimeError: UNKNOWN: CUDNN_STATUS_EXECUTION_FAILED",
-            "/opt/venv/lib/python3.10/site-packages/jax/_src/dispatch.py",
-        )
-        assert "XLA_PYTHON_CLIENT_PREALLOCATE" in finding.fix
 
     def test_of_cudnn_under_pytorch_do_not_name_jax(self):
         assert "JAX" not in told("RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED").message
@@ -186,10 +167,6 @@ class TestRows:
         finding = told(f"InvalidArgumentError: Incompatible shapes: [32,1] vs. [32,5]\n\t {self.INSIDE}")
         assert finding.rule == "broadcast-loss"
 
-    @pytest.mark.parametrize("layer", ["sequential_1/lstm_1/ReadVariableOp:0", "model/gru/Sum:0"])
-    def test_of_a_recurrent_layers_state_are_a_stateful_layers(self, layer):
-        assert told(LOOP.format(layer)).rule == "unusable-setting"
-
     def test_of_a_loop_of_ones_own_are_not(self):
         text = TRACEBACK.format(frames="", error=LOOP.format("my_scan/Sum:0"))
         assert "unusable-setting" not in [finding.rule for finding in explain(text).findings]
@@ -207,7 +184,6 @@ class TestUndefinedSymbol:
             ),
             ("torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister", "LD_LIBRARY_PATH"),
             ("torch/lib/libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent", "mkl<2024.1"),
-            ("tensorflow_text/core/_ops.so: undefined symbol: _ZN4absl12lts_202111026", "for this TensorFlow"),
             ("own_ops.so: undefined symbol: _ZN2at4_ops5zeros4callE", "rebuild the package"),
             ("torchvision/_C.so: undefined symbol: _ZN3c104cuda9SetDeviceEi", "rebuild the package"),
         ],
@@ -231,10 +207,6 @@ class TestUnboundName:
 
 class TestCallback:
     ERROR = "TypeError: 'float' object is not callable"
-
-    def test_that_was_given_a_number_wants_a_function(self):
-        finding = told(self.ERROR, "/opt/venv/lib/python3.5/site-packages/keras/callbacks.py")
-        assert (finding.rule, "LearningRateScheduler" in finding.fix) == ("unusable-setting", True)
 
     def test_elsewhere_is_pythons_own(self):
         text = TRACEBACK.format(frames="", error=self.ERROR)

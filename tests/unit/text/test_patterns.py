@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import diagnostics
 from diagnostics.collectors.crash.messages.table import all_messages
+from diagnostics.collectors.tracebacks.unknown_errors import FILE
 from diagnostics.errors import InvalidInput
 from diagnostics.report.redaction import _secrets
 from tests.support.patterns import Sources, Written, growth, recorded
@@ -21,9 +23,16 @@ def of_the_table():
     """Return the patterns of the table of messages, each once; the page for pasted errors has them, too."""
     found = {}
     for row in all_messages():
-        for pattern in (row.compiled, *(re.compile(part) for part in (row.within, row.at) if part)):
-            found.setdefault(pattern, Written(f"table:{row.family}", pattern, False))
+        for pattern in (row.compiled, *(re.compile(part) for part in (row.within, row.at, row.beside) if part)):
+            found.setdefault(pattern, Written(f"table:{row.rule}", pattern, False))
     return list(found.values())
+
+
+def of_unknown_errors():
+    """Return the patterns of the words and lines that are known where no rule is."""
+    rows = (row for rows in tomllib.loads(FILE.read_text("utf-8")).values() for row in rows)
+    patterns = (re.compile(row["pattern"]) for row in rows if isinstance(row, dict))
+    return [Written(FILE.name, pattern, False) for pattern in patterns]
 
 
 def slow(patterns):
@@ -33,10 +42,10 @@ def slow(patterns):
 
 def test_patterns_of_the_library_are_collected():
     places = {one.place.partition(":")[0] for one in WRITTEN}
-    assert len(WRITTEN) > 400
+    assert len(WRITTEN) > 300
     assert {
         "diagnostics/collectors/tracebacks/nature.py",
-        "diagnostics/collectors/tracebacks/python_errors/conditions.py",
+        "diagnostics/collectors/tracebacks/expectations.py",
         "diagnostics/report/redaction.py", "diagnostics/collectors/crash/keras.py",
     } <= places  # fmt: skip
 
@@ -60,6 +69,11 @@ def test_patterns_of_the_library_take_linear_time(part):
 
 def test_patterns_of_secrets_take_linear_time():
     assert slow([Written("secrets.toml", pattern, False) for pattern in _secrets()]) == []
+
+
+def test_patterns_of_unknown_errors_take_linear_time():
+    assert len(of_unknown_errors()) > 80
+    assert slow(of_unknown_errors()) == []
 
 
 @pytest.mark.parametrize("part", range(8))

@@ -80,9 +80,7 @@ class TestWordsElsewhere:
         assert finding.rule == "shape-mismatch"
 
     def test_the_line_that_raises_holds_the_words(self):
-        text = (
-            'it stops here\n--> 324         raise ValueError(f"Must pass 2-d input. shape={values.shape}")\nwhy?'
-        )
+        text = 'here\n--> 324     raise ValueError("cannot reshape array of size 9 into shape (2,2)")\nwhy?'
         (finding,) = diagnostics.explain(text).findings
         assert finding.rule == "shape-mismatch"
 
@@ -125,11 +123,10 @@ def test_keras_2_lists_the_arguments_behind_the_sentence():
     text = (
         'Traceback (most recent call last):\n  File "/home/ada/a.py", line 3, in f\n    model(x)\n'
         "ValueError: Exception encountered when calling layer 'block' (type Block).\n\n"
-        "In this `tf.Variable` creation, the initial value's shape ((30, 4)) is not compatible with the "
-        "explicitly supplied `shape` argument ((21, 4)).\n\n"
+        "Matrix size-incompatible: In[0]: [32,100], In[1]: [64,10] [Op:MatMul]\n\n"
         "Call arguments received by layer 'block' (type Block):\n"
         "  • inputs=tf.Tensor(shape=(9, 1), dtype=float32)\n"
     )
     report = diagnostics.explain(text)
-    assert report.crash.first_line.startswith("In this `tf.Variable` creation")
+    assert report.crash.first_line.startswith("Matrix size-incompatible")
     assert [finding.rule for finding in report.findings] == ["shape-mismatch"]

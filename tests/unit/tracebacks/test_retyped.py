@@ -57,10 +57,10 @@ def test_exception_is_found_where_the_indent_was_lost_in_part():
       return attend(q)
   File "/home/ada/model.py", line 9, in attend
       return kernel(q)
- RuntimeError: Only support head size 64 and 128 for now
+ ValueError: num_samples should be a positive integer value, but got num_samples=0
 """
     report = diagnostics.explain(text)
-    assert rules_of(text) == ["unusable-setting"]
+    assert rules_of(text) == ["emptied-dataset"]
     assert report.crash.frames[-1].function == "attend"
 
 
@@ -136,7 +136,7 @@ and without that line
 
 **File "/home/ada/env/lib/python3.8/site-packages/voxels/ops.py", line 94, in to_grid
     bounds.tolist(), most)
-ValueError: array has incorrect number of dimensions: 1; expected 2**
+ValueError: cannot reshape array of size 9 into shape (2,2)**
 """
         report = diagnostics.explain(text)
         assert (report.crash.exception, rules_of(text)) == ("ValueError", ["shape-mismatch"])
@@ -197,8 +197,6 @@ class TestArgumentsOfACommand:
         [
             "tune.py: error: unrecognized arguments: --local-rank=0",
             "**tune.py: error: the following arguments are required: --data**",
-            "tune.py: error: argument --epochs: invalid int value: '1e3'",
-            "Error: No such option: --lr",
         ],
     )
     def test_refusal_counts_and_not_the_advice_before_it(self, error):
@@ -238,7 +236,7 @@ def test_sizes_that_may_be_channels_are_told_as_that(sizes, told):
     one, other = sizes
     text = f"The size of tensor a ({one}) must match the size of tensor b ({other}) at non-singleton dimension 0"
     (finding,) = diagnostics.explain(text).findings
-    assert ("channels of images" in finding.message, told in finding.message) == (bool(told), True)
+    assert ("holds image channels" in finding.message, told in finding.message) == (bool(told), True)
 
 
 class TestPartsOfATraceback:
@@ -297,14 +295,6 @@ class TestReleases:
         told = str(diagnostics.explain(f"ImportError: {message}").findings)
         assert ("lacks it" in told, "class of transformers" in told) == (False, False)
 
-    def test_output_asked_by_a_library_is_a_matter_of_releases_and_by_the_user_is_not(self):
-        error = "AttributeError: 'TinyModelOutputWithPast' object has no attribute 'loss'\n"
-        frame = '  File "{}", line 4, in step\n    loss = out.loss\n'
-        head = "Traceback (most recent call last):\n"
-        own = head + frame.format("/home/ada/tune.py") + error
-        theirs = head + frame.format("/opt/lib/python3.10/site-packages/trl/trainer/sft.py") + error
-        assert (rules_of(own), rules_of(theirs)) == (["mismatched-call"], ["installation-mismatch"])
-
 
 def test_exception_is_found_where_the_frames_are_indented_further():
     text = """\
@@ -351,8 +341,8 @@ class TestArraysAlone:
 
 
 def test_exception_of_arrow_is_one_without_frames():
-    text = "pyarrow.lib.ArrowInvalid: Value 4294967299 too large to fit in C integer type"
-    assert (diagnostics.explain(text).crash.exception, rules_of(text)) == ("ArrowInvalid", ["refused-call"])
+    text = "pyarrow.lib.ArrowInvalid: Column 1 named tokens expected length 512 but got length 1000"
+    assert (diagnostics.explain(text).crash.exception, rules_of(text)) == ("ArrowInvalid", ["unbatchable-example"])
 
 
 @pytest.mark.parametrize(

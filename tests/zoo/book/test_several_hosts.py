@@ -128,7 +128,7 @@ def test_two_plain_hosts(tmp_path):
 
 def test_variables_are_those_that_are_read():
     source = "\n".join(file.read_text() for file in (ROOT / "diagnostics").rglob("*.py"))
-    source += (ROOT / "diagnostics/collectors/crash/messages/ranks.toml").read_text()
+    source += (ROOT / "diagnostics/collectors/crash/messages/unreachable-rank.toml").read_text()
     named = set(re.findall(r"\b(?:[A-Z]+_)+[A-Z]+\b", PAGE)) - FROM_LAUNCHERS
     assert {"MASTER_ADDR", "SLURM_PROCID", "LOCAL_WORLD_SIZE", "NCCL_SOCKET_IFNAME"} <= named
     assert [name for name in named if name not in source] == []

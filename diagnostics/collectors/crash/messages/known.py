@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.facts.crash.known import KnownFailure
 
-from .table import Family, Found, Message, all_messages
+from .table import CUT, FIRST, Found, Message, all_messages
 
-CERTAIN = (
-    "gone",
-    "specific",
-    "stack",
-    "build-faults",
-    "specific-keras",
-    "surroundings",
-    "releases",
-    "renamed",
-    "moved",
-    "handed-on",
-    "same-names",
-)  # the families that are asked first
-CUT = "cut"  # the family of sentences that are known without their numbers
 MOST_SEARCHED = 6_000  # characters, at the beginning and at the end of a message: some hold a whole batch
 MOST_RETYPED = 400  # characters of a text that is searched without regard to capitals
 FEWEST_SHARED = 8  # characters that it must share with a row
@@ -35,12 +21,12 @@ _UNSAID = re.compile(r" \((?:, )?\)")
 
 def certain(crash: Crash) -> KnownFailure | None:
     """Ask before all others: wordings in which a general message names its cause."""
-    return _first(crash, (row for family in CERTAIN for row in Family(family).messages))
+    return _first(crash, _rows(FIRST))
 
 
 def last(crash: Crash) -> KnownFailure | None:
     """Ask when no other recogniser knows the crash."""
-    rows = tuple(row for row in all_messages() if row.cause and row.family not in (*CERTAIN, CUT))
+    rows = tuple(row for row in all_messages() if row.cause and row.priority not in (FIRST, CUT))
     found = _first(crash, rows)
     if found is None and "`" in crash.facts.message[:MOST_SEARCHED]:  # releases differ in what they quote
         plain = replace(crash.facts, message=crash.facts.message.replace("`", ""))
@@ -50,7 +36,7 @@ def last(crash: Crash) -> KnownFailure | None:
 
 def cut(crash: Crash) -> KnownFailure | None:
     """Ask when nothing knows the crash: sentences that are quoted without their numbers, or cut off before."""
-    return _first(crash, Family(CUT).messages)
+    return _first(crash, _rows(CUT))
 
 
 def in_any_case(crash: Crash) -> KnownFailure | None:
@@ -63,6 +49,10 @@ def in_any_case(crash: Crash) -> KnownFailure | None:
             if match is not None and _is_within(row, crash):
                 return explained(Found(row, match))
     return None
+
+
+def _rows(priority: int) -> Iterator[Message]:
+    return (row for row in all_messages() if row.cause and row.priority == priority)
 
 
 def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
@@ -78,10 +68,12 @@ def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
 
 
 def _is_within(message: Message, crash: Crash) -> bool:
+    if message.beside and not re.search(message.beside, crash.log):
+        return False
     files = [frame.file.replace("\\", "/") for frame in crash.facts.frames]
     if message.at and not (files and re.search(message.at, files[-1])):
         return False
-    frames_tell = crash.facts.frames or message.family in CERTAIN or message.is_told_by_frames
+    frames_tell = crash.facts.frames or message.priority == FIRST or message.is_told_by_frames
     return not message.within or not frames_tell or any(re.search(message.within, file) for file in files)
 
 

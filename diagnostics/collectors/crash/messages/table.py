@@ -1,113 +1,22 @@
-"""Reads the table of messages: one row per wording of an error, in the TOML files of this folder.
+"""The table of messages: one row per wording of an error, in the order in which they are compared with a text.
 
-A file holds families. A family is what one recogniser asks for, in order: the first row that matches counts. What
-its rows share stands at its head, and a row may say otherwise.
-
-    [graphs]
-    rule = "graph-misuse"
-    framework = "PyTorch"
-
-    [[graphs.messages]]
-    kind = "not a scalar"
-    pattern = 'grad can be implicitly created only for scalar outputs'
-    examples = ["grad can be implicitly created only for scalar outputs"]
-
-A pattern is a regular expression that Python's `re` and JavaScript's `RegExp` with the flag ``u`` read alike. It
-is written as JavaScript's, with ``(?<name>...)`` for a group, and without lookbehind, inline flags, back
-references, ``$`` and a bare dot. Repetitions of wide classes are bounded, so that no text takes quadratic time.
-
-Nothing is read on import: a file is read when one of its families is asked, and a pattern is compiled when a
-message holds its words.
+The rows are written as TOML, one file per rule, and read from `table.json`, which `compile_table` makes of them. A
+call reads one file, and compiles only the patterns whose words are in the text.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FILES = (
-    "gone",
-    "distinct_causes",
-    "stack",
-    "build_faults",
-    "pickled",
-    "specific_keras",
-    "surroundings",
-    "releases",
-    "renamed",
-    "moved",
-    "handed_on",
-    "same_names",
-    "inputs",
-    "losses",
-    "devices",
-    "memory",
-    "dtypes",
-    "usage",
-    "packages",
-    "installation",
-    "processes",
-    "attention",
-    "setup",
-    "shapes",
-    "autograd",
-    "tensors",
-    "types",
-    "ranks",
-    "setup_torch",
-    "dataset_calls",
-    "hugging_face",
-    "data_files",
-    "replicas",
-    "shell",
-    "ctc",
-    "keras_calls",
-    "loaders",
-    "torch_calls",
-    "keras_old",
-    "library_calls",
-    "codes",
-    "signals_and_files",
-    "torch_more",
-    "tensorflow",
-    "arrays",
-    "projects",
-    "vision",
-    "tools",
-    "transformers_more",
-    "graphs",
-    "constructors",
-    "trainers",
-    "shards",
-    "keras_more",
-    "keras_models",
-    "kernels",
-    "operations",
-    "objects",
-    "ecosystem",
-    "detection",
-    "graph_networks",
-    "metrics",
-    "generative",
-    "environments",
-    "training_runs",
-    "traced",
-    "configured",
-    "files_of_weights",
-    "builds",
-    "compiled",
-    "torch_data",
-    "torch_ranks",
-    "kinds",
-    "logged",
-    "cut",
-)
-"""In the order in which `classify` asks: of several rows that match one text, the first names the rule."""
+TABLE = Path(__file__).with_name("table.json")
+FIRST, ORDINARY, SHARED, CUT = range(4)
+"""Priorities: asked before all recognisers; an ordinary wording; one of several causes; without its numbers."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +24,14 @@ class Message:
     """One wording of an error.
 
     Attributes:
-        family: the recogniser's name for rows that it treats alike.
-        pattern: as JavaScript writes it, to be searched for in the exception's message.
         rule: the rule that it points to.
-        framework: whose wording it is, with the library's usual name.
+        pattern: as JavaScript writes it, to be searched for in the exception's message.
+        literals: words of which every match holds at least one; one empty word if there are none.
         examples: messages of our own in this wording, at least one.
-        kind: what the recogniser makes of it, where the rows of a family differ.
+        priority: `FIRST`, `ORDINARY`, `SHARED` or `CUT`.
+        recogniser: name under which a recogniser asks for the row, if one does.
+        kind: what the recogniser makes of it, where its rows differ.
+        framework: whose wording it is, with the library's usual name.
         exception: class name that comes with it.
         since: first version with this wording, as far as known.
         until: last version with it; None if it is still in use, or not known.
@@ -131,15 +42,18 @@ class Message:
         cause: of a row that explains itself: what is wrong, in a sentence or two. ``{name}`` stands for a group.
         fix: of such a row: what to change, the most likely first, with the same groups.
         within: pattern of the files of which one must be in the traceback, if it has frames; empty if any will do.
-        at: pattern of the last frame's file, where code of the user's may stand below those of a library.
+        at: pattern of the last frame's file, where the user's code may be below a library's.
+        beside: pattern of words that must be elsewhere in the pasted text, such as a warning above the traceback.
     """
 
-    family: str
-    pattern: str
     rule: str
-    framework: str
+    pattern: str
+    literals: tuple[str, ...]
     examples: tuple[str, ...]
+    priority: int = ORDINARY
+    recogniser: str = ""
     kind: str = ""
+    framework: str = "PyTorch"
     exception: str = "RuntimeError"
     since: str | None = None
     until: str | None = None
@@ -151,21 +65,17 @@ class Message:
     fix: tuple[str, ...] = ()
     within: str = ""
     at: str = ""
+    beside: str = ""
 
     @functools.cached_property
     def compiled(self) -> re.Pattern[str]:
         """The pattern for Python. Its classes are ASCII's, as JavaScript's are."""
-        return re.compile(re.sub(r"\(\?<(?=\w)", "(?P<", self.pattern), re.ASCII)
+        return re.compile(python_pattern(self.pattern), re.ASCII)
 
     @property
     def is_told_by_frames(self) -> bool:
         """Whether the message alone says something else: its row needs frames, and does not go without any."""
         return bool(self.needs) and not self.needs.endswith(("or none", "if there are any"))
-
-    @functools.cached_property
-    def literals(self) -> tuple[str, ...]:
-        """By alternative, the longest run of plain characters that its matches hold; empty if there is none."""
-        return tuple(max(runs, key=len, default="") for runs in _literals(self.pattern))
 
     def search(self, text: str) -> re.Match[str] | None:
         """Search a text; to compile all patterns would take longer than all else that `explain` does."""
@@ -204,14 +114,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Family:
-    """The rows of one family, which are read when they are first asked for."""
+    """The rows that one recogniser asks for, by the name that they have in common."""
 
     name: str
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The rows, in order."""
-        return _rows(_file_of(self.name))[self.name]
+        return _by_recogniser()[self.name]
 
     def search(self, text: str) -> Found | None:
         """Return the first row that matches somewhere in `text`; None if none does."""
@@ -226,68 +136,25 @@ class Family:
             yield from (Found(first.message, match) for match in first.message.compiled.finditer(text))
 
 
+@functools.cache
 def all_messages() -> tuple[Message, ...]:
     """Return every row, in the order in which they are asked."""
-    return tuple(message for file in FILES for rows in _rows(file).values() for message in rows)
+    return tuple(_message(row) for row in json.loads(TABLE.read_text("utf-8")))
+
+
+def _message(row: dict[str, Any]) -> Message:
+    fields: dict[str, Any] = {key: tuple(held) if isinstance(held, list) else held for key, held in row.items()}
+    return Message(**fields)
 
 
 @functools.cache
-def _file_of(family: str) -> str:
-    """Find the file of a family by its head; to read them all takes as long as all else that `explain` does.
-
-    Raises:
-        KeyError: no file has it.
-    """
-    for file in FILES:
-        if f"[{family}]" in _text(file).splitlines():
-            return file
-    raise KeyError(family)
+def _by_recogniser() -> dict[str, tuple[Message, ...]]:
+    rows: dict[str, list[Message]] = {}
+    for row in all_messages():
+        rows.setdefault(row.recogniser, []).append(row)
+    return {name: tuple(members) for name, members in rows.items()}
 
 
-@functools.cache
-def _text(file: str) -> str:
-    return Path(__file__).with_name(f"{file}.toml").read_text("utf-8")
-
-
-@functools.cache
-def _rows(file: str) -> dict[str, tuple[Message, ...]]:
-    families: dict[str, tuple[Message, ...]] = {}
-    for family, shared in tomllib.loads(_text(file)).items():
-        rows = shared.pop("messages")
-        families[family] = tuple(_message(family, {**shared, **row}) for row in rows)
-    return families
-
-
-_PLAIN = r"(?:[^\\\[\](){}^$.*+?|]|\\[^A-Za-z0-9])(?![?*{])"
-_PARTS = re.compile(rf"((?:{_PLAIN})+)|(\\.|\[(?:\\.|[^\]\\]){{0,200}}\]|\{{\d[\d,]*\}}|.)", re.DOTALL)
-"""A run of plain characters, none of which is repeated or may be left out, or another part of a pattern."""
-_ESCAPED = re.compile(r"\\(.)")
-
-
-def _literals(pattern: str) -> Iterator[list[str]]:
-    """Yield the runs of plain characters outside of groups, by the alternatives that stand outside of groups."""
-    runs: list[str] = []
-    depth = 0
-    for run, part in _PARTS.findall(pattern):
-        if part:
-            depth += (part == "(") - (part == ")")
-            if part == "|" and depth == 0:
-                yield runs
-                runs = []
-        elif depth == 0:
-            runs.append(_ESCAPED.sub(r"\1", run) if "\\" in run else run)
-    yield runs
-
-
-_MARKED = re.compile(r"`((?:[\w =,-]|\\[.()])+)`(?![?*{])")
-
-
-def _without_marks_too(pattern: str) -> str:
-    """Make the backticks around fixed words optional: a page that shows a message as Markdown loses them."""
-    return _MARKED.sub(r"`?\1`?", pattern)
-
-
-def _message(family: str, row: dict[str, Any]) -> Message:
-    row = {**row, "pattern": _without_marks_too(row["pattern"])}
-    lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
-    return Message(family, **{**row, **lists})
+def python_pattern(pattern: str) -> str:
+    """Write a pattern as Python does: ``(?P<name>`` in place of ``(?<name>``."""
+    return re.sub(r"\(\?<(?=\w)", "(?P<", pattern)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 
 from diagnostics.collectors.crash.frames import Crash
-from diagnostics.collectors.tracebacks.python_errors.names import PYTHON_2
 from diagnostics.collectors.tracebacks.topic import package_of
+from diagnostics.collectors.tracebacks.unknown_errors import entries, search
 from diagnostics.facts.crash.known import KnownFailure
 
 _GUARDING = re.compile(
@@ -23,45 +23,6 @@ _GUARDING = re.compile(
 )
 """Packages that work without some of what they use."""
 _NAME = re.compile(r"^name '(?P<name>\w{1,80})' is not defined")
-_BRINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(names), package)
-    for names, package in (
-        (r"torch|nn|F|Tensor|LRScheduler|DeviceMesh|DTensor|is_torch_greater_or_equal", "torch"),
-        (
-            r"peft|Peft\w+|LoraConfig|get_peft_\w+|prepare_model_for_(?:kbit|int8)_training|inject_adapter\w*"
-            r"|PromptLearningConfig",
-            "peft",
-        ),
-        (
-            r"transformers|Auto(?:Model|Tokenizer|Config|Processor)\w*|PreTrainedModel|CLIP\w+|T5\w+",
-            "transformers",
-        ),
-        (
-            r"accelerate|init_empty_weights|dispatch_model|infer_auto_device_map|PartialState|Accelerator|AcceleratorState"
-            r"|load_checkpoint_(?:and_dispatch|in_model)|DistributedType|AlignDevicesHook|get_balanced_memory",
-            "accelerate",
-        ),
-        (r"bnb|bitsandbytes|Linear(?:4bit|8bitLt)|Params4bit", "bitsandbytes"),
-        (
-            r"flash_attn\w*|_?flash_attention_forward|pad_input|unpad_input|index_first_axis|FlashAttention\w*"
-            r"|apply_rotary_emb_(?:func|qkv_)|layer_norm_fn|rms_norm_fn",
-            "flash-attn",
-        ),
-        (r"deepspeed|HfDeepSpeedConfig|GatheredParameters", "deepspeed"),
-        (r"xops|xformers|memory_efficient_attention", "xformers"),
-        (r"PIL|Image|PILImageResampling", "pillow"),
-        (r"wandb", "wandb"),
-        (r"spm|sentencepiece", "sentencepiece"),
-        (r"librosa", "librosa"),
-        (r"cv2", "opencv-python"),
-        (r"vllm|LLM|SamplingParams", "vllm"),
-        (r"tf|tensorflow", "tensorflow"),
-        (r"jax|jnp|flax", "flax"),
-        (r"amp|apex|FusedLayerNorm|multi_tensor_applier", "apex"),
-        (r"selective_scan_fn|mamba_inner_fn|causal_conv1d\w*", "mamba-ssm"),
-    )
-)
-"""What a name comes from, by the names that people meet."""
 
 
 def unimported_name(crash: Crash) -> KnownFailure | None:
@@ -75,12 +36,12 @@ def unimported_name(crash: Crash) -> KnownFailure | None:
     if facts.exception != "NameError" or last is None or last.yours:
         return None
     found, library = _NAME.match(facts.message), package_of(last)
-    if found is None or found["name"] in PYTHON_2 or _GUARDING.fullmatch(library) is None:
+    if found is None or found["name"] in entries("python_2") or _GUARDING.fullmatch(library) is None:
         return None
     name = found["name"]
     if name == "_C":
         return None
-    package = next((package for names, package in _BRINGS if names.fullmatch(name)), None)
+    package = next((row["package"] for row in entries("brings") if search(row, name)), None)
     if package == library.replace("_", "-"):
         package = None
     what = "a package that it can do without" if package is None else package

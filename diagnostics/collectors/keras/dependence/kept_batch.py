@@ -14,8 +14,8 @@ from diagnostics.collectors.keras.losses import expects_indices
 from diagnostics.collectors.keras.model import has_call, has_own_train_step, has_parts_weights, has_weights
 from diagnostics.collectors.keras.weights import LIMIT
 
-MOST_ROWS = 64  # kept of a batch; the measurements take 26 at most
-MOST_BYTES = 16 * 2**20
+MAX_ROWS = 64  # kept of a batch; the measurements take 26 at most
+MAX_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def keep_batch(x: Any, y: Any, sample_weight: Any) -> KeptBatch | None:
     target = None if y is None or keras.tree.is_nested(y) else _rows(y)
     inputs = [part for part in parts if part is not None]
     held = [*inputs, *([] if target is None else [target])]
-    if len(inputs) < len(parts) or not inputs or sum(part.nbytes for part in held) > MOST_BYTES:
+    if len(inputs) < len(parts) or not inputs or sum(part.nbytes for part in held) > MAX_BYTES:
         return None
     if len({len(part) for part in held}) > 1:
         return None
@@ -51,7 +51,7 @@ def keep_batch(x: Any, y: Any, sample_weight: Any) -> KeptBatch | None:
 
 def _rows(value: Any) -> np.ndarray | None:
     try:
-        array = np.asarray(value[:MOST_ROWS])
+        array = np.asarray(value[:MAX_ROWS])
     except Exception:  # ragged and sparse tensors
         return None
     # bfloat16 is a void to NumPy, and text an object.

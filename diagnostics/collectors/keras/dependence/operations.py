@@ -4,43 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import keras
-import numpy as np
 from tensorflow.python.framework import op_callbacks
 
-
-@dataclass(frozen=True)
-class Reshape:
-    """The shapes before and after."""
-
-    shape: tuple[int, ...]
-    result: tuple[int, ...]
-
-    def mixes(self, size: int) -> bool:
-        """Whether a part of the result for one example holds numbers of several: of `size` examples each."""
-        if self.shape.count(size) != 1 or self.result.count(size) != 1:
-            return False
-        across = [1] * len(self.shape)
-        across[self.shape.index(size)] = size
-        rows = np.broadcast_to(np.arange(size).reshape(across), self.shape).reshape(self.result)
-        parts = np.moveaxis(rows, self.result.index(size), 0).reshape(size, -1)
-        return not bool((parts == parts[:, :1]).all())
+from diagnostics.collectors.shared.dependence.subject import Operation, rows_of_numbers
 
 
 @contextlib.contextmanager
-def reshapes_seen() -> Iterator[list[Reshape]]:
-    """List the reshapes within that run at once, and are no part of a graph."""
-    seen: list[Reshape] = []
+def reshapes_seen(size: int) -> Iterator[list[Operation]]:
+    """List the reshapes within that run at once, and are no part of a graph; `size`: number of examples."""
+    seen: list[Operation] = []
 
     def ran(op_type: Any, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         if name == "Reshape" and graph is None:
             shape, result = tuple(inputs[0].shape), tuple(outputs[0].shape)
             if shape != result:
-                seen.append(Reshape(shape, result))
+                seen.append(Operation("reshape", "reshape", shape, -1, result, rows_of_numbers(shape, size)))
 
     op_callbacks.add_op_callback(ran)  # of this thread
     try:

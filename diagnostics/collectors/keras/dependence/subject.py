@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import keras
@@ -12,41 +12,24 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.values import current
+from diagnostics.collectors.shared.arrays import LABEL_NAMES
+from diagnostics.collectors.shared.dependence.linearity import MAX_LAYERS
+from diagnostics.collectors.shared.dependence.subject import (
+    NOISE,
+    Answer,
+    Inputs,
+    Layer,
+    Operation,
+    OutOfTime,
+    Subject,
+    Unclear,
+)
 
-from .kept_batch import KeptBatch
-
-Inputs = Mapping[str, np.ndarray]
-
-
-class OutOfTime(Exception):
-    """The time for these measurements is over."""
-
-
-class Unclear(Exception):
-    """This cannot be measured; the message says why."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a model returned.
-
-    Attributes:
-        main: the first tensor of floating point, float32.
-        others: the others.
-    """
-
-    main: np.ndarray
-    others: Sequence[np.ndarray] = field(default_factory=list)
-
-    def change(self, other: Answer) -> float:
-        """Return the largest absolute difference of any two values; infinity where the shapes differ."""
-        pairs = list(zip((self.main, *self.others), (other.main, *other.others), strict=True))
-        if any(one.shape != two.shape for one, two in pairs):
-            return float("inf")
-        return max(float(np.abs(one - two).max()) for one, two in pairs if one.size)
+from .kept_batch import KeptBatch, predicts_tokens
+from .operations import reshapes_seen, summaries_seen
 
 
-class KerasSubject:
+class KerasSubject(Subject):
     """Asks a model whose variables it replaces by values of the same size: nothing of the model changes.
 
     Args:
@@ -56,53 +39,44 @@ class KerasSubject:
 
     Attributes:
         variables: of the model, the trainable ones first.
-        inputs: of the batch, by name.
-        declared: whether the model names its inputs one by one, as those of the functional API do.
-        target: None if not known.
+        weighted: whether there are sample weights.
         adds_losses: whether a call was seen to add a loss, of which the inputs may be a part.
     """
+
+    axes = (0,)
+    batch_first = True
+    shows_softmax = False
+    seeds = (0,)  # its generators of random numbers begin from where they are each time
 
     def __init__(self, model: keras.Model, kept: KeptBatch, deadline: float = float("inf")) -> None:
         self.model, self.target, self._deadline = model, kept.target, deadline
         self._structure, self.weighted = kept.structure, kept.weighted
         self._takes_training = getattr(model, "_call_has_training_arg", True)
         self.variables = [*model.trainable_variables, *model.non_trainable_variables]
-        self._trainable = len(model.trainable_variables)
+        self._values: list[Any] | None = None  # None: those of the model
         names = _names(model, kept)
-        self.declared = names is not None
         self.inputs = dict(zip(names or map(str, range(len(kept.inputs))), kept.inputs, strict=True))
+        self.tested = frozenset(
+            name for name in names or () if name not in LABEL_NAMES and not _is(self.inputs[name], kept.target)
+        )
+        self.ignore_index = getattr(model.loss, "ignore_class", None)
+        self.predicts_tokens = not kept.weighted and predicts_tokens(model)
         self.adds_losses = False
 
-    def values(self) -> list[Any]:
-        """Return the values that the model has: of the trainable variables first."""
-        return [current(variable) for variable in self.variables]
-
-    def other_values(self, noise: float) -> list[Any]:
-        """Return values with noise on the trainable ones, relative to the size of each."""
-        generator, values = np.random.default_rng(0), self.values()
-        for place, value in enumerate(values[: self._trainable]):
-            if value.dtype.is_floating:
-                size = float(np.asarray(tf.cast(value, tf.float32)).std()) or 1.0
-                added = generator.normal(size=value.shape) * noise * size
-                values[place] = value + tf.cast(added, value.dtype)
-        return values
-
-    def ask(self, inputs: Inputs, *, training: bool = False, values: list[Any] | None = None) -> Answer:
-        """Run the model on these inputs; generators of random numbers begin from where they are each time.
+    def ask(self, inputs: Inputs, *, training: bool = False, seed: int = 0) -> Answer:
+        """See `Subject.ask`.
 
         Raises:
             OutOfTime: the deadline is over.
             Unclear: no tensor of floating point was returned.
         """
-        given = self.outputs(inputs, training=training, values=values)
+        given = self.outputs(inputs, training=training)
         arrays = [np.asarray(tf.cast(part, tf.float32)) for part in given]
         if not arrays or not arrays[0].ndim:
             raise Unclear("the model returns no tensor of floating point with an axis")
         return Answer(arrays[0], arrays[1:])
 
-    def outputs(
-        self, inputs: Inputs, *, training: bool = False, values: list[Any] | None = None
-    ) -> list[tf.Tensor]:
+    def outputs(self, inputs: Inputs, *, training: bool = False) -> list[tf.Tensor]:
         """Run the model as `ask` does, and return its tensors of floating point, which a tape may follow.
 
         Raises:
@@ -111,11 +85,66 @@ class KerasSubject:
         if time.monotonic() > self._deadline:
             raise OutOfTime
         x = keras.tree.pack_sequence_as(self._structure, [tf.convert_to_tensor(v) for v in inputs.values()])
-        pairs = list(zip(self.variables, self.values() if values is None else values, strict=True))
+        pairs = list(zip(self.variables, self._values or map(current, self.variables), strict=True))
         with keras.StatelessScope(state_mapping=pairs, collect_losses=True) as scope:
             outputs = self.model(x, training=training) if self._takes_training else self.model(x)
         self.adds_losses = self.adds_losses or bool(scope.losses)
         return [part for part in keras.tree.flatten(outputs) if tf.is_tensor(part) and part.dtype.is_floating]
+
+    def operations_seen(self, size: int) -> AbstractContextManager[list[Operation]]:
+        """See `Subject.operations_seen`. TensorFlow shows reshapes; its softmax always runs over the last axis."""
+        return reshapes_seen(size)
+
+    def summaries_seen(self, rows: int, length: int) -> AbstractContextManager[list[str]]:
+        """See `Subject.summaries_seen`."""
+        return summaries_seen(rows, length)
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """Take the values of the model again on leaving."""
+        try:
+            yield
+        finally:
+            self._values = None
+
+    def add_noise(self) -> None:
+        """See `Subject.add_noise`."""
+        generator, values = np.random.default_rng(0), list(map(current, self.variables))
+        for place, value in enumerate(values[: len(self.model.trainable_variables)]):
+            if value.dtype.is_floating:
+                size = float(np.asarray(tf.cast(value, tf.float32)).std()) or 1.0
+                added = generator.normal(size=value.shape) * NOISE * size
+                values[place] = value + tf.cast(added, value.dtype)
+        self._values = values
+
+    def layers(self, inputs: Inputs) -> list[Layer]:
+        """See `Subject.layers`; in the order in which the model holds them."""
+        places = {id(variable): number for number, variable in enumerate(self.variables)}
+        found = []
+        for layer in self.model._flatten_layers():
+            kernel: Any = getattr(layer, "_kernel", None)
+            number = places.get(id(kernel))
+            if number is not None and len(kernel.shape) >= 2:
+                width = getattr(layer, "units", None) or getattr(layer, "filters", None) or kernel.shape[-1]
+                found.append(Layer(f"{layer.name} ({type(layer).__name__})", int(width), number))
+        if len(found) > MAX_LAYERS:
+            raise Unclear("there are many layers")
+        return found
+
+    @contextmanager
+    def scaled(self, layer: Layer, factor: float) -> Iterator[None]:
+        """See `Subject.scaled`; to be called within `restored`."""
+        assert self._values is not None
+        kept = self._values[layer.key]
+        self._values[layer.key] = kept * tf.cast(factor, kept.dtype)
+        try:
+            yield
+        finally:
+            self._values[layer.key] = kept
+
+
+def _is(given: np.ndarray, target: np.ndarray | None) -> bool:
+    return target is not None and given.size == target.size and bool((given.ravel() == target.ravel()).all())
 
 
 def _names(model: keras.Model, kept: KeptBatch) -> list[str] | None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.keras.optimizer import why_rate_is_unknown
+from diagnostics.collectors.keras.optimizer import steps_made, why_rate_is_unknown
 from diagnostics.collectors.keras.values import number_of
-from diagnostics.collectors.keras.watch.history_fields import sample_fields
+from diagnostics.collectors.keras.watch.fit_watcher import LOSS_FIELDS, gradient_fields, sample_fields
 from diagnostics.collectors.keras.watch.watcher import allocated_memory
 from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
@@ -66,9 +66,9 @@ class TapeLoopWatcher:
         self._weights = Weights(variables)
         if not self._weights.small:
             self.uncovered["updates"] = "the weights are too large to be copied"
-        self._rows = History(_row(len(self._weights.layers)))
+        self._rows = History([*LOSS_FIELDS, *gradient_fields(len(self._weights.layers))])
         self._samples = History(sample_fields(len(self._weights.layers)))
-        self._counted = _count(optimizer)
+        self._counted = steps_made(optimizer)
         self._values: list[Any] | None = None
 
     def before(self) -> None:
@@ -86,7 +86,7 @@ class TapeLoopWatcher:
         optimizer = self._optimizer()
         if optimizer is None:
             return
-        counted = _count(optimizer)
+        counted = steps_made(optimizer)
         stepped, self._counted = counted - self._counted, counted
         if stepped <= 0:
             return
@@ -137,27 +137,6 @@ class TapeLoopWatcher:
             layers=self._weights.layers,
             memory_holder="process",
         )
-
-
-def _row(layers: int) -> list[Any]:
-    return [
-        ("steps", np.int64),
-        ("losses", np.float64),
-        ("loss_known", np.bool_),
-        ("learning_rates", np.float64, (1,)),
-        ("gradient_norms", np.float32),
-        ("layer_gradient_norms", np.float32, (layers,)),
-        ("gradient_known", np.bool_),
-    ]
-
-
-def _count(optimizer: Any) -> int:
-    """Return the steps that an optimizer has counted; 0 before it has a counter."""
-    iterations = getattr(optimizer, "iterations", None)
-    try:
-        return 0 if iterations is None else int(number_of(iterations))
-    except Exception:  # it is being made within a function that is traced: there is no value yet
-        return 0
 
 
 def _loss_in(result: Any) -> float | None:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.keras.values import array_of
-from diagnostics.collectors.keras.watch.history_fields import sample_fields
+from diagnostics.collectors.keras.watch.fit_watcher import LOSS_FIELDS, sample_fields
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
@@ -111,8 +111,7 @@ class UnappliedGradients:
 
     def history(self) -> TrainingHistory:
         """Return a run without steps."""
-        fields = [("steps", np.int64), ("losses", np.float64), ("loss_known", np.bool_)]
-        rows = History([*fields, ("learning_rates", np.float64, (1,))]).arrays()
+        rows = History(LOSS_FIELDS).arrays()
         samples = History(sample_fields(0)).arrays()
         return training_history(rows, samples, total_steps=0, layers=(), memory_holder="process")
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.keras.values import array_of, number_of
-from diagnostics.facts.calls import UntrainedEvaluation
+from diagnostics.facts.calls import ObjectLedger
 from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import subscribe
 
@@ -104,11 +104,11 @@ class UntrainedInstanceProbe:
         self._models = IdentityMap()
         self._forget()
 
-    def facts(self) -> list[tuple[Any, UntrainedEvaluation]]:
+    def facts(self) -> list[tuple[Any, ObjectLedger]]:
         """Return what was found, each with its training."""
         self._look_for_steps()
         return [
-            (self._trained[shapes].training, UntrainedEvaluation(name, None, LOADS))
+            (self._trained[shapes].training, ObjectLedger(name, untrained_rows=None, loader=LOADS))
             for shapes, name in self._evaluated.items()
             if shapes not in self._used
         ]

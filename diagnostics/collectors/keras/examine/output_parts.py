@@ -18,7 +18,7 @@ from diagnostics.collectors.keras.model import activation_of, passes_on
 from diagnostics.facts.loss_contracts import Reads
 from diagnostics.facts.pipeline import LossFacts, OutputPart, SeveralOutputs
 
-from .final_answers import by_name, names_of_outputs
+from .kept_outputs import by_name, names_of_outputs
 
 LATEST = 32  # calls of layers that are kept, with what they returned: the last ones make the outputs
 

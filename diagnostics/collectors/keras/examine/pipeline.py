@@ -64,9 +64,9 @@ from diagnostics.facts.loss_contracts import LossKind
 from diagnostics.facts.pipeline import Fact, LossFacts
 
 from .class_metrics import class_metrics, metric_facts
-from .final_answers import KeptOutputs, keep_outputs
 from .first_layers import first_layers
 from .gradients import gradient_facts
+from .kept_outputs import KeptOutputs, keep_outputs
 from .output_parts import LayerCalls, several_outputs
 from .own_step import never_called, own_step_may_differ
 from .splits import compared_splits

@@ -18,7 +18,9 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.model import layer_activations
 from diagnostics.collectors.keras.values import current
-from diagnostics.collectors.shared.overfit_plan import ALIKE, Stopwatch, larger
+from diagnostics.collectors.keras.weights import units_of
+from diagnostics.collectors.shared.equal_units import units_alike
+from diagnostics.collectors.shared.overfit_plan import Stopwatch, larger
 from diagnostics.collectors.shared.overfit_run import Plan, Run
 from diagnostics.facts.layers import ActivationFacts
 
@@ -171,7 +173,7 @@ class KerasCopy:
             symmetric=tuple(
                 name
                 for name, old, new in zip(names, first, trainable, strict=True)
-                if _units_alike(old) and _units_alike(new)
+                if units_alike(units_of(old)) and units_alike(units_of(new))
             ),
             pace=watch.pace,
         )
@@ -290,14 +292,6 @@ def spread(prediction: Any) -> float | None:
     values = values.reshape(values.shape[0], -1)
     scale = float(np.sqrt(np.square(values).mean()))
     return float(values.std(0).max()) / scale if scale > 0 else 0.0
-
-
-def _units_alike(weight: Any) -> bool:
-    """Whether all units of a kernel (..., units) are copies of each other, zeros included."""
-    values = np.asarray(tf.cast(weight, tf.float32))
-    if values.ndim < 2 or values.shape[-1] < 2:
-        return False
-    return bool(np.abs(values - values[..., :1]).max() <= ALIKE * np.abs(values).max())
 
 
 def _update_ratio(before: Weights, after: Weights) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,27 +11,19 @@ import keras
 import numpy as np
 import torch
 
-from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.batch import as_array, fingerprint, named, unpack
-from diagnostics.collectors.keras.model import has_own_train_step, has_weights
-from diagnostics.collectors.keras.optimizer import inner_optimizer
+from diagnostics.collectors.keras.model import has_weights
 from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
-from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
-from diagnostics.facts.training import TrainingHistory
-from diagnostics.failed_batch import FailedBatch
 
-from .batch_loss import BatchLoss
-from .history_fields import STEP_FIELDS, gradient_fields, sample_fields
-from .over_time import KerasOverTime
+from .fit_watcher import FitWatcher, gradient_fields, sample_fields
 
 LIMIT = 512 * 2**20  # bytes of weights; a model that is larger is not copied
-EVALUATIONS = 4096  # evaluation losses remembered
 NOT_REPLAYED = "no step is replayed on Keras' PyTorch backend"
 
 
@@ -51,100 +42,46 @@ class SeenStep:
     loss: Any = None
 
 
-class KerasTorchWatcher:
-    """Records the steps of a `fit` by wrapping its `train_function`; runs nothing again.
-
-    A part that fails is switched off and reported in `faults`; nothing is raised into `fit`.
-
-    Args:
-        model: compiled, its train function made.
-        every: steps between two samples; on an accelerator also between two reads.
-        stop_after: steps after which to stop.
+class KerasTorchWatcher(FitWatcher):
+    """Records the steps of a `fit` by wrapping its `train_function`; runs nothing again. See `FitWatcher`.
 
     Attributes:
-        steps: optimizer steps so far; one a batch.
-        forwards: batches so far.
-        faults: by part, the fault of this library.
-        uncovered: by part, why it could not be watched.
-        remarks: by part, how exact it is.
-        origin: where the first NaN or inf was seen, once there is one.
-        on_read: called every so many steps that were read, and at the end.
         on_first_step: called with the first step, also if it raised.
-        first_batches: called with each batch after its step, and no reason, until it returns False.
-        over_time: looks before chosen steps; None for no looks.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
-        self._model, self._every, self._stop_after = model, every, stop_after
-        self.steps = self.forwards = 0
-        self.uncovered = {"weights": NOT_REPLAYED}
-        self._guard = FaultGuard(uncovered=self.uncovered)
-        self.faults = self._guard.faults
-        self.remarks: dict[str, str] = {}
-        self.origin: OriginFacts | None = None
-        self.on_read: Callable[[], None] | None = None
+        super().__init__(model, every, stop_after, _current, {"weights": NOT_REPLAYED})
+        self._safely = self._without_gradients
         self.on_first_step: Callable[[SeenStep], object] | None = None
-        self.first_batches: Callable[[Any, str], bool] | None = None
-        self.over_time: KerasOverTime | None = None
-        self._optimizer = inner_optimizer(model)
-        self._own_step = has_own_train_step(model)
-        self._loss = BatchLoss(model, _current)
-        self._fit = getattr(model, "history", None)  # each has one of its own
-        self._passes = int(getattr(self._optimizer, "gradient_accumulation_steps", None) or 1)
         self._compares = False  # whether weights are compared with those before a step
         self._variables: list[Any] = []
-        self._layers: tuple[str, ...] = ()
         self._of_variable: Array = np.zeros(0, np.int64)
-        self._rows, self._gradients = History(STEP_FIELDS), History(gradient_fields(0))
-        self._samples = History(sample_fields(0))
+        self._gradients = History(gradient_fields(0))
         self._before_step: list[torch.Tensor] | None = None
         self._pending: list[tuple[tuple[Any, ...], Any, Any]] = []
-        self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
-        self._handed, self._closed = 0, False
         self._original = model.train_function
         if isinstance(self._original, _Step):  # of a fit that failed and did not restore it
             self._original = self._original.original
         self._step = _Step(self, self._original)
         model.train_function = self._step
 
-    def close(self) -> None:
-        """Restore the model; the records stay."""
-        if self._closed:
-            return
-        self._closed = True
+    def _restore(self) -> None:
         if self._model.train_function is self._step:
             self._model.train_function = self._original
         self._step.run = None
-        self.read()
-        if self.over_time is not None:
-            self.over_time.end(self.steps)
+
+    def _release(self) -> None:
         self._before_step = None
 
-    def batch(self) -> FailedBatch | None:
-        """Return None: batches are not kept."""
-        return None
-
-    def ranges(self) -> None:
-        """Return None: measuring activations would take a second forward pass."""
-        return None
-
-    def epoch_begins(self) -> None:
-        """Note that Keras' running means start over."""
-        self.read()
-        self._loss.epoch_begins()
-
-    def evaluated(self, loss: float) -> None:
-        """Take an evaluation loss."""
-        if not self._closed:
-            self._evaluations.append((max(0, self.steps - 1), float(loss)))
+    def _recorded(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        rows, samples = super()._recorded()
+        return rows | self._gradients.arrays(), samples
 
     # Around each step.
 
     def take_step(self, data: Any) -> Any:
         """Take one step, and record it."""
-        if getattr(self._model, "history", None) is not self._fit:
-            self.close()  # another fit, without the callback: the first raised, and no callback was called
-        if self._closed:
+        if self._is_another_fit():
             return self._original(data)
         self._safely("steps", self._before)
         seen = SeenStep(data[0] if isinstance(data, list) and len(data) == 1 else None)
@@ -202,10 +139,9 @@ class KerasTorchWatcher:
             self._blame(batch)
         if batch is not None and self.first_batches is not None and not self.first_batches(batch, ""):
             self.first_batches = None
-        if self._stop_after is not None and self.steps >= self._stop_after:
-            self.close()
+        self._stop_if_enough()
 
-    def _safely(self, part: str, work: Callable[..., None], *given: Any) -> None:
+    def _without_gradients(self, part: str, work: Callable[..., None], *given: Any) -> None:
         with torch.no_grad():
             self._guard.run(part, work, *given)
 
@@ -262,10 +198,6 @@ class KerasTorchWatcher:
 
     # Reading.
 
-    def read(self) -> None:
-        """Read everything pending from the device."""
-        self._safely("readings", self._read)
-
     def _read(self) -> None:
         pending, self._pending = self._pending, []
         for (step, rate, number, size), raw, norms in pending:
@@ -280,15 +212,9 @@ class KerasTorchWatcher:
             self._gradients.append((total, by_layer, norms is not None))
             if self.origin is None and loss is not None and not math.isfinite(loss):
                 self.origin = self._origin(None, step, loss=loss, batch_size=size or None, learning_rate=rate)
-        if self._loss.why_not:
-            self.uncovered["loss"] = self._loss.why_not
-        elif self._loss.remark:
-            self.remarks["loss"] = self._loss.remark
         if self._own_step:
             self.uncovered["gradients"] = f"{type(self._model).__name__} has a train_step of its own"
-        if self.on_read is not None and (self._closed or self._rows.total >= self._handed + self._every):
-            self._handed = self._rows.total
-            self.on_read()
+        self._was_read()
 
     def _origin(self, kind: OriginKind | None, step: int, **known: Any) -> OriginFacts:
         known |= {"num_parameters": len(self._variables), "reason": NOT_REPLAYED}
@@ -312,21 +238,6 @@ class KerasTorchWatcher:
             self.origin = self._origin(
                 "input", self.origin.step, inputs=tuple(broken), rows=rows, learning_rate=rate, **known
             )
-
-    def history(self) -> TrainingHistory:
-        """Return the run so far."""
-        rows = self._rows.arrays() | self._gradients.arrays()
-        count = len(rows["steps"])
-        rows["training_mode"] = np.full(count, -1 if self._own_step else 1, np.int8)  # `fit` sets it by itself
-        rows["passes"] = np.full(count, self._passes)
-        return training_history(
-            rows,
-            self._samples.arrays(),
-            total_steps=self.steps,
-            layers=self._layers,
-            memory_holder="process",
-            evaluations=list(self._evaluations),
-        )
 
 
 class _Step:

@@ -7,7 +7,7 @@ from typing import Any
 from diagnostics.collectors.keras.batch import take_rows
 from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.repeated_rows import RowMemory
-from diagnostics.facts.course import RepeatedRows
+from diagnostics.facts.course import RowLedger
 from diagnostics.facts.loss_contracts import LossKind
 
 from .sampled_rows import SampledRows
@@ -29,7 +29,7 @@ class TrainOnBatchRows:
         self._drawn.take((x, y))
         take_rows(self._memory, (x, y))
 
-    def facts(self, kind: LossKind, num_classes: int | None) -> tuple[KeptRows | None, RepeatedRows | None]:
+    def facts(self, kind: LossKind, num_classes: int | None) -> tuple[KeptRows | None, RowLedger | None]:
         """Return rows of the run, and how the targets of those that came again differ.
 
         The latter only with the former, which tell whether the model has learned: where a policy is trained, each

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,92 +11,56 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.keras.batch import fingerprint, inputs_of, take_rows
-from diagnostics.collectors.keras.model import computes_loss, has_own_train_step, has_parts_weights
-from diagnostics.collectors.keras.optimizer import inner_optimizer, why_rate_is_unknown
-from diagnostics.collectors.keras.values import current, number_of
+from diagnostics.collectors.keras.batch import fingerprint, inputs_of
+from diagnostics.collectors.keras.model import computes_loss, has_parts_weights
+from diagnostics.collectors.keras.optimizer import steps_made, why_rate_is_unknown
+from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.keras.weights import LIMIT, Weights, compiled, not_finite
+from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.input_sample import Collected, samples, take_arrays
-from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.sampling import is_sampled_step
-from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.collectors.system.process_memory import resident_memory
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputSample
-from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
-from .batch_loss import BatchLoss
+from . import probes
 from .batch_tap import BatchTap
-from .drawn_weights import DrawnWeights
-from .equal_units import EqualUnits
-from .history_fields import STEP_FIELDS, sample_fields
+from .fit_watcher import FitWatcher, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
-from .over_time import KerasOverTime
 from .replay import batch_size
 from .sampled_rows import SampledRows
+from .watch_probe import WatchProbe
 
-EVALUATIONS = 4096  # evaluation losses remembered
 INPUTS = 16  # batches of which a part is kept, to compare evaluations with
 
 
-class KerasWatcher:
-    """Records the steps of a `fit`.
-
-    A part that fails is switched off and reported in `faults`; nothing is raised into `fit`.
-
-    Args:
-        model: compiled, its train function made.
-        every: steps between two samples; on an accelerator also between two reads.
-        stop_after: steps after which to stop.
+class KerasWatcher(FitWatcher):
+    """Records the steps of a `fit`; see `FitWatcher`.
 
     Attributes:
-        steps: optimizer steps so far.
-        faults: by part, the fault of this library.
-        uncovered: by part, why it could not be watched.
-        remarks: by part, how exact it is.
-        origin: where the first NaN or inf came from, once there is one.
-        forwards: batches so far.
-        on_read: called every so many steps that were read, and at the end.
-        first_batches: called with each batch before its step, or with None and the reason, until it returns False.
-        example_weights: in batches from all over the run.
-        equal_units: of kernels, where they were there before the first step.
-        over_time: looks before chosen steps; None for no looks.
-        rows: remembers the targets of some rows.
+        compares: whether its loss is known to compare the prediction for a row with the target of that row.
         sampled_rows: keeps some; None for none.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
-        self._model = model
-        self._every = every
-        self._stop_after = stop_after
-        self.steps = self.forwards = 0
-        self.uncovered = {"gradients": "Keras computes them inside its compiled step and does not show them"}
-        guard = FaultGuard(uncovered=self.uncovered)
-        self.faults, self._safely = guard.faults, guard.run
-        self.remarks: dict[str, str] = {}
-        self.origin: OriginFacts | None = None
+        hidden = {"gradients": "Keras computes them inside its compiled step and does not show them"}
+        super().__init__(model, every, stop_after, current, hidden)
+        self.memory_holder = "accelerator" if _on_gpu() else "process"
         self._failed: FailedBatch | None = None
         self._at_once = int(model.steps_per_execution)  # steps that Keras takes between two looks
-        inner = inner_optimizer(model)
-        self._passes = int(getattr(inner, "gradient_accumulation_steps", None) or 1)
-        self._own_step = has_own_train_step(model)
         # A step of the user's own may want two sets of rows that are no pairs.
-        self._compares = computes_loss(model) is False
+        self.compares = computes_loss(model) is False
+        self._probes = Probes(probes, WatchProbe, self, self._safely)
         # An accelerator is not waited for but every so many steps; by then the weights are long others.
         self._deferred = _on_gpu() and every > 1
         self._weights: Weights | None = None
-        self._loss = BatchLoss(model, current)
+        inner = self._optimizer
         if inner is not None and (why := why_rate_is_unknown(inner)) is not None:
             self.uncovered["learning rate"] = why
         self._rate = _rate_of(None if "learning rate" in self.uncovered else inner, self._own_step)
-        self._fit = getattr(model, "history", None)  # each has one of its own
-        self._begun_at = _iterations(model)
-        self._rows = History(STEP_FIELDS)
-        self._samples = History(sample_fields(0))
+        self._begun_at = steps_made(model.optimizer)
         self._pending: list[tuple[StepSnapshot, Any]] = []
         self._begun: list[StepSnapshot] = []  # the batches of the step that is under way
         self._read_of: list[StepSnapshot] = []  # the same, of the step that is being read
@@ -105,75 +68,40 @@ class KerasWatcher:
         self._previous: StepSnapshot | None = None
         self._suspect: StepSnapshot | None = None  # the first step whose batch held NaN or inf
         self._unsound = False  # whether the weights were seen not to be finite
-        self.on_read: Callable[[], None] | None = None
-        self.first_batches: Callable[[Any, str], bool] | None = None
-        self._handed = 0
-        self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
         self._inputs: dict[str, Collected] = {}
         self._looked = 0
-        self.example_weights = DrawnWeights()
-        self.equal_units = EqualUnits()
-        self.over_time: KerasOverTime | None = None
-        self.rows = RowMemory()
         self.sampled_rows: SampledRows | None = None
-        self._closed = False
         self._tap = BatchTap(
             model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
         )
         self._tap.open()
 
-    def close(self) -> None:
-        """Restore the model; the records stay."""
-        if self._closed:
-            return
-        self._closed = True
+    def _restore(self) -> None:
         self._tap.close()
-        self.read()
-        if self.over_time is not None:
-            self.over_time.end(self.steps)
+
+    def _release(self) -> None:
         if self.origin is None:
             self._safely("origin", self._look_behind)
         self._previous = self._current = self._suspect = None
 
-    def read(self) -> None:
-        """Read everything pending from the device."""
-        self._safely("readings", self._read)
-
     def batch(self) -> FailedBatch | None:
-        """Return the batch in which NaN or inf first appeared; None while there is none."""
+        """See `FitWatcher.batch`."""
         return self._failed
 
     def epoch_begins(self) -> None:
-        """Note that Keras' running means start over."""
-        self.read()
-        self._loss.epoch_begins()
-        self.rows.epoch_begins()
+        """See `FitWatcher.epoch_begins`."""
+        super().epoch_begins()
+        self._probes.tell(WatchProbe.on_epoch)
 
-    def evaluated(self, loss: float) -> None:
-        """Take an evaluation loss."""
-        if not self._closed:
-            self._evaluations.append((max(0, self.steps - 1), float(loss)))
+    def facts(self) -> list[Any]:
+        """See `FitWatcher.facts`."""
+        return self._probes.facts("end")
 
-    def ranges(self) -> None:
-        """Return None: measuring activations would take a second forward pass."""
-        return None
-
-    def history(self) -> TrainingHistory:
-        """Return the run so far."""
-        rows, samples = self._rows.arrays(), self._samples.arrays()
-        count = len(rows["steps"])
-        rows["training_mode"] = np.full(count, -1 if self._own_step else 1, np.int8)  # `fit` sets it by itself
-        rows["passes"] = np.full(count, self._passes)
+    def _recorded(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        rows, samples = super()._recorded()
         if self._at_once > 1:
             samples["update_ratios"][:] = np.nan
-        return training_history(
-            rows,
-            samples,
-            total_steps=self.steps,
-            layers=self._weights.layers if self._weights is not None else (),
-            memory_holder="accelerator" if _on_gpu() else "process",
-            evaluations=list(self._evaluations),
-        )
+        return rows, samples
 
     def inputs(self) -> dict[str, InputSample]:
         """Return a part of the inputs of some batches, by name."""
@@ -182,8 +110,7 @@ class KerasWatcher:
     # Around each step.
 
     def _before(self, batch: Any) -> None:
-        if getattr(self._model, "history", None) is not self._fit:
-            self.close()  # another fit, without the callback: the first raised, and no callback was called
+        if self._is_another_fit():
             return
         if self.first_batches is not None and not self.first_batches(batch, f"fit {self._tap.why_not}"):
             self.first_batches = None
@@ -191,14 +118,11 @@ class KerasWatcher:
             self._looked += 1
             self._safely("inputs", lambda: take_arrays(self._inputs, inputs_of(batch)))
         if batch is not None:
-            self._safely("sample weights", self.example_weights.take, batch)
-            if self._compares:
-                self._safely("rows", take_rows, self.rows, batch)
-                if self.sampled_rows is not None:
-                    self._safely("drawn rows", self.sampled_rows.take, batch)
+            self._probes.tell(WatchProbe.on_batch, batch)
+            if self.compares and self.sampled_rows is not None:
+                self._safely("drawn rows", self.sampled_rows.take, batch)
         if self._weights is None and has_parts_weights(self._model):
-            self._build()
-            self._safely("equal units", self._compare_units)
+            self._probes.tell(WatchProbe.on_weights, self._build())
         weights = self._weights
         if self.over_time is not None and weights is not None and not self._begun:
             self.over_time.before_step(self.steps)
@@ -231,8 +155,7 @@ class KerasWatcher:
             self.read()
         if self._unsound and self.origin is None:
             self._safely("origin", self._look_behind)
-        if self._stop_after is not None and self.steps >= self._stop_after:
-            self.close()
+        self._stop_if_enough()
 
     def _step_is_over(self) -> None:
         first, self._begun = self._begun[0], []
@@ -244,21 +167,18 @@ class KerasWatcher:
             first.values = None
         self.steps += self._at_once
         if self._at_once > 1:  # at the end of an epoch Keras takes fewer
-            self.steps = (_iterations(self._model) - self._begun_at) or self.steps
+            self.steps = (steps_made(self._model.optimizer) - self._begun_at) or self.steps
             self.forwards = self.steps
 
     def _sampled(self, step: int) -> bool:
         return is_sampled_step(step // self._at_once, self._every)
 
-    def _compare_units(self) -> None:
-        if self._weights is not None:
-            self.equal_units.begin(self._weights)
-
-    def _build(self) -> None:
+    def _build(self) -> Weights:
         model = self._model
-        self._weights = Weights(model.trainable_variables, model.non_trainable_variables, model.name)
-        self._samples = History(sample_fields(len(self._weights.layers)))
-        if not self._weights.small:
+        self._weights = weights = Weights(model.trainable_variables, model.non_trainable_variables, model.name)
+        self._layers = weights.layers
+        self._samples = History(sample_fields(len(weights.layers)))
+        if not weights.small:
             why = f"they take more than {LIMIT // 2**20} MiB and were not copied"
             self.uncovered["weights"] = self.uncovered["updates"] = why
         elif self._deferred:
@@ -267,6 +187,7 @@ class KerasWatcher:
             )
         if self._at_once > 1:
             self.uncovered["updates"] = f"Keras takes {self._at_once} steps at once (steps_per_execution)"
+        return weights
 
     # Reading.
 
@@ -284,13 +205,7 @@ class KerasWatcher:
                 self._keep(group)
         if self._tap.why_not:
             self.uncovered["forward passes"] = self._no_batches()
-        if self._loss.why_not:
-            self.uncovered["loss"] = self._loss.why_not
-        elif self._loss.remark:
-            self.remarks["loss"] = self._loss.remark
-        if self.on_read is not None and (self._closed or self._rows.total >= self._handed + self._every):
-            self._handed = self._rows.total
-            self.on_read()
+        self._was_read()
 
     def _no_batches(self) -> str:
         return f"Keras shows callbacks no batches, and this fit {self._tap.why_not}"
@@ -342,10 +257,6 @@ def _rate_of(optimizer: Any, own_step: bool) -> Callable[[], Any]:
         return current(optimizer._learning_rate) if plain else rate()
 
     return now
-
-
-def _iterations(model: keras.Model) -> int:
-    return 0 if model.optimizer is None else int(number_of(model.optimizer.iterations))
 
 
 def _are_finite(parts: list[Array]) -> bool:

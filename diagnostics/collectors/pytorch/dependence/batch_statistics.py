@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-import torch
-from torch import Tensor, nn
+import numpy as np
+from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from diagnostics.collectors.shared.dependence.subject import Unclear
+from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import StatisticsFacts
 
-from .examples import Unclear
 from .subject import Subject
 
 CLASSES = 1024  # at most
@@ -28,7 +29,7 @@ def compare_statistics(subject: Subject) -> StatisticsFacts:
     if not norms:
         raise Unclear("the model has no batch norm with running statistics")
     labels = subject.target
-    if labels is None or labels.is_floating_point() or labels.ndim != 1 or len(labels) < 2:
+    if labels is None or labels.dtype.kind == "f" or labels.ndim != 1 or len(labels) < 2:
         raise Unclear("the labels of the batch are not known")
     running = subject.ask(subject.inputs).main
     with _own_statistics(norms):
@@ -36,9 +37,9 @@ def compare_statistics(subject: Subject) -> StatisticsFacts:
     if running.shape != own.shape or running.shape[:1] != labels.shape or running.ndim != 2:
         raise Unclear("the model gives no scores of classes for each row")
     known = (labels >= 0) & (labels < running.shape[1])
-    if not 1 < running.shape[1] <= CLASSES or not bool(known.any()):
+    if not 1 < running.shape[1] <= CLASSES or not known.any():
         raise Unclear("the model gives no scores of classes for each row")
-    counts = torch.bincount(labels[known].long())
+    counts = np.bincount(labels[known].astype(np.int64))
     return StatisticsFacts(
         rows=int(known.sum()),
         right_with_running=_right(running, labels, known),
@@ -47,8 +48,8 @@ def compare_statistics(subject: Subject) -> StatisticsFacts:
     )
 
 
-def _right(scores: Tensor, labels: Tensor, known: Tensor) -> int:
-    return int((scores.argmax(dim=1) == labels)[known].sum())
+def _right(scores: Array, labels: Array, known: Array) -> int:
+    return int((scores.argmax(axis=1) == labels)[known].sum())
 
 
 @contextlib.contextmanager

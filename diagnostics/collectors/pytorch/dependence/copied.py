@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from diagnostics.collectors.pytorch.model import fills_in_tokens
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
+from diagnostics.collectors.shared.dependence.future import (
+    MIN_COMPARED,
+    MIN_KINDS,
+    MIN_LENGTH,
+    by_position_or_none,
+)
+from diagnostics.collectors.shared.dependence.subject import Unclear
+from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import CopyFacts
 
-from .examples import Unclear
-from .future import LEAST_COMPARED, LEAST_KINDS, LEAST_LENGTH, by_position_or_none
 from .subject import Subject
 
-ROWS = 8  # examples that are run
+MAX_ROWS = 8  # examples that are run
 TAUGHT = 0.8  # of the targets stand one position later in the input of a decoder: to copy the source is the task
 
 
@@ -26,29 +31,27 @@ def compare_copy(subject: Subject) -> CopyFacts:
     """
     name = _same(subject)
     tokens = subject.inputs[name]
-    size, length = int(tokens.shape[0]), int(tokens.shape[1])
-    rows = next((r for r in range(min(ROWS, size), 1, -1) if r != length), 0)
+    size, length = len(tokens), tokens.shape[1]
+    rows = next((r for r in range(min(MAX_ROWS, size), 1, -1) if r != length), 0)
     if rows < 2 or any(t.ndim and len(t) != size for t in subject.inputs.values()):
         raise Unclear("not all inputs count the examples along their first axis")
     inputs = {given: t[:rows] if t.ndim else t for given, t in subject.inputs.items()}
-    kinds = tokens.unique()
-    generator = torch.Generator().manual_seed(0)
-    other = kinds[torch.randint(len(kinds), (rows, length), generator=generator)]
+    other = np.random.default_rng(0).choice(np.unique(tokens), (rows, length))
     answers = _answers(subject, {**inputs, name: other}, rows, length)
-    share = float((answers.argmax(-1) == other).float().mean())
+    share = float((answers.argmax(-1) == other).mean())
     sources = [
         given
         for given, t in inputs.items()
-        if given != name and _are_tokens(t) and not (given in LABEL_NAMES and _equals(t, tokens[:rows]))
+        if given != name and _are_tokens(t) and not (given in LABEL_NAMES and np.array_equal(t, tokens[:rows]))
     ]
     if any(_is_later(subject.inputs[given], tokens) for given in sources):
         raise Unclear("another input holds the targets one position later, as a decoder is taught")
     masked = fills_in_tokens(subject.model)
     if not sources and not masked:
-        later = other.clone()
-        later[:, length // 2 :] = other.roll(1, 0)[:, length // 2 :]
+        later = other.copy()
+        later[:, length // 2 :] = np.roll(other, 1, 0)[:, length // 2 :]
         changed = _answers(subject, {**inputs, name: later}, rows, length)
-        if not torch.allclose(changed[:, : length // 2], answers[:, : length // 2], atol=1e-4):
+        if not np.allclose(changed[:, : length // 2], answers[:, : length // 2], atol=1e-4):
             raise Unclear("an autoencoder may give back the text that it has read as a whole")
     return CopyFacts(name, share, sources[0] if sources else None, length, masked)
 
@@ -56,16 +59,16 @@ def compare_copy(subject: Subject) -> CopyFacts:
 def _same(subject: Subject) -> str:
     """Return the only input that is the target, token by token."""
     target = subject.target
-    if not subject.predicts_tokens or target is None or target.is_floating_point():
+    if not subject.predicts_tokens or target is None:
         raise Unclear("the loss is not known to be a cross entropy over tokens")
     found = []
     for name, tensor in subject.inputs.items():
-        if not _are_tokens(tensor) or tensor.shape[1] < LEAST_LENGTH or tensor.numel() != target.numel():
+        if not _are_tokens(tensor) or tensor.shape[1] < MIN_LENGTH or tensor.size != target.size:
             continue
         wanted = target.reshape(tensor.shape)
         ignored = subject.ignore_index
-        counted = torch.ones_like(wanted, dtype=torch.bool) if ignored is None else wanted != ignored
-        if int(counted.sum()) >= LEAST_COMPARED and bool((wanted == tensor)[counted].all()):
+        counted = np.ones(wanted.shape, bool) if ignored is None else wanted != ignored
+        if int(counted.sum()) >= MIN_COMPARED and (wanted == tensor)[counted].all():
             found.append(name)
     if len(found) > 1:  # a model that computes its own loss is given the targets as well
         found = [name for name in found if name not in LABEL_NAMES]
@@ -74,23 +77,16 @@ def _same(subject: Subject) -> str:
     return found[0]
 
 
-def _equals(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and bool((one == other).all())
+def _is_later(other: Array, tokens: Array) -> bool:
+    return other.shape == tokens.shape and bool((other[:, 1:] == tokens[:, :-1]).mean() > TAUGHT)
 
 
-def _is_later(other: Tensor, tokens: Tensor) -> bool:
-    if other.shape != tokens.shape:
-        return False
-    return float((other[:, 1:] == tokens[:, :-1]).float().mean()) > TAUGHT
+def _are_tokens(tensor: Array) -> bool:
+    return tensor.ndim == 2 and tensor.dtype.kind in "iu" and len(np.unique(tensor)) >= MIN_KINDS
 
 
-def _are_tokens(tensor: Tensor) -> bool:
-    whole = tensor.ndim == 2 and not tensor.is_floating_point() and tensor.dtype != torch.bool
-    return whole and tensor.unique().numel() >= LEAST_KINDS
-
-
-def _answers(subject: Subject, inputs: dict[str, Tensor], rows: int, length: int) -> Tensor:
-    answers = by_position_or_none(subject.ask(inputs).main, rows, length, 1)
+def _answers(subject: Subject, inputs: dict[str, Array], rows: int, length: int) -> Array:
+    answers: Array | None = by_position_or_none(subject.ask(inputs).main, rows, length, 1)
     if answers is None:
         raise Unclear("it gives no answer for each position")
     return answers

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from types import CodeType
@@ -14,16 +13,15 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.isolation.installed import is_installed_module
+from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.dependence import ActiveDropout, ModeArgument
 from diagnostics.facts.where import Where
 
-from .examples import Unclear
-from .inputs import restored
-from .subject import Inputs, Subject, largest_change
+from .subject import Subject
 
 # Position and name of the rate, and of the argument that says whether the model trains; None: it has none.
 FUNCTIONS: dict[Any, tuple[tuple[int, str], tuple[int, str] | None]] = {
@@ -37,8 +35,7 @@ FUNCTIONS: dict[Any, tuple[tuple[int, str], tuple[int, str] | None]] = {
     F.scaled_dot_product_attention: ((4, "dropout_p"), None),
 }
 DEFAULTS = {F.alpha_dropout: False, F.feature_alpha_dropout: False}  # of `training`; True for all others
-MOST = 8  # calls that are told apart
-FEW = 32  # answers; among fewer a dropout may have dropped none
+MAX_CALLS = 8  # calls that are told apart
 
 
 def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
@@ -49,37 +46,14 @@ def active_dropout(subject: Subject) -> tuple[tuple[ActiveDropout, ...], float]:
         OutOfTime: the time is over.
     """
     recorder = _Recorder()
-
-    def call(model: nn.Module, given: Inputs) -> Any:
-        recorder.inputs = tuple(given.values())
-        return subject.call(model, given)
-
-    with recorder:
-        first = replace(subject, call=call).ask(subject.inputs)
+    with subject.observed(recorder.begin, recorder):
+        first = subject.ask(subject.inputs)
     if not recorder.seen:
         return (), 0.0
-    change = largest_change(first, subject.ask(subject.inputs, seed=1))
+    change = first.change(subject.ask(subject.inputs, seed=1))
     if change != change or change == float("inf"):
         raise Unclear("the predictions are not finite, or of random shape")
     return tuple(recorder.seen.values()), change
-
-
-def dropped_answers(subject: Subject) -> float | None:
-    """Return the share of answers that are exactly 0 in training mode alone, the lesser of two runs.
-
-    None where the target is not known, a zero is among the answers in evaluation mode, or there are few.
-
-    Raises:
-        OutOfTime: the time is over.
-    """
-    target, plain = subject.target, subject.ask(subject.inputs).main
-    if target is None or target.shape[:1] != plain.shape[:1] or plain.numel() < FEW or bool((plain == 0).any()):
-        return None
-    with restored(subject.model):
-        trained = [subject.ask(subject.inputs, training=True, seed=seed).main for seed in (0, 1)]
-    if any(answers.shape != plain.shape for answers in trained):
-        return None
-    return min(float((answers == 0).float().mean()) for answers in trained)
 
 
 class _Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow torch
@@ -95,12 +69,16 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follo
         self.inputs: tuple[Tensor, ...] = ()
         self.seen: dict[tuple[str, int, str], ActiveDropout] = {}
 
+    def begin(self, given: Mapping[str, Tensor]) -> None:
+        """Take the inputs of a call."""
+        self.inputs = tuple(given.values())
+
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Record a call, and make it."""
         options = kwargs or {}
-        if function in FUNCTIONS and len(self.seen) < MOST:
+        if function in FUNCTIONS and len(self.seen) < MAX_CALLS:
             self._called(function, args, options)
         return function(*args, **options)
 

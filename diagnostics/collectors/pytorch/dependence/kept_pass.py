@@ -21,7 +21,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPa
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.collectors.shared.pipeline import StageFailed
 
-from .subject import Inputs, Subject
+from .subject import Subject
 
 MOST_BYTES = 16 * 2**20  # of the inputs and the target of one loop
 LARGEST_MODEL = 512 * 2**20  # bytes of its weights, which are copied on the host after the run
@@ -50,15 +50,15 @@ class KeptPass:
 
 def keep_pass(seen: FirstPass) -> KeptPass | None:
     """Copy what is needed of a recorded pass to the host; None if it is too large or was changed since."""
-    call = seen.call
-    if seen.given is None or any(t._version != seen.versions.get(name) for name, t in seen.inputs.items()):
+    call, arguments = seen.call, seen.called_with.arguments
+    if arguments is None or len(seen.called_with.unchanged()) < len(seen.called_with.inputs):
         return None
-    there = [*tensors(seen.given), *([] if call is None else [call.target])]
+    there = [*tensors(arguments), *([] if call is None else [call.target])]
     if not can_be_kept(there):
         return None
     loader = seen.loader
     return KeptPass(
-        inputs=on_host(seen.given),
+        inputs=on_host(arguments),
         target=None if call is None else on_host(call.target),
         ignore_index=None if call is None else call.ignore_index,
         batch_first=_is_batch_first(seen),
@@ -101,7 +101,7 @@ def keep_captured(captured: CapturedPass | None, labels: Any) -> KeptPass | str:
 
 def _is_batch_first(seen: FirstPass) -> bool:
     """Whether the first input is a tensor of the loader's batch, which `default_collate` stacked."""
-    loader, first = seen.loader, next(iter(seen.inputs.values()), None)
+    loader, first = seen.loader, next(iter(seen.called_with.inputs.values()), None)
     if type(loader) is not DataLoader or loader.collate_fn is not default_collate or loader.batch_size is None:
         return False
     return first is not None and any(
@@ -153,8 +153,8 @@ def subject_of(model: nn.Module, kept: KeptPass, deadline: float) -> Subject:
         if name in explicit and name not in LABEL_NAMES and not _is_target(tensor, target)
     )
 
-    def call(model: nn.Module, given: Inputs) -> Any:
-        args, kwargs = _filled(kept.inputs, {path: given[name] for path, name in shown.items()})
+    def call(model: nn.Module, given: Mapping[str, Tensor]) -> Any:
+        args, kwargs = filled(kept.inputs, {path: given[name] for path, name in shown.items()})
         return model(*args, **kwargs)
 
     return Subject(
@@ -209,14 +209,14 @@ def on_host(value: Any) -> Any:
     return _mapped(value, on_host)
 
 
-def _filled(value: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
+def filled(value: Any, given: Mapping[str, Tensor], path: str = "") -> Any:
     """Replace the tensors in nested containers by those with their path."""
     if isinstance(value, Tensor):
         return given[path]
     if isinstance(value, dict):
-        return {key: _filled(part, given, f"{path}.{key}" if path else str(key)) for key, part in value.items()}
+        return {key: filled(part, given, f"{path}.{key}" if path else str(key)) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        parts = [_filled(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(value)]
+        parts = [filled(part, given, f"{path}.{n}" if path else str(n)) for n, part in enumerate(value)]
         return type(value)(parts)
     return value
 

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from torch import nn
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.shared.dependence.examples import (
+    Axis,
+    axes,
+    compare_examples,
+    dropped_answers,
+    example_axis,
+    moved_by_place,
+)
+from diagnostics.collectors.shared.dependence.future import compare_future
+from diagnostics.collectors.shared.dependence.inputs import compare_inputs, used_of_first
+from diagnostics.collectors.shared.dependence.linearity import find_linear
+from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime, by_part
 from diagnostics.errors import typed_message
-from diagnostics.facts.dependence import REFUSED, DependenceFacts
+from diagnostics.facts.dependence import DependenceFacts
 
 from .batch_statistics import compare_statistics
 from .copied import compare_copy
-from .dropout import active_dropout, dropped_answers
-from .examples import Unclear, axes, compare_examples
-from .future import compare_future
-from .inputs import compare_inputs, compare_steps
+from .dropout import active_dropout
 from .kept_pass import KeptPass, objection, subject_of
-from .linear import find_linear
 from .order import compare_order
 from .padding import compare_padding
 from .random_state import random_state
-from .subject import OutOfTime, Subject
+from .steps import compare_steps
+from .subject import Subject
 
 PARTS = (
     "examples",
@@ -37,7 +45,6 @@ PARTS = (
     "state",
     "statistics",
 )
-NO_TIME = "the time for it was over"
 MOST_SAID = 120  # characters of an error
 
 
@@ -59,7 +66,7 @@ def measure_module(
     except Exception as error:  # a class that cannot be copied
         return f"its model cannot be copied ({type(error).__name__})"
     if not tests_inputs:
-        subject = replace(subject, tested=frozenset())
+        subject.tested = frozenset()
     try:
         with own_run(), own_warnings_ignored():
             subject.ask(subject.inputs)
@@ -78,25 +85,19 @@ def measure(subject: Subject) -> DependenceFacts:
     with own_run(), own_warnings_ignored():
         if not any(tensor.ndim for tensor in subject.inputs.values()):
             return replace(facts, why_not=dict.fromkeys(PARTS, "the model was called with no tensor"))
-        found = _part(why_not, "examples", axes, subject)
+        found = by_part(why_not, "examples", axes, subject)
         if found is None:
             why_not |= dict.fromkeys(("inputs", "steps", "linear"), why_not["examples"])
         else:
-            facts = _part(why_not, "examples", compare_examples, subject, found) or facts
-            inputs, of_first = _part(why_not, "inputs", compare_inputs, subject, found[0]) or ({}, ())
-            linear = _part(why_not, "linear", find_linear, subject, found[0])
-            of_steps = _part(why_not, "steps", compare_steps, subject, found[0]) if len(found) == 1 else None
-            begin, end = of_steps or (None, None)
-            facts = replace(facts, inputs=inputs, of_first=of_first, linear=linear)
-            facts = replace(facts, first_step_of=begin, last_step_of=end)
-        future = _part(why_not, "future", compare_future, subject)
-        padding = _part(why_not, "padding", compare_padding, subject)
-        order = _part(why_not, "order", compare_order, subject)
-        copied = _part(why_not, "copy", compare_copy, subject)
-        dropout, noise = _part(why_not, "dropout", active_dropout, subject) or ((), None)
-        dropped = _part({}, "dropout", dropped_answers, subject)
-        drawn = _part(why_not, "state", random_state, subject)
-        statistics = _part(why_not, "statistics", compare_statistics, subject)
+            facts = _of_examples(subject, found, facts, why_not)
+        future = by_part(why_not, "future", compare_future, subject)
+        padding = by_part(why_not, "padding", compare_padding, subject)
+        order = by_part(why_not, "order", compare_order, subject)
+        copied = by_part(why_not, "copy", compare_copy, subject)
+        dropout, noise = by_part(why_not, "dropout", active_dropout, subject) or ((), None)
+        dropped = by_part({}, "dropout", dropped_answers, subject)
+        drawn = by_part(why_not, "state", random_state, subject)
+        statistics = by_part(why_not, "statistics", compare_statistics, subject)
     return replace(
         facts,
         future=future,
@@ -112,14 +113,19 @@ def measure(subject: Subject) -> DependenceFacts:
     )
 
 
-def _part(why_not: dict[str, str], name: str, work: Any, *arguments: Any) -> Any:
-    """Do one part's work; None if it cannot be done."""
-    try:
-        return work(*arguments)
-    except Unclear as reason:
-        why_not[name] = str(reason)
-    except OutOfTime:
-        why_not[name] = NO_TIME
-    except Exception as error:  # of the model, which may not take such a batch
-        why_not[name] = f"{REFUSED} {type(error).__name__}"
-    return None
+def _of_examples(
+    subject: Subject, found: list[Axis], facts: DependenceFacts, why_not: dict[str, str]
+) -> DependenceFacts:
+    """Measure what takes other examples, cut along an axis that was found."""
+    axis = by_part(why_not, "examples", example_axis, subject, found)
+    measured = None if axis is None else by_part(why_not, "examples", compare_examples, subject, axis)
+    if axis is not None and measured is not None:
+        moved = by_part({}, "examples", moved_by_place, subject, axis)
+        facts = replace(measured, moved=moved, shuffled=facts.shuffled)
+    inputs, in_use = by_part(why_not, "inputs", compare_inputs, subject, found[0]) or ({}, [])
+    of_first = by_part({}, "inputs", used_of_first, subject, found[0], in_use) if in_use else None
+    linear = by_part(why_not, "linear", find_linear, subject, found[0])
+    of_steps = by_part(why_not, "steps", compare_steps, subject, found[0]) if len(found) == 1 else None
+    begin, end = of_steps or (None, None)
+    facts = replace(facts, inputs=inputs, of_first=of_first or (), linear=linear)
+    return replace(facts, first_step_of=begin, last_step_of=end)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.isolation.installed import is_installed_module
+from diagnostics.collectors.shared.dependence.subject import Operation, rows_of_numbers
+from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import Mixer
 from diagnostics.facts.where import Where
 
@@ -25,30 +27,6 @@ SOFTMAXES = (
     *(F.softmax, F.log_softmax),
 )
 RESHAPES = (torch.reshape, Tensor.reshape, Tensor.view, Tensor.view_as, Tensor.reshape_as)
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One recorded operation.
-
-    Attributes:
-        kind: see `MixingFacts`.
-        name: of the module or function.
-        shape: of its input.
-        axis: along which it works; of a reshape -1.
-        result: the shape that a reshape makes; empty otherwise.
-        rows: for a reshape, the example of each number of its input, in the shape of the input, where that is
-            known from an earlier reshape; None otherwise.
-        where: the line that calls it.
-    """
-
-    kind: Mixer
-    name: str
-    shape: tuple[int, ...]
-    axis: int
-    result: tuple[int, ...] = ()
-    rows: Tensor | None = None
-    where: Where | None = None
 
 
 class Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow torch
@@ -63,7 +41,7 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow
         self.seen: list[Operation] = []
         self._size = size
         # Tensors whose rows a reshape has merged with others, each with the examples of its numbers.
-        self._merged: dict[int, tuple[Tensor, Tensor]] = {}
+        self._merged: dict[int, tuple[Tensor, Array]] = {}
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -92,16 +70,11 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow
         if self._size not in made:
             self._merged[id(result)] = result, rows.reshape(made)
 
-    def _rows_of(self, tensor: Tensor) -> Tensor | None:
+    def _rows_of(self, tensor: Tensor) -> Array | None:
         """Return the example of each number of a tensor; None if not known."""
         if id(tensor) in self._merged:
             return self._merged[id(tensor)][1]
-        if tensor.shape.count(self._size) != 1 or tensor.numel() > MOST_TRACED:
-            return None
-        axis = tuple(tensor.shape).index(self._size)
-        across = [1] * tensor.ndim
-        across[axis] = self._size
-        return torch.arange(self._size).reshape(across).expand(tensor.shape)
+        return None if tensor.numel() > MOST_TRACED else rows_of_numbers(tuple(tensor.shape), self._size)
 
     def _carry(self, given: Tensor, result: Tensor) -> None:
         """Follow merged rows through an operation on the last axis, or on each number."""
@@ -109,7 +82,7 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow
         if result.shape == given.shape:
             self._merged[id(result)] = result, rows
         elif result.shape[:-1] == given.shape[:-1] and bool((rows == rows[..., :1]).all()):
-            self._merged[id(result)] = result, rows[..., :1].expand(result.shape)
+            self._merged[id(result)] = result, np.broadcast_to(rows[..., :1], tuple(result.shape))
 
 
 @contextlib.contextmanager
@@ -165,3 +138,25 @@ def _line() -> Where | None:
             return Where(Path(code.co_filename).name, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None
+
+
+@contextlib.contextmanager
+def summaries_seen(model: nn.Module, rows: int, length: int) -> Iterator[list[str]]:
+    """List the layers within that return one vector for each text, or begin from a given state."""
+    found: list[str] = []
+
+    def called(module: nn.Module, args: Any, output: Any) -> None:
+        first = output[0] if isinstance(output, tuple | list) and output else output
+        begun = isinstance(module, nn.RNNBase) and len(args) > 1 and args[1] is not None
+        if not isinstance(first, Tensor) or first.ndim < 2:
+            return
+        counted = {length, rows * length}
+        if begun or (rows in first.shape[:2] and not counted.intersection(first.shape)):
+            found.append(type(module).__name__)
+
+    handles = [m.register_forward_hook(called) for m in model.modules() if not any(m.children())]
+    try:
+        yield found
+    finally:
+        for handle in handles:
+            handle.remove()

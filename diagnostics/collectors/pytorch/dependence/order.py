@@ -6,20 +6,22 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
+import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from diagnostics.collectors.shared.dependence.future import by_position_or_none
+from diagnostics.collectors.shared.dependence.subject import Inputs, Unclear
+from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import OrderFacts
 
-from .examples import Unclear
-from .future import by_position_or_none
 from .operations import SOFTMAXES
-from .subject import Inputs, Subject
+from .padding import most_frequent
+from .subject import Subject
 
-ROWS = 8  # examples that are run
-LEAST_LENGTH = 6  # tokens of a row
+MAX_ROWS = 8  # examples that are run
+MIN_LENGTH = 6  # tokens of a row
 EXTRA = 1  # positions that a model may add, as for a class token
 REPEATED = 0.5  # of the rows hold a token twice: a sequence; a set of items or of columns holds none
 PAIRS = 20  # of equal tokens in a row, at least, whose targets are compared
@@ -35,36 +37,33 @@ def compare_order(subject: Subject) -> OrderFacts:
     """
     tokens = _tokens(subject.inputs)
     size, length = tokens.shape
-    rows = next((n for n in range(min(ROWS, size), 1, -1) if n != length), 0)
+    rows = next((n for n in range(min(MAX_ROWS, size), 1, -1) if n != length), 0)
     if rows < 2:
         raise Unclear("the batch holds a single text")
-    inputs = {given: t.narrow(0, 0, rows) if _counts(t, size) else t for given, t in subject.inputs.items()}
+    inputs = {given: t[:rows] if t.shape[:1] == (size,) else t for given, t in subject.inputs.items()}
     with _attention_seen(subject.model, length) as seen:
         first = subject.ask(inputs).main
     if not seen:
         raise Unclear("no attention between the tokens of a row is seen")
-    if not torch.equal(first, subject.ask(inputs, seed=1).main):
+    if not np.array_equal(first, subject.ask(inputs, seed=1).main):
         raise Unclear("the predictions are random in evaluation mode")
     if any(_are_positions(t, length) for t in inputs.values()):
         raise Unclear("it is given the positions")
-    order = torch.randperm(length, generator=torch.Generator().manual_seed(0))
-    moved = {
-        given: t.index_select(1, order) if t.ndim > 1 and t.shape[:2] == (rows, length) else t
-        for given, t in inputs.items()
-    }
+    order = np.random.default_rng(0).permutation(length)
+    moved = {given: t.take(order, 1) if t.shape[:2] == (rows, length) else t for given, t in inputs.items()}
     if any(t.ndim and length in t.shape and t is inputs[given] for given, t in moved.items()):
         raise Unclear("another input has an axis of as many positions")
     after = subject.ask(moved).main
     by_position = by_position_or_none(first, rows, length, 1)
-    answers = first if by_position is None else by_position.index_select(1, order)
+    answers = first if by_position is None else by_position.take(order, 1)
     after = after if by_position is None else by_position_or_none(after, rows, length, 1)
-    if after is None or after.shape != answers.shape or not bool(first.isfinite().all()):
+    if after is None or after.shape != answers.shape or not np.isfinite(first).all():
         raise Unclear("the predictions are not finite, or have another shape")
     whole = answers.reshape(-1, answers.shape[-1])
     conflicts, by_chance = (None, None) if by_position is None else _conflicts(tokens, subject)
     return OrderFacts(
-        change=float((after - answers).abs().max()),
-        spread=float(whole.std(0).square().mean().sqrt()),
+        change=float(np.abs(after - answers).max()),
+        spread=float(np.sqrt(np.square(whole.std(0, ddof=1)).mean())),
         length=int(length),
         by_position=by_position is not None,
         attention=seen[0],
@@ -73,56 +72,51 @@ def compare_order(subject: Subject) -> OrderFacts:
     )
 
 
-def _conflicts(tokens: Tensor, subject: Subject) -> tuple[float | None, float | None]:
+def _conflicts(tokens: Array, subject: Subject) -> tuple[float | None, float | None]:
     """Return the shares of pairs with different targets: of equal tokens in a row, and of any two positions."""
     target = subject.target
-    if target is None or target.is_floating_point() or target.numel() != tokens.numel():
+    if target is None or target.dtype.kind == "f" or target.size != tokens.size:
         return None, None
     targets = target.reshape(tokens.shape)
-    known = torch.ones_like(tokens, dtype=torch.bool)
+    known: Array = np.ones(tokens.shape, bool)
     if subject.ignore_index is not None:
         known = targets != subject.ignore_index
-    pairs = (known[:, :, None] & known[:, None, :]).triu(diagonal=1)
+    pairs = np.triu(known[:, :, None] & known[:, None, :], 1)
     equal = pairs & (tokens[:, :, None] == tokens[:, None, :])
     differ = targets[:, :, None] != targets[:, None, :]
     if int(equal.sum()) < PAIRS:
         return None, None
-    return float(differ[equal].float().mean()), float(differ[pairs].float().mean())
+    return float(differ[equal].mean()), float(differ[pairs].mean())
 
 
-def _tokens(inputs: Inputs) -> Tensor:
+def _tokens(inputs: Inputs) -> Array:
     """Return the only input of tokens that stand in an order: ids (rows, positions), some twice in a row."""
     found = [
         tensor
         for tensor in inputs.values()
-        if tensor.ndim == 2 and tensor.shape[1] >= LEAST_LENGTH and tensor.dtype in (torch.int32, torch.int64)
+        if tensor.ndim == 2 and tensor.shape[1] >= MIN_LENGTH and tensor.dtype in (np.int32, np.int64)
     ]
-    varied = [tensor for tensor in found if tensor.unique().numel() >= KINDS]
+    varied = [tensor for tensor in found if len(np.unique(tensor)) >= KINDS]
     if len(varied) != 1:
         raise Unclear("not one input is seen to hold tokens")
     tensor = varied[0]
-    padding = tensor[:, -1].mode().values
+    padding = most_frequent(tensor[:, -1])
     repeats = [_repeats(row[row != padding]) for row in tensor]
     if sum(repeats) < REPEATED * len(repeats):
         raise Unclear("the rows are sets: no token stands in a row twice")
     return tensor
 
 
-def _repeats(row: Tensor) -> bool:
+def _repeats(row: Array) -> bool:
     """Whether a token stands in a row twice, and the row is not sorted, as counts and sets are."""
-    return row.unique().numel() < row.numel() and bool((row.diff() < 0).any())
+    return len(np.unique(row)) < len(row) and bool((np.diff(row) < 0).any())
 
 
-def _counts(tensor: Tensor, size: int) -> bool:
-    return bool(tensor.ndim > 0 and tensor.shape[0] == size)
-
-
-def _are_positions(tensor: Tensor, length: int) -> bool:
+def _are_positions(tensor: Array, length: int) -> bool:
     """Whether an input counts the places of a row: all differ, and they grow."""
-    if tensor.is_floating_point() or tensor.ndim not in (1, 2) or tensor.shape[-1] != length:
+    if tensor.dtype.kind == "f" or tensor.ndim not in (1, 2) or tensor.shape[-1] != length:
         return False
-    last = tensor.reshape(-1, length)
-    return bool((last.diff(dim=1) > 0).all())
+    return bool((np.diff(tensor.reshape(-1, length)) > 0).all())
 
 
 class _Attention(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow torch

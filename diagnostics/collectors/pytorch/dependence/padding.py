@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.shared.dependence.subject import Inputs, OutOfTime, Unclear
+from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import PaddingFacts
 
-from .examples import Unclear
-from .subject import Inputs, OutOfTime, Subject
+from .subject import Subject
 
-ROWS = 6  # with the most padding, that are run one by one
-LEAST_PADDED = 4  # rows of the batch with padding
-LEAST_WORDS = 2  # of a row
+MAX_ROWS = 6  # with the most padding, that are run one by one
+MIN_PADDED = 4  # rows of the batch with padding
+MIN_WORDS = 2  # of a row
 SHORT, LONG = 2, 4  # positions of padding: of a row that counts as padded, and of the row with the most
 OTHERS = 3  # other texts that the words of a row are replaced by
 
@@ -44,7 +46,7 @@ def compare_padding(subject: Subject) -> PaddingFacts:
     longest = padded.width - min(padded.lengths)
     if _hides_words(subject, padded):
         return PaddingFacts(padded.name, size, longest, with_padding=0.0, without=0.0, hides_words=True)
-    chosen = [row for row in order if LEAST_WORDS <= padded.lengths[row] <= padded.width - SHORT][:ROWS]
+    chosen = [row for row in order if MIN_WORDS <= padded.lengths[row] <= padded.width - SHORT][:MAX_ROWS]
     with_padding, without, fails = [], [], 0
     for row in chosen:
         kept = padded.lengths[row]
@@ -52,18 +54,18 @@ def compare_padding(subject: Subject) -> PaddingFacts:
         first = subject.ask(one).main
         if first.ndim and (first.shape[0] != 1 or padded.width in first.shape[1:]):
             raise Unclear("it gives no single prediction for each row")
-        if not bool(first.isfinite().all()):
+        if not np.isfinite(first).all():
             raise Unclear("the predictions are not finite")
         try:
             cut = subject.ask(_trimmed(one, kept, padded.width)).main
         except OutOfTime:
             raise
         except Exception:  # the model's own: it may have a weight for each position
-            fails += not bool(subject.ask(_filled(one, padded.name, kept)).main.isfinite().all())
+            fails += not np.isfinite(subject.ask(_filled(one, padded.name, kept)).main).all()
             continue
         if cut.shape != first.shape:
             raise Unclear("its predictions depend on the length in their shape")
-        if not bool(cut.isfinite().all()):
+        if not np.isfinite(cut).all():
             fails += 1
             continue
         others = [_with_words(one, padded.name, subject.inputs[padded.name], row, kept, n) for n in range(OTHERS)]
@@ -75,8 +77,8 @@ def compare_padding(subject: Subject) -> PaddingFacts:
         input=padded.name,
         rows=len(chosen),
         longest=longest,
-        with_padding=float(torch.tensor(with_padding).median()) if with_padding else 0.0,
-        without=float(torch.tensor(without).median()) if without else 0.0,
+        with_padding=sorted(with_padding)[(len(with_padding) - 1) // 2] if with_padding else 0.0,
+        without=sorted(without)[(len(without) - 1) // 2] if without else 0.0,
         fails=fails,
     )
 
@@ -115,14 +117,14 @@ def _padded_input(inputs: Inputs) -> _Padded:
     return found[0]
 
 
-def _padding_of(name: str, tensor: Tensor) -> _Padded | None:
-    if "mask" in name or "label" in name or tensor.dtype == torch.bool or tensor.ndim not in (2, 3):
+def _padding_of(name: str, tensor: Array) -> _Padded | None:
+    if "mask" in name or "label" in name or tensor.dtype == bool or tensor.ndim not in (2, 3):
         return None
-    if tensor.is_floating_point() != (tensor.ndim == 3) or tensor.shape[0] < 2 or tensor.shape[1] <= LONG:
+    if (tensor.dtype.kind == "f") != (tensor.ndim == 3) or tensor.shape[0] < 2 or tensor.shape[1] <= LONG:
         return None
-    blank = (tensor == 0).all(-1) if tensor.ndim == 3 else tensor == tensor[:, -1].mode().values
-    runs = blank.flip(1).cumprod(1).sum(1)
-    if int((runs >= SHORT).sum()) < LEAST_PADDED or int(runs.max()) < LONG or int(runs.min()) == int(runs.max()):
+    blank = _blank(tensor)
+    runs = np.cumprod(blank[:, ::-1], 1).sum(1)
+    if int((runs >= SHORT).sum()) < MIN_PADDED or int(runs.max()) < LONG or int(runs.min()) == int(runs.max()):
         return None
     if int(blank.sum()) != int(runs.sum()):  # the value occurs among the words
         return None
@@ -130,29 +132,36 @@ def _padding_of(name: str, tensor: Tensor) -> _Padded | None:
     return _Padded(name, [width - int(run) for run in runs], width)
 
 
-def _trimmed(one: Inputs, kept: int, width: int) -> dict[str, Tensor]:
+def _trimmed(one: Inputs, kept: int, width: int) -> dict[str, Array]:
     return {name: t[:, :kept] if t.ndim > 1 and t.shape[1] == width else t for name, t in one.items()}
 
 
-def _filled(one: Inputs, name: str, kept: int) -> dict[str, Tensor]:
+def _filled(one: Inputs, name: str, kept: int) -> dict[str, Array]:
     """Put words in the place of the padding."""
-    given = one[name].clone()
-    given[:, kept:] = given[:, torch.arange(given.shape[1] - kept) % kept]
+    given = one[name].copy()
+    given[:, kept:] = given[:, np.arange(given.shape[1] - kept) % kept]
     return {**one, name: given}
 
 
-def _with_words(one: Inputs, name: str, batch: Tensor, row: int, kept: int, number: int) -> dict[str, Tensor]:
+def _with_words(one: Inputs, name: str, batch: Array, row: int, kept: int, number: int) -> dict[str, Array]:
     """Replace the words of a row, but not the first, by those of other rows; the padding stays."""
     size = len(batch)
-    other = batch[(row + 1 + number * max(1, size // (OTHERS + 1))) % size]
-    blank = (batch == 0).all(-1) if batch.ndim == 3 else batch == batch[:, -1].mode().values
-    words = other[~blank[(row + 1 + number * max(1, size // (OTHERS + 1))) % size]]
-    given = one[name].clone()
-    wanted = kept - 1
-    repeated = words.repeat((wanted // max(1, len(words)) + 1, *[1] * (words.ndim - 1)))[:wanted]
-    given[0, 1:kept] = repeated
+    other = (row + 1 + number * max(1, size // (OTHERS + 1))) % size
+    words, given = batch[other][~_blank(batch)[other]], one[name].copy()
+    given[0, 1:kept] = words[np.arange(kept - 1) % max(1, len(words))]
     return {**one, name: given}
 
 
-def _apart(one: Tensor, other: Tensor) -> float:
-    return float((one - other).abs().max())
+def _blank(batch: Array) -> Array:
+    """Return which positions (rows, length) of a batch are padding: zeros, or the token that most rows end in."""
+    return np.asarray((batch == 0).all(-1) if batch.ndim == 3 else batch == most_frequent(batch[:, -1]))
+
+
+def most_frequent(values: Array) -> Any:
+    """Return the most frequent of some values, the least of several."""
+    kinds, counts = np.unique(values, return_counts=True)
+    return kinds[counts.argmax()]
+
+
+def _apart(one: Array, other: Array) -> float:
+    return float(np.abs(one - other).max())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,10 +10,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.shared.dependence.subject import Unclear
 from diagnostics.facts.dependence import RandomStateFacts
 
-from .examples import Unclear
-from .subject import Inputs, Subject, largest_change
+from .subject import Subject
 
 DRAWS: dict[Any, str] = {
     torch.randn: "randn",
@@ -26,7 +25,7 @@ DRAWS: dict[Any, str] = {
     Tensor.uniform_: "uniform_",
 }
 RECURRENT = (nn.RNNBase, nn.RNNCellBase)
-MOST = 256  # draws kept during a run
+MAX_DRAWS = 256  # draws kept during a run
 
 
 def random_state(subject: Subject) -> RandomStateFacts | None:
@@ -53,26 +52,23 @@ def random_state(subject: Subject) -> RandomStateFacts | None:
 
         return before
 
-    def call(model: nn.Module, inputs: Inputs) -> Any:
-        with recorder:
-            return subject.call(model, inputs)
-
     hooks = [
         module.register_forward_pre_hook(given(name, type(module).__name__), with_kwargs=True)
         for name, module in layers
     ]
     try:
-        first = replace(subject, call=call).ask(subject.inputs)
+        with subject.observed(lambda _: None, recorder):
+            first = subject.ask(subject.inputs)
     finally:
         for hook in hooks:
             hook.remove()
         recorder.clear()
     if not found:
         return None
-    change = largest_change(first, subject.ask(subject.inputs, seed=1))
+    change = first.change(subject.ask(subject.inputs, seed=1))
     if change != change or change == float("inf"):
         raise Unclear("the predictions are not finite, or of random shape")
-    spread = float(first.main.std(dim=0).max()) if len(first.main) > 1 else 0.0
+    spread = float(first.main.std(0, ddof=1).max()) if len(first.main) > 1 else 0.0
     return RandomStateFacts(found[0][0], found[0][1], change, spread, subject.target is not None)
 
 
@@ -97,7 +93,7 @@ class _Draws(TorchFunctionMode):  # type: ignore[misc]  # mypy does not follow t
     ) -> Any:
         """Make a call, and record what it drew."""
         result = function(*args, **(kwargs or {}))
-        if function in DRAWS and type(result) is Tensor and len(self._kept) < MOST:
+        if function in DRAWS and type(result) is Tensor and len(self._kept) < MAX_DRAWS:
             self._kept.append(result)
             self.drawn[_key(result)] = DRAWS[function]
         return result

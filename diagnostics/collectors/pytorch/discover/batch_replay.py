@@ -19,8 +19,8 @@ from diagnostics.taps.tap import subscribe
 
 # A GPU holds up to 1,024 calls in its queue, the steps of a small model take about 30 each, and some loaders are
 # read a batch ahead: the batch that fails may be that many before the last.
-MOST_KEPT = 40
-MOST_BYTES = 256 * 2**20  # of all batches; the last one is kept whatever its size
+MAX_KEPT = 40
+MAX_BYTES = 256 * 2**20  # of all batches; the last one is kept whatever its size
 
 
 class BatchRecorder:
@@ -49,7 +49,7 @@ class BatchRecorder:
             # Copied: the script may take labels out of it, or move it to a device in place.
             self._kept.append((copy.deepcopy(batch), sum(tensor.nbytes for tensor in there)))
             self._bytes += self._kept[-1][1]
-            while len(self._kept) > MOST_KEPT or (self._bytes > MOST_BYTES and len(self._kept) > 1):
+            while len(self._kept) > MAX_KEPT or (self._bytes > MAX_BYTES and len(self._kept) > 1):
                 self._bytes -= self._kept.popleft()[1]
         except Exception:  # a batch that cannot be copied; what came before it is not the latest any longer
             self._bytes = 0

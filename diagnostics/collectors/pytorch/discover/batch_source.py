@@ -15,7 +15,7 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 
 from .latest_batch import latest_batch
-from .row_order import CollatedItems
+from .probes.row_order import CollatedItems
 
 SAMPLED = 1024  # numbers of a tensor that are compared, spread evenly
 

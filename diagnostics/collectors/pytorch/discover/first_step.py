@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
@@ -19,17 +18,16 @@ from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
 
-from .batch_source import BatchSource, RememberedLoader
-from .first_step_pipeline import FirstPass
-from .inner_calls import InnerCalls
+from .batch_source import BatchSource
+from .first_step_pipeline import NOTHING, FirstPass, Given
 from .loss_calls import LossRecorder, RecordedLoss, node_number, unflattened
+from .probes.leaves import InnerCalls, Reach, Vanished
 
-MOST_OUTPUTS = 16  # tensors of a model's output that are recognised later
-MOST_COMPARED = 2  # sets of rows that a model is evaluated on
+MAX_OUTPUTS = 16  # tensors of a model's output that are recognised later
 FACTORS = 4  # of a loss, one after the other, as the square of a temperature is written
-MOST_TERMS = 4  # of a loss, that are examined beside the main one
+MAX_TERMS = 4  # of a loss, that are examined beside the main one
 MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
-MOST_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
+MAX_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
 WAITING = 64  # backward passes without a step, after which a pass is dropped
 
 
@@ -39,21 +37,19 @@ class _Call:
 
     module: weakref.ref[nn.Module]
     wanted: bool
-    inputs: Mapping[str, Tensor] = field(default_factory=dict)
-    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-    versions: Mapping[str, int] = field(default_factory=dict)
+    given: Given = NOTHING
     heard: int = 0  # losses before the call
     heard_within: int = 0  # losses before its end
     fed: bool = False  # whether an input was computed from parameters
     outputs: tuple[weakref.ref[Tensor], ...] = ()
     prediction: Tensor | None = None
     inner: InnerCalls = field(default_factory=InnerCalls)
-    made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()  # matrices of layers that ended with the call
+    vanished: Vanished = ()
 
     def returned(self, output: Any, heard: int) -> None:
         """Record what the module returned."""
-        self.heard_within, self.made = heard, self.inner.gone()
-        self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MOST_OUTPUTS])
+        self.heard_within, self.vanished = heard, self.inner.gone()
+        self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MAX_OUTPUTS])
         prediction = prediction_in(output)
         self.prediction = None if prediction is None else prediction.detach()
 
@@ -91,8 +87,6 @@ class FirstStepRecorder:
         self._misses: IdentityMap[nn.Module, int] = IdentityMap()
         self._calls: dict[int, _Call] = {}
         self._thread = 0
-        # By module that learned: the loader of its rows, and how many comparisons with others are left.
-        self._trained_on: IdentityMap[nn.Module, tuple[RememberedLoader, int]] = IdentityMap()
         self._waiting: dict[int, tuple[weakref.ref[nn.Module], FirstPass]] = {}
         self._waited = 0
 
@@ -112,7 +106,7 @@ class FirstStepRecorder:
             self._frozen[module] = None
             return None
         self._called[module] = self._called.get(module, 0) + 1
-        if self._called[module] > MOST_CALLS:
+        if self._called[module] > MAX_CALLS:
             self._done[module] = None
             self._calls.pop(id(module), None)
         call = _Call(weakref.ref(module), module not in self._done)
@@ -124,9 +118,7 @@ class FirstStepRecorder:
                 if type(tensor) in (Tensor, nn.Parameter)
             }
             call.fed = any(tensor.grad_fn is not None for tensor in given.values())
-            call.inputs = {name: tensor.detach() for name, tensor in given.items()}
-            call.given = without_graph((arguments, options))
-            call.versions = {name: tensor._version for name, tensor in call.inputs.items()}
+            call.given = Given.of(given, without_graph((arguments, options)))
             self._losses.open(self._is_mine)
         call.heard = len(self._losses.heard)
         self._calls.pop(id(module), None)  # so that the latest comes last
@@ -162,12 +154,9 @@ class FirstStepRecorder:
             if module is not None and call.wanted:
                 self._done[module] = None
                 seen = self._pass(call, heard, loss, value if call is trained[-1] else None)
-                seen.leaves, seen.made = reached, call.made
-                seen.feeding, seen.following = _feeding(call, trained), _following(call, trained)
+                seen.reach = Reach(reached, _feeding(call, trained), _following(call, trained), call.vanished)
                 seen.graph = loss_graph(nodes) if call is trained[-1] else None
                 seen.terms = _terms(heard, other) if call is trained[-1] else ()
-                if seen.loader is not None:
-                    self._trained_on[module] = RememberedLoader(seen.loader), MOST_COMPARED
                 self._hand_over(module, seen)
 
     def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
@@ -177,16 +166,7 @@ class FirstStepRecorder:
             return None
         last = next((seen for seen in there if seen.loss is not None), there[-1])
         first = there[0]
-        return dataclasses.replace(
-            last,
-            inputs=first.inputs,
-            given=first.given,
-            versions=first.versions,
-            leaves=first.leaves,
-            feeding=first.feeding,
-            following=first.following,
-            made=first.made,
-        )
+        return dataclasses.replace(last, called_with=first.called_with, reach=first.reach)
 
     def stepped(self) -> None:
         """Drop passes for which no loop was found."""
@@ -197,26 +177,6 @@ class FirstStepRecorder:
         """Drop all records, and stop recording losses."""
         self._calls = {}
         self._losses.close()
-
-    def is_trained(self, module: nn.Module) -> bool:
-        """Whether to record calls without gradients: they may be on evaluation rows."""
-        return module in self._trained_on
-
-    def evaluated(self, module: nn.Module, inputs: Any) -> tuple[DataLoader[Any], DataLoader[Any]] | None:
-        """Return the loaders of a module's training rows, and of the rows that it is called with now.
-
-        None where they are not known, are the same rows, or were compared before.
-        """
-        remembered, left = self._trained_on[module]
-        found = self.loaders.source(tensors(inputs))
-        training = None if found is None else remembered.get()
-        if not left or (found is not None and training is None):
-            del self._trained_on[module]
-        elif found is not None and training is not None and found[0].dataset is not training.dataset:
-            self._trained_on[module] = remembered, left - 1
-            self.loaders.forget()
-            return training, found[0]
-        return None
 
     def _is_mine(self) -> bool:
         return self._thread == threading.get_ident() and not self._suspended()
@@ -244,7 +204,7 @@ class FirstStepRecorder:
 
     def _pass(self, call: _Call, heard: list[RecordedLoss], loss: Tensor, value: Tensor | None) -> FirstPass:
         """Describe a call; with the loss, if it was the last one before it."""
-        seen = FirstPass(call.inputs, call.versions, given=call.given)
+        seen = FirstPass(call.given)
         if value is not None:
             chosen = _chosen(heard, loss)
             seen.call, seen.prediction = chosen, None if heard else call.prediction
@@ -260,11 +220,11 @@ class FirstStepRecorder:
         return self._with_source(seen)
 
     def _before_failure(self, call: _Call, heard: RecordedLoss) -> FirstPass:
-        seen = FirstPass(call.inputs, call.versions, call=heard, is_output=call.gave(heard.source()))
+        seen = FirstPass(call.given, call=heard, is_output=call.gave(heard.source()))
         return self._with_source(seen)
 
     def _with_source(self, seen: FirstPass) -> FirstPass:
-        there = [*seen.inputs.values(), *([seen.call.target] if seen.call is not None else [])]
+        there = [*seen.called_with.inputs.values(), *([seen.call.target] if seen.call is not None else [])]
         source = self.loaders.source(there)
         if source is not None:
             seen.loader, seen.batch = source
@@ -305,7 +265,7 @@ def _is_same(one: Tensor, other: Tensor | None) -> bool:
 def _terms(heard: list[RecordedLoss], other: RecordedLoss | None) -> tuple[RecordedLoss, ...]:
     """Return the KL divergences beside other terms of a loss, and a loss that is not a common one."""
     divergences = [call for call in heard if call.name == "kl_div"] if len(heard) > 1 else []
-    return (*divergences[:MOST_TERMS], *(() if other is None else (other,)))
+    return (*divergences[:MAX_TERMS], *(() if other is None else (other,)))
 
 
 def _feeding(call: _Call, trained: list[_Call]) -> tuple[nn.Module, ...]:
@@ -337,10 +297,10 @@ def _is_scaled(call: RecordedLoss, loss: Tensor) -> bool:
 
 def _was_given(call: _Call, loss: RecordedLoss) -> bool:
     """Whether a module was called with the labels of a loss and with further inputs."""
-    if not loss.indexed or len(call.inputs) < 2:
+    if not loss.indexed or len(call.given.inputs) < 2:
         return False
     target = loss.target.data_ptr(), loss.target.numel()
-    dense = [given for given in call.inputs.values() if given.layout == torch.strided]
+    dense = [given for given in call.given.inputs.values() if given.layout == torch.strided]
     return any((given.data_ptr(), given.numel()) == target for given in dense)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import weakref
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,30 +12,60 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from diagnostics.collectors.probe import probes_in
 from diagnostics.collectors.pytorch.activations import last_activation, output_facts
 from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import split_batch
-from diagnostics.collectors.pytorch.idle_settings import of_loader
+from diagnostics.collectors.pytorch.discover import probes
 from diagnostics.collectors.pytorch.loader_rows import own_length, training_rows
 from diagnostics.collectors.pytorch.loss_graph import with_shapes
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX, recognise_loss
 from diagnostics.collectors.pytorch.model import describe_model, end_token, named_arguments, uncompiled
 from diagnostics.collectors.pytorch.optimizer import facts_together, unwrapped
+from diagnostics.collectors.pytorch.watch.metrics.idle_settings import of_loader
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline
 from diagnostics.facts.array import Array
-from diagnostics.facts.data import DatasetFacts, UnpairedRows
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
-from .leaves import leaf_facts
 from .loss_calls import RecordedLoss
-from .row_order import unpaired_by_collator, unpaired_in_loop
+from .probes.leaves import Reach
+from .step_probe import StepProbe
 
 LARGEST_OUTPUT = 2**24  # scalars of a prediction that are examined, which takes memory during the step
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a model was called with, held by reference.
+
+    Attributes:
+        inputs: the tensors by name; positional ones count from "0". Detached.
+        versions: PyTorch's version counter of each at the call.
+        arguments: (positional, named), detached; None if they hold objects that may change.
+    """
+
+    inputs: Mapping[str, Tensor]
+    versions: Mapping[str, int]
+    arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Tensor], arguments: Any = None) -> Given:
+        """Describe a call that is about to run."""
+        inputs = {name: tensor.detach() for name, tensor in given.items()}
+        return cls(inputs, {name: tensor._version for name, tensor in inputs.items()}, arguments)
+
+    def unchanged(self) -> dict[str, Tensor]:
+        """Return the inputs that were not modified since."""
+        return {name: one for name, one in self.inputs.items() if one._version == self.versions[name]}
+
+
+NOTHING = Given({}, {})
 
 
 @dataclass
@@ -44,8 +73,7 @@ class FirstPass:
     """One forward pass and its loss, held until they are examined.
 
     Attributes:
-        inputs: of the model, by name; positional ones count from "0". Detached.
-        versions: PyTorch's version counter of each input at the call.
+        called_with: the arguments of the model.
         prediction: what the model returned, detached, if the loss depends on nothing else.
         is_output: whether `prediction`, or that of `call`, is exactly what the model returned.
         call: the recorded call of a loss; None if there was none, or several.
@@ -57,18 +85,13 @@ class FirstPass:
         batch: what the loader returned.
         direct: whether the loss read the memory that the module returned, in its order.
         items: the examples that a collator of the script's own made the batch of; None if not known.
-        leaves: of the graph of the loss, by identity.
-        feeding: modules that were called before, if the inputs depend on parameters.
-        following: modules that were called later, with inputs that depend on parameters.
+        reach: what the loss depends on; None if it was not differentiated.
         graph: of the loss; None if it is not the last of several passes that led to it.
         terms: KL divergences beside other terms of the loss, and a loss that is not a common one.
-        made: matrices of layers that the model made within the pass and let go of, each with its layer's class.
-        given: (positional, named) arguments of the call, detached; None if they hold objects that may change.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
     """
 
-    inputs: Mapping[str, Tensor]
-    versions: Mapping[str, int]
+    called_with: Given
     prediction: Tensor | None = None
     is_output: bool = False
     call: RecordedLoss | None = None
@@ -80,13 +103,9 @@ class FirstPass:
     batch: Any = None
     direct: bool = False
     items: list[Any] | None = None
-    leaves: Mapping[int, Tensor] = dataclasses.field(default_factory=dict)
-    feeding: tuple[nn.Module, ...] = ()
-    following: tuple[nn.Module, ...] = ()
+    reach: Reach | None = None
     graph: LossGraph | None = None
     terms: tuple[RecordedLoss, ...] = ()
-    made: tuple[tuple[str, weakref.ref[Tensor]], ...] = ()
-    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     latest_loader: Any = None
 
 
@@ -95,14 +114,12 @@ class FirstStepPipeline(Pipeline):
 
     Which parameters get a gradient is left to the watcher: a single step may leave out a layer by chance.
 
-    Args:
-        model: the module of the loop.
+    Attributes:
+        model: the module of the loop, not compiled.
         optimizers: those that hold parameters of it.
         seen: its first pass.
+        recognised: the loss, once the batch was examined.
         held: identities of the parameters of all optimizers of the script.
-
-    Attributes:
-        seen: its first pass.
     """
 
     not_offered: Mapping[str, str] = {
@@ -115,24 +132,14 @@ class FirstStepPipeline(Pipeline):
     def __init__(
         self, model: nn.Module, optimizers: list[Any], seen: FirstPass, held: Collection[int] = ()
     ) -> None:
-        self._model = uncompiled(model)
-        self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
-        self.seen = self._seen = seen
-        self._held = held
-        self._recognised = Recognised()
+        self.model = uncompiled(model)
+        self.optimizers = [unwrapped(optimizer) for optimizer in optimizers]
+        self.seen = seen
+        self.held = held
+        self.recognised = Recognised()
         self._target: Tensor | None = None
         self._read: DatasetFacts | None = None
-        self.name = f"the first step of {type(self._model).__name__}"
-
-    @property
-    def recognised(self) -> Recognised:
-        """The loss, once the batch was examined."""
-        return self._recognised
-
-    @property
-    def optimizers(self) -> list[Any]:
-        """The optimizers that hold parameters of the model."""
-        return self._optimizers
+        self.name = f"the first step of {type(self.model).__name__}"
 
     @contextlib.contextmanager
     def untouched(self) -> Iterator[None]:
@@ -142,10 +149,10 @@ class FirstStepPipeline(Pipeline):
 
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
-        described = describe_model(self._model, training=None, computes_loss=False)
-        yield dataclasses.replace(described, computes_loss=self._seen.of_model)
-        loader = self._seen.loader
-        if (workers := worker_facts(self._seen.latest_loader if loader is None else loader)) is not None:
+        described = describe_model(self.model, training=None, computes_loss=False)
+        yield dataclasses.replace(described, computes_loss=self.seen.of_model)
+        loader = self.seen.loader
+        if (workers := worker_facts(self.seen.latest_loader if loader is None else loader)) is not None:
             yield workers
         if (settings := of_loader(loader)) is not None:
             yield settings
@@ -159,13 +166,13 @@ class FirstStepPipeline(Pipeline):
     def batch(self) -> Iterator[Fact]:
         """See `Pipeline.batch`."""
         self._recognise()
-        seen = self._seen
+        seen = self.seen
         inputs = {
             name: array
-            for name, tensor in seen.inputs.items()
-            if tensor._version == seen.versions[name] and (array := to_array(tensor)) is not None
+            for name, tensor in seen.called_with.unchanged().items()
+            if (array := to_array(tensor)) is not None
         }
-        inputs = named_arguments(self._model, inputs)
+        inputs = named_arguments(self.model, inputs)
         name = next((name for name in LABEL_NAMES if name in inputs), None)
         labels = inputs.pop(name) if name is not None else self._labels(inputs)
         if labels is None and seen.loader is None and seen.batch is None:
@@ -178,20 +185,19 @@ class FirstStepPipeline(Pipeline):
             labels_name=name,
             ignore_index=IGNORE_INDEX if seen.call is None else seen.call.ignore_index,
         )
-        if (unpaired := self._unpaired()) is not None:
-            yield unpaired
-        if (end := end_token(self._model)) is not None:
+        yield from self._probed("batch")
+        if (end := end_token(self.model)) is not None:
             yield end
-        if (added := embedding_rows.added_to(self._model)) is not None:
+        if (added := embedding_rows.added_to(self.model)) is not None:
             yield added
 
     def forward(self) -> Iterator[Fact]:
         """See `Pipeline.forward`."""
-        seen, found = self._seen, self._recognised
+        seen, found = self.seen, self.recognised
         prediction = seen.prediction if seen.call is None else seen.call.prediction
         if prediction is not None and self._target is not None:
             part, target = _first_rows(prediction, self._target)
-            activation = last_activation(self._model) if seen.is_output else None
+            activation = last_activation(self.model) if seen.is_output else None
             if seen.call is not None and seen.call.made_by is not None:
                 activation = seen.call.made_by
             facts = output_facts(part, target, found.num_classes, activation)
@@ -219,22 +225,20 @@ class FirstStepPipeline(Pipeline):
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
-        if not self._optimizers:
+        if not self.optimizers:
             raise CannotJudge("the script updates the weights itself")
-        yield facts_together(self._optimizers, self._model)
-        if self._seen.leaves:
-            seen = self._seen
-            yield leaf_facts(self._model, seen.leaves, self._held, seen.feeding, seen.made, seen.following)
+        yield facts_together(self.optimizers, self.model)
+        yield from self._probed("optimizer step")
 
     def _recognise(self) -> None:
         """Recognise the loss and its target."""
-        seen = self._seen
+        seen = self.seen
         if seen.call is not None:
-            self._target, self._recognised = seen.call.target, seen.call.recognised(self._of_classes(seen.call))
+            self._target, self.recognised = seen.call.target, seen.call.recognised(self._of_classes(seen.call))
             if seen.knows_labels:  # then no guess is what they are measured by
-                self._recognised = dataclasses.replace(self._recognised, kind="other", floor=None)
+                self.recognised = dataclasses.replace(self.recognised, kind="other", floor=None)
             return
-        named = [seen.inputs[name] for name in LABEL_NAMES if name in seen.inputs]
+        named = [seen.called_with.inputs[name] for name in LABEL_NAMES if name in seen.called_with.inputs]
         target = named[0] if named else None if seen.batch is None else split_batch(seen.batch)[1]
         if seen.loss is None or seen.prediction is None or not isinstance(target, Tensor):
             return
@@ -242,7 +246,7 @@ class FirstStepPipeline(Pipeline):
             return
         found = recognise_loss(seen.loss, seen.prediction, target)
         if found.kind != "other":
-            self._target, self._recognised = target, found
+            self._target, self.recognised = target, found
 
     def _of_classes(self, call: RecordedLoss) -> bool:
         """Whether a target of zeros came with the batch while other rows have other classes.
@@ -251,21 +255,17 @@ class FirstStepPipeline(Pipeline):
         pair, in contrast, is made next to the loss, or is the same in all rows.
         """
         classes, labels = call.num_classes, None if self._read is None else self._read.labels
-        given = None if self._seen.batch is None else split_batch(self._seen.batch)[1]
+        given = None if self.seen.batch is None else split_batch(self.seen.batch)[1]
         if classes is None or labels is None or labels.dtype.kind not in "iu" or not isinstance(given, Tensor):
             return False
         if given.numel() != call.target.numel() or bool(given.any()) or bool(call.target.any()):
             return False
         return bool(labels.min() >= 0 and labels.max() < classes and (labels != labels[0]).any())
 
-    def _unpaired(self) -> UnpairedRows | None:
-        """Return the rows whose inputs were moved and whose targets were not, where the loss reads both."""
-        seen = self._seen
-        if seen.call is None or seen.batch is None or not seen.direct:
-            return None
-        inputs = [tensor for name, tensor in seen.inputs.items() if tensor._version == seen.versions[name]]
-        found = None if seen.items is None else unpaired_by_collator(seen.items, inputs, seen.call.target)
-        return unpaired_in_loop(seen.batch, inputs, seen.call.target) if found is None else found
+    def _probed(self, stage: str) -> Iterator[Any]:
+        """Yield what the probes of a stage measure."""
+        kinds = [kind for kind in probes_in(probes, StepProbe) if kind.stage == stage]
+        yield from (fact for kind in kinds for fact in kind(self).facts() if fact is not None)
 
     def _labels(self, inputs: Mapping[str, Array]) -> Array | None:
         """Return the target, in the shape of the inputs if the loss got it flattened."""

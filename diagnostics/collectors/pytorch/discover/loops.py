@@ -19,27 +19,28 @@ from torch.optim import Optimizer
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.isolation.internal import is_own_run, own_run
+from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.recording import is_recorded
-from diagnostics.collectors.pytorch.loader_rows import evaluation_facts
+from diagnostics.collectors.probe import Probes
+from diagnostics.collectors.pytorch.discover import probes
 from diagnostics.collectors.pytorch.watch.record.calls.script_calls import calls
-from diagnostics.facts.calls import OfOtherInstance, RemadeOptimizer, RestoreFacts
-from diagnostics.facts.pipeline import Fact
+from diagnostics.facts.calls import RestoreFacts
 from diagnostics.taps import torch as taps
 from diagnostics.taps.tap import Source, Tap, Unsubscribe, subscribe
 
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
 from .hand_updates import HandUpdates
-from .joined_modules import joined
+from .loop_probe import LoopProbe
 from .loss_calls import hold_losses
-from .optimizers import RemadeOptimizers, ScriptOptimizers, ShortTrainings, held_by, is_idle
-from .untrained_instances import UntrainedInstanceProbe
+from .optimizers import ScriptOptimizers, ShortTrainings, held_by, is_idle
+from .probes.remade_optimizers import RemadeOptimizers
 
-MOST_LOOPS = 16  # watched at a time
+MAX_LOOPS = 16  # watched at a time
 ROOTS = 64  # modules that a script calls directly; a loop that calls more holds its layers in a list
 LOSSES = 1024  # backward passes for one step
 IDLE = 3  # steps without any gradient: one may be made to please a scheduler
+NAMED = 3  # modules that a loop calls one by one, in the name of their model
 ALONE = 20  # steps of one optimizer with none of a loop's own between: a second phase, and no part of the loop
 
 
@@ -54,8 +55,6 @@ class Watching(Protocol):
 
 
 W = TypeVar("W", bound=Watching)
-LateFact = Fact | RestoreFacts | RemadeOptimizer | OfOtherInstance
-"""What is known only when a training goes on, or is over."""
 
 
 class LoopFinder(Generic[W]):
@@ -71,6 +70,9 @@ class LoopFinder(Generic[W]):
     Attributes:
         watches: what `watch` returned for each loop that is not over, the least recently stepped first.
         on_call: called with a module before its calls with gradients that are no part of another's; or None.
+        watched_by: by model, what watches the loop that trains it, or did.
+        first: records the first pass of each model.
+        report: called with what watches a loop, and with facts that are known only when it goes on, or is over.
         short: the trainings that are not watched, because many models were before and they made few steps.
     """
 
@@ -80,7 +82,7 @@ class LoopFinder(Generic[W]):
         fault: Callable[[Exception], None],
         examine: Callable[[W, FirstStepPipeline], None] = lambda watching, step: None,
         on_finished: Callable[[W], None] = lambda watching: None,
-        compare: Callable[[W, tuple[LateFact, ...]], None] = lambda watching, facts: None,
+        compare: Callable[[W, tuple[Any, ...]], None] = lambda watching, facts: None,
         on_alternating: Callable[[W], None] = lambda watching: None,
     ):
         """Start observing, until `close`.
@@ -91,15 +93,13 @@ class LoopFinder(Generic[W]):
             examine: called at most once per loop, with the result of `watch` and the first step.
             on_finished: called with the closed result of `watch` when the script has deleted the loop's model or
                 its optimizers, or when there are too many loops. The finder drops its reference.
-            compare: called with the result of `watch`, and with facts about the training rows and the evaluation
-                rows of the loop, or about a load of its weights after its end.
+            compare: see `report`.
             on_alternating: called with the result of `watch` for each loop that steps in turn with another, as
                 those of two players do.
         """
-        self._watch, self._examine, self._on_finished, self._compare = watch, examine, on_finished, compare
+        self._watch, self._examine, self._on_finished, self.report = watch, examine, on_finished, compare
         self._on_alternating = on_alternating
         self._stepped: IdentityMap[W, int] = IdentityMap()
-        self._remade, self._others = RemadeOptimizers(), UntrainedInstanceProbe()
         self._guard = FaultGuard(on_fault=fault)
         self.watches: list[W] = []
         self.on_call: Callable[[nn.Module], object] | None = None
@@ -118,14 +118,15 @@ class LoopFinder(Generic[W]):
         self._paused = 0
         # By module, where it is a loop's only one: who watches it, and which optimizers train it.
         self._loops: IdentityMap[nn.Module, tuple[W, list[weakref.ref[Optimizer]]]] = IdentityMap()
-        self._watched_by: IdentityMap[nn.Module, W] = IdentityMap()  # or was
-        self._first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
+        self.watched_by: IdentityMap[nn.Module, W] = IdentityMap()
+        self.first = FirstStepRecorder(self._deliver, self._guard, lambda: bool(self._paused) or is_own_run())
+        self._probes = Probes(probes, LoopProbe, self, self._probe)
         self._finalizers: list[weakref.finalize[..., Any]] = []
         self._passes_before = taps.backward.passes
         # First: at a step, the record of calls is up to date before a loop begins with that step.
         self._release_calls = calls.hold(fault, self._loaded)
         self._release_losses = hold_losses()
-        loaders = self._first.loaders
+        loaders = self.first.loaders
         self._unsubscribe = subscribe(
             self._safely,
             (taps.optimizer_init.before, self._made),
@@ -156,7 +157,7 @@ class LoopFinder(Generic[W]):
             self._paused -= 1
             self._roots.clear()
 
-    def hear(self, init: Tap, step: Source) -> Unsubscribe:
+    def observe(self, init: Tap, step: Source) -> Unsubscribe:
         """Observe optimizers that are not PyTorch's, too; return what ends it."""
         return subscribe(
             None,
@@ -167,11 +168,11 @@ class LoopFinder(Generic[W]):
 
     def close(self) -> None:
         """Remove all hooks and patches, and close all watchers."""
-        for watched, fact in self._safely(self._others.facts, list(self._watched_by)) or ():
-            self._compare(watched, (fact,))
+        for watched, fact in self._probes.facts("end"):
+            self.report(watched, (fact,))
         self._unsubscribe()
         self._unsubscribe_calls()
-        self._first.end()
+        self.first.end()
         for watched in self.watches:
             self._safely(watched.close)
         for finalizer in self._finalizers:
@@ -182,21 +183,20 @@ class LoopFinder(Generic[W]):
     def _observed_call(self, call: taps.ModuleCall) -> None:
         """Observe an outermost call of a module."""
         module, inputs = call.module, (call.arguments, call.options)
-        if self._others.wants(module):
-            self._safely(self._others.evaluated, module, list(self._watched_by), inputs)
-        if not torch.is_grad_enabled():
-            if self._first.is_trained(module):
-                self._safely(self._evaluated, module, inputs)
+        learns = torch.is_grad_enabled()
+        if self.short.watched and not (learns and module.training):
+            self._probes.tell(LoopProbe.on_evaluation, module, inputs)
+        if not learns:
             return
         if self.on_call is not None:  # also while suspended, within a Trainer
             self._guard.attempt(self.on_call, module)
         if module not in self._watched:
             self._safely(self._called, module)
-        if not self._first.wants(module):
+        if not self.first.wants(module):
             return
-        seen = self._safely(self._first.called, module, *inputs)
+        seen = self._safely(self.first.called, module, *inputs)
         if seen is not None:
-            call.on_return.append(partial(self._safely, self._first.returned, seen))
+            call.on_return.append(partial(self._safely, self.first.returned, seen))
             if seen.wanted:
                 call.on_inner.append(partial(self._safely, seen.inner.add))
 
@@ -205,6 +205,9 @@ class LoopFinder(Generic[W]):
         if self._paused:
             return None
         return self._guard.attempt(work, *arguments, **options)
+
+    def _probe(self, _part: str, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> None:
+        self._safely(work, *arguments, **options)
 
     # Events of the script. Each of these is called through `_safely`.
 
@@ -217,8 +220,8 @@ class LoopFinder(Generic[W]):
         mine = {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
         unwatched = [optimizer for optimizer in self._optimizers.living() if optimizer not in self._watch_of]
         of_module = [optimizer for optimizer in unwatched if mine & held_by(optimizer)]
-        if put_off := module not in self._watched_by and self.short.puts_off(module):
-            self._first.skip(module)
+        if put_off := module not in self.watched_by and self.short.puts_off(module):
+            self.first.skip(module)
         if not put_off and of_module and all(held_by(optimizer) <= mine for optimizer in of_module):
             self._begin(module, of_module)
         elif mine and len(self._roots) < ROOTS:
@@ -232,23 +235,22 @@ class LoopFinder(Generic[W]):
                 _, original, value = self._unscaled
                 loss = loss if original() is None else original()
             self._losses.append(value)
-            self._first.backward(loss, value)
+            self.first.backward(loss, value)
         else:
-            self._first.end()  # several losses at once, or a vector of them: which one it is cannot be told
+            self.first.end()  # several losses at once, or a vector of them: which one it is cannot be told
 
     def _after_backward(self, *_arguments: Any, **_options: Any) -> None:
         """Take a step of a loop that has no optimizer: nothing else says where it ends."""
         if self._optimizers.count or not self._losses:
             return
         if not self._by_hand and (updated := self._hand_updates.found(list(self._roots))):
-            self._by_hand = self._begin(updated[0] if len(updated) == 1 else joined(updated), [], updated)
+            self._by_hand = self._begin(updated[0] if len(updated) == 1 else _joined(updated), [], updated)
         if self._by_hand is not None:
             self._by_hand.step(self._losses[-1])
             self._losses.clear()
 
     def _restored(self, *arguments: Any, **options: Any) -> None:
-        self._remade.restored()
-        self._others.restored(*arguments, **options)
+        self._probes.tell(LoopProbe.on_load, *arguments, **options)
 
     def _scaled(self, result: Any, _scaler: Any, outputs: Any) -> None:
         if isinstance(outputs, Tensor) and isinstance(result, Tensor) and result is not outputs:
@@ -283,7 +285,7 @@ class LoopFinder(Generic[W]):
         if meant := self._meant(optimizer):
             if (watched := self._watch_of[optimizer]) is not None:
                 self._end(watched)
-            self._begin(meant[0] if len(meant) == 1 else joined(meant), [optimizer], meant)
+            self._begin(meant[0] if len(meant) == 1 else _joined(meant), [optimizer], meant)
 
     def _meant(self, optimizer: Optimizer) -> list[nn.Module]:
         idle = self._idle[optimizer] >= IDLE
@@ -300,7 +302,7 @@ class LoopFinder(Generic[W]):
         parts = {id(part) for root in called for part in root.modules() if part is not root}
         called = [root for root in called if id(root) not in parts]  # a layer may be tried before it is built in
         if called:
-            self._begin(called[0] if len(called) == 1 else joined(called), [optimizer], called)
+            self._begin(called[0] if len(called) == 1 else _joined(called), [optimizer], called)
 
     def _is_watched(self, held: set[int]) -> bool:
         return any(held.intersection(map(id, model.parameters())) for model in list(self._loops))
@@ -308,8 +310,7 @@ class LoopFinder(Generic[W]):
     def _after_step(self, optimizer: Optimizer, *_: Any) -> None:
         losses, watched = list(self._losses), self._watch_of.get(optimizer)
         self._losses.clear()
-        self._first.stepped()
-        self._others.stepped()
+        self.first.stepped()
         if watched is not None:
             self._alone.clear()
             for loss in losses:
@@ -321,14 +322,13 @@ class LoopFinder(Generic[W]):
                 self.watches.remove(watched)
                 self.watches.append(watched)
             self._stepped[watched] = self._stepped.get(watched, 0) + 1
-            self._remade.stepped(watched, optimizer, self._stepped[watched])
+        steps = 0 if watched is None else self._stepped[watched]
+        self._probes.tell(LoopProbe.on_step, optimizer, watched, steps)
 
     def _begin(self, model: nn.Module, optimizers: list[Optimizer], called: list[nn.Module] | None = None) -> W:
         called = [model] if called is None else called
-        before = self._watched_by.get(model)
+        before = self.watched_by.get(model)
         self.short.watched += before is None
-        if before is not None and (fact := self._remade.again(model, before)) is not None:
-            self._compare(before, (fact,))
         self._watched.update((module, None) for module in called)
         watched = self._watch(model, optimizers)
         self.watches.append(watched)
@@ -339,17 +339,18 @@ class LoopFinder(Generic[W]):
         references = [weakref.ref(module) for module in called]
         for optimizer in optimizers:
             self._when_gone(optimizer, partial(self._without_optimizer, watched, references))
-        if len(self.watches) > MOST_LOOPS:
+        if len(self.watches) > MAX_LOOPS:
             self._end(self.watches[0])
-        if (seen := self._first.begun(called)) is not None:
+        if (seen := self.first.begun(called)) is not None:
             self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._optimizers.all_held()))
-        self._watched_by[model] = watched
-        self._others.trained(model, watched)
+        self.watched_by[model] = watched
+        self._probes.tell(LoopProbe.on_loop, model, watched, before)
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
         return watched
 
     def _deliver(self, module: nn.Module, seen: FirstPass) -> bool:
         """Examine the first step of a module's loop; return whether the loop is known."""
+        self._probes.tell(LoopProbe.on_first_pass, module, seen)
         if (loop := self._loops.get(module)) is None:
             return False
         watching, references = loop
@@ -367,7 +368,7 @@ class LoopFinder(Generic[W]):
         if watched not in self._watch_of.values():
             self._end(watched)
             for reference in modules:
-                if (module := reference()) is not None and not self._remade.is_known(module):
+                if (module := reference()) is not None and not self._probes[RemadeOptimizers].is_known(module):
                     self._watched.pop(module, None)
 
     def _end(self, watched: W) -> None:
@@ -386,18 +387,27 @@ class LoopFinder(Generic[W]):
         watched.close()
         self._on_finished(watched)
 
-    def _evaluated(self, module: nn.Module, inputs: Any) -> None:
-        watched, loaders = self._watched_by.get(module), self._first.evaluated(module, inputs)
-        if watched is not None and loaders is not None:
-            with own_run():
-                facts = evaluation_facts(*loaders)
-            if facts:
-                self._compare(watched, facts)
-
     def _loaded(self, model: nn.Module, facts: RestoreFacts) -> None:
         """Report a load of weights after the end of their training."""
         parameters = {id(parameter) for parameter in model.parameters()}
-        for module, watched in self._watched_by.items():
+        for module, watched in self.watched_by.items():
             if any(id(parameter) in parameters for parameter in module.parameters()):
-                self._compare(watched, (facts,))
+                self.report(watched, (facts,))
                 return
+
+
+class _Joined(nn.Module):  # type: ignore[misc]  # mypy does not follow torch
+    """One model of the modules that a loop calls one by one; never called itself."""
+
+    def __init__(self, modules: list[nn.Module]) -> None:
+        super().__init__()
+        for number, module in enumerate(modules):
+            self.add_module(f"{type(module).__name__}-{number}", module)
+
+
+def _joined(modules: list[nn.Module]) -> nn.Module:
+    """Combine modules into one, named "Encoder and Decoder" in a report."""
+    names = list(dict.fromkeys(type(module).__name__ for module in modules))
+    others = len(names) - NAMED
+    name = " and ".join([*names[:NAMED], *([f"{others} more"] if others > 0 else [])])
+    return type(name, (_Joined,), {})(modules)

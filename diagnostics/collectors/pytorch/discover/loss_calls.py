@@ -35,8 +35,8 @@ COMMON = functions_for("classes", "shares", "numbers", "distribution")
 OF_CLASSES = tuple(name for name in functions_for("classes", "shares") if TORCH[name].reads != "probabilities")
 OF_NUMBERS = functions_for("numbers")
 
-MOST_WEIGHTS = 1000  # of classes, kept
-MOST_CALLS = 64  # of losses, recorded at a time
+MAX_WEIGHTS = 1000  # of classes, kept
+MAX_CALLS = 64  # of losses, recorded at a time
 _FUNCTIONS = {name: getattr(F, name) for name in COMMON}  # a script may replace them
 _OTHERS = {name: getattr(F, name) for name in TORCH if name not in COMMON}
 _PARAMETERS = {
@@ -51,6 +51,9 @@ FLOORS = {
 
 Returned = Callable[[Tensor], None]
 """Takes the result of a call."""
+
+Heard = Callable[[Tensor, Tensor], None]
+"""Takes prediction and target of a call."""
 
 
 @dataclass
@@ -203,7 +206,7 @@ class RecordedLoss:
         floor = entropy_floor(labels, classes, self.given.get("label_smoothing", 0.0)) * terms
         weight: Any = self.given.get("weight")
         weights = None
-        if isinstance(weight, Tensor) and weight.shape == (classes,) and weight.numel() <= MOST_WEIGHTS:
+        if isinstance(weight, Tensor) and weight.shape == (classes,) and weight.numel() <= MAX_WEIGHTS:
             weights = tuple(map(float, weight.detach().cpu()))
         return Recognised("cross_entropy", floor, classes, weight is not None, as_read.reads, weights=weights)
 
@@ -292,7 +295,7 @@ class LossRecorder:
             self.other = RecordedLoss.of(name, _by_name(name, arguments, options))
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
-        if not torch.is_grad_enabled() or len(self.heard) >= MOST_CALLS:
+        if not torch.is_grad_enabled() or len(self.heard) >= MAX_CALLS:
             return None
         given = _by_name(name, arguments, options)
         prediction: Any = given.get("input")
@@ -314,14 +317,14 @@ class EvaluationCalls:
     """
 
     def __init__(self) -> None:
-        self._listeners: list[tuple[Callable[[Tensor, Tensor], None], tuple[str, ...]]] = []
+        self._listeners: list[tuple[weakref.WeakMethod[Heard], tuple[str, ...]]] = []
         self._open: list[Callable[[], None]] = []
         self._thread = 0
         self._guard = FaultGuard(on_fault=lambda fault: self.close())
 
-    def join(self, listener: Callable[[Tensor, Tensor], None], names: tuple[str, ...]) -> None:
-        """Tell a listener of the calls of these losses in this thread; nothing where they are recorded already."""
-        if any(listener == other for other, _ in self._listeners):
+    def join(self, listener: Heard, names: tuple[str, ...]) -> None:
+        """Call a method at these losses in this thread, while its object lives; not where others record them."""
+        if any(listener == other() for other, _ in self._listeners):
             return
         functions = [_FUNCTIONS[name] for name in (*OF_CLASSES, *OF_NUMBERS)]
         if not self._open:
@@ -329,11 +332,11 @@ class EvaluationCalls:
                 return
             self._thread = threading.get_ident()
             self._open = [overheard.join(functions, Listener(self._hear, self._is_mine, self._guard))]
-        self._listeners.append((listener, names))
+        self._listeners.append((weakref.WeakMethod(listener), names))
 
-    def leave(self, listener: Callable[[Tensor, Tensor], None]) -> None:
+    def leave(self, listener: Heard) -> None:
         """Tell it no more."""
-        others = [entry for entry in self._listeners if entry[0] != listener]
+        others = [entry for entry in self._listeners if entry[0]() not in (listener, None)]
         if len(others) < len(self._listeners):
             self._listeners = others
             if not others:
@@ -353,8 +356,8 @@ class EvaluationCalls:
         prediction: Any = given.get("input")
         target: Any = given.get("target")
         if type(prediction) is Tensor and type(target) is Tensor and prediction.ndim:
-            for listener, names in list(self._listeners):
-                if name in names:
+            for reference, names in list(self._listeners):
+                if name in names and (listener := reference()) is not None:
                     listener(prediction, target)
 
 

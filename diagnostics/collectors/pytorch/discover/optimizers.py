@@ -12,12 +12,10 @@ from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.facts.calls import RemadeOptimizer
 
 MAX_MODELS = 8  # models whose training is watched from its first step on
 SHORT = 16  # steps of a later model, before it is watched
-MOST_SEARCHES = 8  # for the modules of an optimizer
-REMADE = 20  # steps in a row, each by another optimizer: no test, and no phase of a training
+MAX_SEARCHES = 8  # for the modules of an optimizer
 
 
 class ScriptOptimizers:
@@ -52,7 +50,7 @@ class ScriptOptimizers:
         It calls their ``forward`` itself, or their layers by functions. Python's objects are searched, which takes
         some milliseconds, for a few optimizers.
         """
-        if self._searches == MOST_SEARCHES:
+        if self._searches == MAX_SEARCHES:
             return []
         self._searches += 1
         held = held_by(optimizer)
@@ -121,44 +119,6 @@ class ShortTrainings:
         return True
 
 
-class RemadeOptimizers:
-    """Counts optimizers that made one step of a model each, and had kept something of it for the next."""
-
-    def __init__(self) -> None:
-        self._forgetful: IdentityMap[Any, str] = IdentityMap()  # by what watched it: the optimizer's class
-        self._times: IdentityMap[nn.Module, int] = IdentityMap()
-
-    def stepped(self, watching: Any, optimizer: Optimizer, steps: int) -> None:
-        """Record a step of a loop, the first of which counts from 1."""
-        if steps == 1 and _keeps_state(optimizer):
-            self._forgetful[watching] = type(optimizer).__name__
-        elif steps == 2:
-            self._forgetful.pop(watching, None)
-
-    def again(self, model: nn.Module, before: Any) -> RemadeOptimizer | None:
-        """Record a new loop of a model.
-
-        Args:
-            model: that it trains.
-            before: what watched its loop before.
-
-        Returns:
-            What was counted, once it is enough.
-        """
-        name = self._forgetful.pop(before, None)
-        self._times[model] = 0 if name is None else self._times.get(model, 0) + 1
-        return RemadeOptimizer(name, REMADE) if name is not None and self._times[model] == REMADE else None
-
-    def is_known(self, model: nn.Module) -> bool:
-        """Whether it was counted for a model, so that further loops of it tell no more."""
-        return self._times.get(model, 0) >= REMADE
-
-    def restored(self, *_arguments: Any, **_options: Any) -> None:
-        """Begin again: the script loads weights, or the state of an optimizer."""
-        self._times.clear()
-        self._forgetful.clear()
-
-
 def is_idle(optimizer: Optimizer) -> bool:
     """Whether no parameter of an optimizer has a gradient, so that a step does nothing.
 
@@ -169,13 +129,6 @@ def is_idle(optimizer: Optimizer) -> bool:
 
 def _parameters(optimizer: Optimizer) -> Iterator[Tensor]:
     return (parameter for group in optimizer.param_groups for parameter in group["params"])
-
-
-def _keeps_state(optimizer: Optimizer) -> bool:
-    """Whether a step left tensors for the next; LBFGS makes many steps in one call."""
-    return not isinstance(optimizer, LBFGS) and any(
-        isinstance(value, Tensor) for state in optimizer.state.values() for value in state.values()
-    )
 
 
 def _parts(module: nn.Module) -> list[dict[str, Any]]:

@@ -52,13 +52,14 @@ class KeptStart:
     Attributes:
         values: of parameters and buffers, by name.
         kept: the batch.
-        function: the name of the loss in `torch.nn.functional`.
+        function: the name of the loss in `torch.nn.functional`; empty for a loss that is not one known call.
         options: its arguments, but for prediction and target.
         shape: of the prediction that it was given.
         value: the loss of the first step.
         recognised: which loss it is.
         rate: the learning rate; None if not known.
         optimizer: builds one of the same kind and settings; None if that is not known.
+        name: its class; empty if it is not known.
     """
 
     values: Mapping[str, Tensor]
@@ -70,15 +71,17 @@ class KeptStart:
     recognised: Recognised
     rate: float | None
     optimizer: OptimizerBuilder | None
+    name: str
 
 
 def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> KeptStart | None:
-    """Copy the weights before the first step; None if they are large, or if the loss is not one known call."""
+    """Copy the weights before the first step; None if they are large, or if there is no loss."""
     call, found = step.seen.call, step.recognised
-    if call is None or not step.seen.exact or call.name not in LOSSES or not found.floor or step.seen.loss is None:
+    if step.seen.loss is None:
         return None
-    module = uncompiled(model)
-    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(call.options)) > MOST_BYTES:
+    known = call is not None and step.seen.exact and call.name in LOSSES and found.floor is not None
+    module, options = uncompiled(model), call.options if call is not None and known else {}
+    if num_bytes(module) + sum(tensor.nbytes for tensor in tensors(options)) > MOST_BYTES:
         return None
     optimizers = step.optimizers
     only = optimizers[0] if len(optimizers) == 1 and is_library(type(optimizers[0])) else None
@@ -87,13 +90,14 @@ def keep_start(model: nn.Module, kept: KeptPass, step: FirstStepPipeline) -> Kep
     return KeptStart(
         values=starting_weights(module),
         kept=kept,
-        function=call.name,
-        options=on_host(call.options),
-        shape=tuple(call.prediction.shape),
+        function=call.name if call is not None and known else "",
+        options=on_host(options),
+        shape=tuple(call.prediction.shape) if call is not None and known else (),
         value=step.seen.loss,
         recognised=found,
         rate=None if only is None else full_rate(only),
         optimizer=build,
+        name="" if only is None else type(only).__name__,
     )
 
 

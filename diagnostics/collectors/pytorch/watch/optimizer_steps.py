@@ -9,16 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.collection import without_collection
-from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
-from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.step_log import Gradient, StepRecord
 from diagnostics.collectors.pytorch.watch.record.update_size import UpdateMeasure
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 from diagnostics.collectors.shared.sampling import is_sampled_step
 
-from .measurements import Measurements
 from .pending_steps import PendingSteps
+from .training_probe import TrainingProbe, WatchedModel
 
 Held = list[tuple[int, nn.Parameter]]
 
@@ -32,16 +30,12 @@ class OptimizerSteps:
     """The steps of one loop.
 
     Args:
-        optimizers: of the loop; without any, each call of `step_without_optimizer` is a step.
-        layers: the parameters of the model.
-        held: by optimizer, the parameters of the model that it holds, with their numbers.
+        watched: the model; without an optimizer, each call of `step_without_optimizer` is a step.
         every: each so many steps are sampled.
         deferred: whether norms stay on the device.
         groups: parameter groups whose learning rates are recorded.
-        guard: runs the hooks.
         pending: takes the records.
         replay: is told of gradients that are not finite.
-        measurements: of the sampled steps.
         calls: is told of each step.
 
     Attributes:
@@ -52,26 +46,22 @@ class OptimizerSteps:
 
     def __init__(
         self,
-        optimizers: list[Any],
-        layers: Layers,
-        held: list[Held],
+        watched: WatchedModel,
         *,
         every: int,
         deferred: bool,
         groups: int,
-        guard: FaultGuard,
         pending: PendingSteps,
         replay: ReplayBuffer,
-        measurements: Measurements,
         calls: CallOrder,
     ) -> None:
-        self._optimizers, self._layers, self._held = optimizers, layers, held
+        self._optimizers, self._layers, self._held = watched.optimizers, watched.layers, watched.held
         self._every, self._deferred, self._groups = every, deferred, groups
-        self._guard = guard
-        self._pending, self._replay, self._measurements, self._calls = pending, replay, measurements, calls
+        self._guard, self._probes = watched.guard, watched.probes
+        self._pending, self._replay, self._calls = pending, replay, calls
         # Where no optimizer holds a parameter of the model, all are measured, to see that nothing changes.
-        self._moved = held if any(held) else [layers.everything() for _ in held]
-        self._updates = [UpdateMeasure(layers, moved) for moved in self._moved]
+        self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
+        self._updates = [UpdateMeasure(self._layers, moved) for moved in self._moved]
         self.remark = next((update.remark for update in self._updates if update.remark), "")
         self._leader: int | None = None
         self.count = 0
@@ -106,7 +96,7 @@ class OptimizerSteps:
             self._leader = number
         if number == self._leader:
             if not self.count:
-                self._measurements.training_begins()
+                self._probes.tell(TrainingProbe.on_training_begin)
             self._begin()
         if isinstance(self._optimizers[number], torch.optim.LBFGS):
             return
@@ -115,7 +105,7 @@ class OptimizerSteps:
         self._measure(row, self._held[number], self._optimizers[number])
         if self.is_sampled and self._moved[number]:
             self._updates[number].begin()
-            self._measurements.step_begins(self.count, number)
+            self._probes.tell(TrainingProbe.on_step, self.count, number)
 
     def _begin(self) -> None:
         rates = [
@@ -142,7 +132,7 @@ class OptimizerSteps:
             self._guard.run("weights", self._replay.copy_now)
         row.gradients.append(Gradient(norms, which, of_scaler.get("grad_scale"), overflow))
         if self.is_sampled:
-            self._measurements.gradients(self.count, gradients, which)
+            self._probes.tell(TrainingProbe.on_gradients, self.count, gradients, which)
 
     def _measures_gradients(self, parameters: int) -> bool:
         return parameters <= MANY or self._deferred or self.is_sampled or not self.count % SELDOM

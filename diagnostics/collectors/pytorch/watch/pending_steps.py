@@ -7,16 +7,14 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-import torch
 from torch import Tensor
 
-from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.watch.record.norms import taken
 from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog, StepRecord
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 
-from .measurements import Measurements
 from .skipped_steps import SkippedSteps
+from .training_probe import TrainingProbe, WatchedModel
 
 
 class PendingSteps:
@@ -27,12 +25,10 @@ class PendingSteps:
 
     Args:
         every: steps to read at once.
-        device: of the model.
         log: takes what was read.
         replay: locates a NaN.
         skipped: knows which steps a loss scaler skips.
-        measurements: are read along.
-        guard: runs the reading.
+        watched: the model, whose probes are read along.
         unhooked: returns a context in which no hook of ours is on the model, so that it can be copied.
 
     Attributes:
@@ -46,17 +42,15 @@ class PendingSteps:
     def __init__(
         self,
         every: int,
-        device: torch.device,
         log: StepLog,
         replay: ReplayBuffer,
         skipped: SkippedSteps,
-        measurements: Measurements,
-        guard: FaultGuard,
+        watched: WatchedModel,
         unhooked: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        self._every, self._device, self._log = every, device, log
-        self._replay, self._skipped, self._measurements = replay, skipped, measurements
-        self._safely, self._faults, self._unhooked = guard.run, guard.faults, unhooked
+        self._every, self._device, self._log = every, watched.device, log
+        self._replay, self._skipped, self._probes = replay, skipped, watched.probes
+        self._safely, self._faults, self._unhooked = watched.guard.run, watched.guard.faults, unhooked
         self.next = StepRecord()
         self.open: StepRecord | None = None
         self.complete: list[StepRecord] = []
@@ -131,7 +125,7 @@ class PendingSteps:
         self.open = self.open if self.closed else None
         failure = self._log.read(rows, self._device) if rows else None
         failure, self._failure = self._failure or failure, None
-        self._measurements.read(steps)
+        self._probes.tell(TrainingProbe.on_read, steps)
         if failure is not None and self._replay.origin is None:
             if failure.left_out:
                 self._replay.copy_now()  # none of these steps has changed them
@@ -149,7 +143,7 @@ class PendingSteps:
         del self.complete[: len(rows)]
         if rows:
             self._failure = self._log.read(rows, self._device) or self._failure
-        self._measurements.read_beside(steps)
+        self._probes.tell(TrainingProbe.on_read, steps)
 
     def _find(self, failure: NonFiniteStep, steps: int) -> None:
         with self._unhooked():

@@ -20,14 +20,19 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.recording import is_recorded
+from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.pytorch.local_tensors import is_sharded, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
+from diagnostics.collectors.pytorch.watch import metrics
+from diagnostics.collectors.pytorch.watch.metrics.activation_ranges import ActivationRanges
+from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
 from diagnostics.collectors.pytorch.watch.record.beside_outputs import beside_outputs
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
 from diagnostics.collectors.pytorch.watch.record.step_log import StepLog
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 from diagnostics.collectors.pytorch.watch.replay.trace import Trace
@@ -37,18 +42,18 @@ from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
-from .measurements import Measurements
 from .optimizer_steps import OptimizerSteps
 from .passed_losses import PassedLosses
 from .pending_steps import PendingSteps
 from .skipped_steps import SkippedSteps
+from .training_probe import TrainingProbe
 
 OUTPUTS = 4  # of the model's output tensors, those with a hook for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always recorded; later only in sampled ones
 
 
 class TorchWatcher:
-    """Watches one model and its optimizers; see `diagnostics.watch` for the arguments.
+    """Watches one model and its optimizers; see `diagnostics.watch` for the arguments, and `WatchedModel`.
 
     A part that fails is switched off and reported in `faults`; nothing is raised into the loop.
 
@@ -66,66 +71,54 @@ class TorchWatcher:
         trace_steps: Collection[int] = (),
         faults: dict[str, str] | None = None,
     ) -> None:
-        self._model = model
-        self._inner = uncompiled(model)
-        self._optimizers = [unwrapped(optimizer) for optimizer in optimizers]
-        self._device = device_of(self._inner)
+        self._called = model
+        self.model = uncompiled(model)
+        self.optimizers = [unwrapped(optimizer) for optimizer in optimizers]
+        self.device = device_of(self.model)
         self.uncovered: dict[str, str] = {}
         guard = FaultGuard(faults, self.uncovered)
         self.faults = guard.faults
         self._safely = guard.run
-        self._layers = Layers(self._inner)
-        guard.unusual = unusual(map(local, self._layers.parameters.values()))
-        self._held = [self._layers.held_by(optimizer) for optimizer in self._optimizers]
-        self._step_log = StepLog(self._layers, max(1, sum(len(o.param_groups) for o in self._optimizers)))
-        self.compiled = self._inner is not model
-        self._measurements = Measurements(
-            self._inner, self._layers, self._optimizers, self._held, guard, self.compiled
-        )
-        self._trace = Trace(self._inner, trace_steps, lambda fault: guard.switch_off("trace", fault))
+        self.layers = Layers(self.model)
+        guard.unusual = unusual(map(local, self.layers.parameters.values()))
+        self.held = [self.layers.held_by(optimizer) for optimizer in self.optimizers]
+        self._step_log = StepLog(self.layers, max(1, sum(len(o.param_groups) for o in self.optimizers)))
+        self.compiled = self.model is not model
+        self.hooks, self.guard = ModuleHooks(self.model), guard
+        self.probes = Probes(metrics, TrainingProbe, self, guard.run)
+        self._trace = Trace(self.model, trace_steps, lambda fault: guard.switch_off("trace", fault))
         if trace_steps and self.compiled:
             self.uncovered["trace"] = "torch.compile fuses the modules: trace the model without it"
-        self._skipped = SkippedSteps(self._layers, self._safely)
+        self._skipped = SkippedSteps(self.layers, self._safely)
         calls_fault = functools.partial(guard.switch_off, "calls")
-        groups = [optimizer.param_groups for optimizer in self._optimizers]
-        self._calls = CallOrder(self._layers.parameters, self._held, groups, calls_fault, self._latest_pass)
-        self._deferred = self._device.type != "cpu" if deferred is None else deferred
+        groups = [optimizer.param_groups for optimizer in self.optimizers]
+        self._calls = CallOrder(self.layers.parameters, self.held, groups, calls_fault, self._latest_pass)
+        self._deferred = self.device.type != "cpu" if deferred is None else deferred
         self.forwards = 0
         self._beside: frozenset[int] | None = None  # parameters that the outputs do not come from
         self._latest: tuple[CapturedPass | None, Any] = None, None  # training pass, and the labels handed over
         self._handles: list[Any] = []
         self._closed = self._unreadable = False
-        always = self._deferred or not self._optimizers
-        self._replay_buffer = ReplayBuffer(self._model, self._layers, self._device, self._deferred, always)
+        always = self._deferred or not self.optimizers
+        self._replay_buffer = ReplayBuffer(self._called, self.layers, self.device, self._deferred, always)
         if self._replay_buffer.why_not:
             self.uncovered["weights"] = self._replay_buffer.why_not
         self._pending = PendingSteps(
-            every,
-            self._device,
-            self._step_log,
-            self._replay_buffer,
-            self._skipped,
-            self._measurements,
-            guard,
-            self._unhooked,
+            every, self._step_log, self._replay_buffer, self._skipped, self, self._unhooked
         )
-        self._losses = PassedLosses(self._pending, every, bool(self._optimizers), self.uncovered)
+        self._losses = PassedLosses(self._pending, every, bool(self.optimizers), self.uncovered)
         self._steps = OptimizerSteps(
-            self._optimizers,
-            self._layers,
-            self._held,
+            self,
             every=every,
             deferred=self._deferred,
             groups=self._step_log.groups,
-            guard=guard,
             pending=self._pending,
             replay=self._replay_buffer,
-            measurements=self._measurements,
             calls=self._calls,
         )
-        shard = "of the shards of this process" if any(map(is_sharded, self._layers.parameters.values())) else ""
+        shard = "of the shards of this process" if any(map(is_sharded, self.layers.parameters.values())) else ""
         self.remarks = {"gradients": shard, "updates": "; ".join(filter(None, (self._steps.remark, shard)))}
-        for optimizer in self._optimizers:
+        for optimizer in self.optimizers:
             if isinstance(optimizer, torch.optim.LBFGS):
                 name = type(optimizer).__name__
                 self.uncovered["gradients"] = f"{name} runs several passes within one step, by a closure"
@@ -136,6 +129,10 @@ class TorchWatcher:
     def steps(self) -> int:
         """Optimizer steps seen so far, of the optimizer that stepped first."""
         return self._steps.count
+
+    def is_own(self) -> bool:
+        """Whether the training thread asks, or that thread has ended."""
+        return self._pending.is_own()
 
     @property
     def origin(self) -> OriginFacts | None:
@@ -156,12 +153,12 @@ class TorchWatcher:
         if self._closed:
             return
         self._closed = self._pending.closed = True
-        self._measurements.training_goes_on()
+        self.probes.tell(TrainingProbe.on_training_again)
         self._detach_from_model()
         self._calls.close()
         while self._handles:
             self._handles.pop().remove()
-        self._measurements.activations.close()
+        self._unhook_modules()
         self._trace.abandon()
         self._pending.look_at_unfinished(self.steps, losses=False)
         self.read()
@@ -179,7 +176,7 @@ class TorchWatcher:
         if self._closed:
             return
         self._pending.trains_here()
-        if not self._optimizers:
+        if not self.optimizers:
             self._safely("gradients", self._steps.step_without_optimizer)
         self._safely("loss", self._take, loss, labels)
 
@@ -188,7 +185,7 @@ class TorchWatcher:
         if labels is not None:
             self._latest = self._latest[0], labels.detach() if isinstance(labels, Tensor) else None
             if self._steps.samples(of_step):
-                self._measurements.labels(of_step, labels)
+                self.probes.tell(TrainingProbe.on_labels, of_step, labels)
         self._losses.take(loss, self.steps)
 
     def evaluated(self, loss: float) -> None:
@@ -207,15 +204,16 @@ class TorchWatcher:
         """Return the run so far."""
         return self._step_log.history(
             self.steps,
-            "accelerator" if self._device.type == "cuda" else "process",
+            "accelerator" if self.device.type == "cuda" else "process",
             list(self._losses.evaluations),
-            self._measurements.no_grad.history(),
+            self.probes[NoGradPasses].history(),
             self._losses.unstepped,
         )
 
     def ranges(self) -> RangeFacts | None:
         """Return the ranges of the activations; None if none were measured."""
-        return self._measurements.activations.ranges()
+        ranges: RangeFacts | None = self.probes[ActivationRanges].ranges()
+        return ranges
 
     def batch(self) -> FailedBatch | None:
         """Return the batch in which NaN or inf first appeared; None while there is none."""
@@ -227,7 +225,7 @@ class TorchWatcher:
 
     def course(self) -> tuple[Any, ...]:
         """Return the other facts: predictions, inputs, modes, live graphs, units, calls."""
-        measured = self._measurements.facts(self.steps, self._pending.is_own(), lambda: self.history().losses)
+        measured = self.probes.facts("sampled")
         self._safely("calls", self._calls.read)
         return (*measured, *self._calls.facts())
 
@@ -247,12 +245,12 @@ class TorchWatcher:
         if isinstance(kept, str):
             return kept
         with self._unhooked():
-            return measure_module(self._inner, kept, deadline)
+            return measure_module(self.model, kept, deadline)
 
     # Hooks. Each runs its work through `_safely`.
 
     def _attach_to_model(self) -> None:
-        self._detach_from_model = hook_around(self._model, self._before_forward, self._after_forward)
+        self._detach_from_model = hook_around(self._called, self._before_forward, self._after_forward)
 
     def _before_forward(self, _model: nn.Module, args: Any, kwargs: Any) -> None:
         if is_recorded():
@@ -265,16 +263,17 @@ class TorchWatcher:
 
     def _after_forward(self, _model: nn.Module, _args: Any, output: Any) -> None:
         if not is_recorded() and not self._unreadable:
-            self._measurements.activations.close()
+            self._unhook_modules()
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
-                self._measurements.evaluation_ends(self.steps, output)
+                self.probes.tell(TrainingProbe.on_evaluation_end, self.steps, output)
             elif self._steps.is_sampled or self.steps < FIRST or self._pending.next.passes > FIRST:
                 self._safely("backward passes", self._listen, output)
                 if self._steps.is_sampled:
-                    self._measurements.pass_ends(self.steps, output, self._pending.next.kept)
-            self._measurements.forget_labels()
+                    kept = self._pending.next.kept
+                    inputs = None if kept is None or kept.changed else kept.inputs
+                    self.probes.tell(TrainingProbe.on_pass_end, self.steps, output, inputs)
 
     def _why_unread(self, args: Any, kwargs: Any) -> bool:
         """Note why a pass cannot be read, if that holds; no operation is needed."""
@@ -288,24 +287,38 @@ class TorchWatcher:
         if self._unreadable:
             return
         if not torch.is_grad_enabled():
-            self._measurements.evaluation_begins(self.steps, self._model.training, args, kwargs)
+            mode = self._called.training
+            self.probes.tell(TrainingProbe.on_evaluation_begin, self.steps, mode, args, kwargs)
             return
         self._pending.trains_here()
-        self._measurements.training_goes_on()
+        self.probes.tell(TrainingProbe.on_training_again)
         if not self.forwards:
             self.uncovered.pop("forward passes", None)
         self.forwards += 1
         row = self._pending.next
         row.passes += 1
-        row.kept = kept = keep(self.steps, self._model, args, kwargs, self._device)
+        row.kept = kept = keep(self.steps, self._called, args, kwargs, self.device)
         self._latest = kept, None
         self._replay_buffer.hold(kept)
         if self._replay_buffer.always:
             self._safely("weights", self._replay_buffer.before_pass, self.steps)
         if self._steps.is_sampled and row.passes == 1:
-            self._measurements.pass_begins(self.steps, args, kwargs)
+            self.probes.tell(TrainingProbe.on_pass_begin, self.steps, args, kwargs)
+            if not self.compiled:  # then there are no modules to hook
+                self._hook_modules()
         if self.steps in self._trace.steps and row.passes == 1 and not self.compiled:
             self._safely("trace", self._trace.open, self.steps, (args, kwargs))
+
+    def _hook_modules(self) -> None:
+        self._unhook_modules()
+        if self.hooks.are_wanted():
+            self.probes.tell(TrainingProbe.on_modules, self.steps)
+            self.hooks.attach()
+
+    def _unhook_modules(self) -> None:
+        if self.hooks.are_open:
+            self.hooks.close()
+            self.probes.tell(TrainingProbe.on_unhooked)
 
     def _listen(self, output: Any) -> None:
         held = self._pending.next.kept
@@ -326,7 +339,7 @@ class TorchWatcher:
         for tensor in outputs[:OUTPUTS]:
             tensor.register_hook(begins)
         if self._beside is None and outputs:
-            self._beside = beside_outputs(outputs, self._layers)
+            self._beside = beside_outputs(outputs, self.layers)
 
     def _latest_pass(self) -> CapturedPass | None:
         pending = self._pending
@@ -336,8 +349,8 @@ class TorchWatcher:
     def _backward_begins(self, kept: CapturedPass | None) -> None:
         row = self._pending.next
         row.backwards += 1
-        self._skipped.begins(self.steps, [pair for held in self._held for pair in held])
-        self._measurements.backward_begins(self.steps)
+        self._skipped.begins(self.steps, [pair for held in self.held for pair in held])
+        self.probes.tell(TrainingProbe.on_backward, self.steps)
         row.kept = kept or row.kept
 
     def _look_at_leftovers(self) -> None:
@@ -350,15 +363,15 @@ class TorchWatcher:
         if all(parameter.grad is None for _, parameter in held):
             row.clean = bool(held)
         elif len(row.leftovers) < OUTPUTS:
-            gradients, _ = self._layers.gradients(held)
+            gradients, _ = self.layers.gradients(held)
             if gradients:
-                row.leftovers.append(self._layers.norms(gradients).max())
+                row.leftovers.append(self.layers.norms(gradients).max())
 
     @contextlib.contextmanager
     def _unhooked(self) -> Iterator[None]:
         """Take the hooks off the model, or the copy might call them."""
         self._detach_from_model()
-        self._measurements.activations.close()
+        self._unhook_modules()
         self._trace.abandon()
         try:
             yield

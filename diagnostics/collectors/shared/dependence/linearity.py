@@ -1,4 +1,4 @@
-"""Decides from a model's answers whether it is a linear function, up to its last activation. NumPy only."""
+"""Finds out whether a model of several layers is linear in its input, up to its last activation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from diagnostics.facts.array import Array
+from diagnostics.facts.dependence import LinearFacts
+
+from .examples import Axis, first_rows, other_rows
+from .subject import Layer, Subject, Unclear
 
 # Places on the line through two examples: between them, and beyond. A ReLU that is on for both is off somewhere.
 FARTHER = (3.0, -2.0, 8.0, -7.0)
@@ -17,10 +21,58 @@ STEEP = 6.0  # a logit from which on float32 holds too little of 1 - p
 ENOUGH = 4  # numbers to compare
 ASKED = 2  # places beyond the examples at which there must be as many
 EDGE = 1e-5  # by which rounding takes a probability over 1
+MAX_LAYERS = 16
 HALF = 0.005  # how far a factor may be from 1/2
 
 Undo = Callable[[Array], Array]
 """Undoes the last activation of answers (examples, ...); numbers that hold too little of it become NaN."""
+
+
+def find_linear(subject: Subject, axis: Axis) -> LinearFacts | None:
+    """Follow the answers along lines between examples; None where they are no linear function of the input.
+
+    Raises:
+        Unclear: the input is not one array of floating point, or the layers do not run once each.
+        OutOfTime: the time is over.
+    """
+    if len(subject.inputs) != 1:
+        raise Unclear("needs a model with one input")
+    name, whole = next(iter(subject.inputs.items()))
+    if whole.dtype.kind != "f" or whole.ndim < 2:
+        raise Unclear("needs an input of numbers, not of tokens")
+    one, other = first_rows(subject, axis)[name], other_rows(subject, axis)[name]
+    layers = subject.layers({name: one})
+    if len(layers) < 2:
+        return None
+
+    def ask(place: float) -> Array:
+        moved = (one + place * (other - one)).astype(whole.dtype)
+        return subject.ask({name: moved}).main.astype(np.float64)
+
+    def halved(layer: Layer) -> Callable[[float], Array]:
+        def ask_again(place: float) -> Array:
+            with subject.scaled(layer, 0.5):
+                return ask(place)
+
+        return ask_again
+
+    if as_linear(ask) is None:
+        return None
+    with subject.restored():
+        subject.add_noise()
+        with subject.scaled(layers[0], FACTOR), subject.scaled(layers[-1], 1 / FACTOR):
+            undo = as_linear(ask)
+        if undo is None:
+            return None
+        in_a_row = [layer for layer in layers if is_half(ask, halved(layer), undo)]
+    if len(in_a_row) < 2:
+        return None
+    return LinearFacts(
+        layers=tuple(layer.shown for layer in in_a_row),
+        narrowest=min(layer.outputs for layer in in_a_row),
+        inputs=int(one[0].size),
+        outputs=in_a_row[-1].outputs,
+    )
 
 
 def as_linear(ask: Callable[[float], Array]) -> Undo | None:

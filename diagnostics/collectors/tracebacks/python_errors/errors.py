@@ -11,54 +11,17 @@ from collections.abc import Callable
 from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
+from ..unknown_errors import entries, search
 from .conditions import condition_of
 from .environments import arguments_of_environment, of_environment
 from .keys import key_of
 from .lines import expression_before
-from .missing import NO_SUCH_PATH, module_missing, name_missing, to_be_written
-from .names import IMPORTS, PYTHON_2, pip_name
+from .missing import NO_SUCH_PATH, module_missing, name_missing, pip_name, to_be_written
 from .nothing import library_of, none, none_compared, none_used, unset, unset_by
-from .sentences import SENTENCES
 
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
 
 _BUILTIN = ("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "function", "method", "type")
-MISSPELT = {
-    "backwards": "backward",
-    "backword": "backward",
-    "zero_grads": "zero_grad",
-    "zerograd": "zero_grad",
-    "squeze": "squeeze",
-    "unsqueze": "unsqueeze",
-    "transposed": "transpose",
-    "reshaped": "reshape",
-    "flattened": "flatten",
-    "detached": "detach",
-    "items": "item",
-    "shapes": "shape",
-    "to_list": "tolist",
-    "argMax": "argmax",
-    "require_grad": "requires_grad",
-}
-"""What a tensor or an optimizer is asked for, and what it is called."""
-PARTS_OF = (
-    (
-        "pack_padded_sequence(",
-        "A PackedSequence has four fields since PyTorch 1.1: pack_padded_sequence(...).data, in place of taking "
-        "it apart into two.",
-    ),
-    (
-        "findContours(",
-        "cv2.findContours returns two values in OpenCV 2 and 4, and three in OpenCV 3: cv2.findContours(...)[-2] "
-        "are the contours in each.",
-    ),
-    (
-        "train_test_split(",
-        "train_test_split returns two parts for every array that it is given: x_train, x_test, y_train, y_test "
-        "for two arrays.",
-    ),
-)
-"""Calls that do not return what they are taken apart into, and what they return."""
 
 
 def proved(crash: CrashFacts) -> str | None:
@@ -68,9 +31,9 @@ def proved(crash: CrashFacts) -> str | None:
     written = NO_SUCH_PATH.search(message) if crash.exception == "FileNotFoundError" else None
     if written is not None and (said := to_be_written(written, line)) is not None:
         return said
-    for exceptions, pattern, sentence in SENTENCES:
-        if crash.exception in exceptions and (found := pattern.search(message)):
-            return sentence.format_map(found.groupdict())
+    for row in entries("sentences"):
+        if crash.exception in row["exceptions"] and (found := search(row, message)):
+            return str(row["said"].format_map(found.groupdict()))
     in_line = line and not re.search(r"\.shape\b|\.size\(\)|\.split\(|sys\.argv", line)
     if (
         in_line
@@ -101,8 +64,8 @@ def _unpacked(found: re.Match[str], line: str) -> str:
     names, equals, right = line.partition("=")
     if told := of_environment(wanted, got, found["way"] == "too many", line):
         return told
-    if parts := next((said for call, said in PARTS_OF if call in right), None):
-        return parts
+    if parts := next((said for call, said in entries("returns").items() if call in right), None):
+        return str(parts)
     if got == "0" and (not line or "zip(*" in line or "for " not in line):
         return (
             "The right side is empty: what it is made of was not found. No file matched the path or pattern, "
@@ -176,8 +139,8 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
             "hides a module or an object, a name or path is passed in place of what it names, or a call "
             "returned another kind of value. print(type(x)) just before."
         )
-    if owner in ("Tensor", "Variable", "Parameter", "Adam", "AdamW", "SGD") and name in MISSPELT:
-        return f"{name} is misspelt: {MISSPELT[name]}."
+    if owner in ("Tensor", "Variable", "Parameter", "Adam", "AdamW", "SGD") and name in entries("misspelt"):
+        return f"{name} is misspelt: {entries('misspelt')[name]}."
     if owner in ("Tensor", "Variable", "Parameter"):
         return f"A tensor has no {name}: another object was expected there, or it came with a later release."
     if any(re.search(r"torch[\\/]nn[\\/]modules[\\/]module\.py$", frame.file) for frame in crash.frames[-1:]):
@@ -234,10 +197,10 @@ def _divided(found: re.Match[str], line: str) -> str | None:
 
 def _undefined(found: re.Match[str], line: str) -> str:
     name = found["name"]
-    if name in PYTHON_2:
-        return f"{name} is of Python 2; Python 3 has {PYTHON_2[name]}. The code was written for Python 2."
-    if name in IMPORTS:
-        return f"The import is missing, or its notebook cell was not run: {IMPORTS[name]}"
+    if (successor := entries("python_2").get(name)) is not None:
+        return f"{name} is of Python 2; Python 3 has {successor}. The code was written for Python 2."
+    if (statement := entries("imports").get(name)) is not None:
+        return f"The import is missing, or its notebook cell was not run: {statement}"
     if name == "_C":
         return "The package's compiled part is missing: build it for this PyTorch, by the commands of its README."
     return (

@@ -6,6 +6,7 @@ import re
 
 from diagnostics.facts.crash import CrashFacts
 
+from ..unknown_errors import entries, search
 from .lines import expression_before, outermost
 
 _ROWS = re.compile(r"batch|sample|example|row|item|result|input|data|feature|annot|target|info|record|entry|df\b")
@@ -41,30 +42,11 @@ _KEY = re.compile(
 )
 
 
-_FORMATS: tuple[tuple[str, str, str], ...] = (
-    (
-        "categories|annotations|images|category_id|image_id|iscrowd|segmentation|bbox|file_name|id",
-        r"coco|annot|instances_|\banns?\b",
-        "{key} is a field of COCO's format, and the file that was read has none at that place: it is in another "
-        "format, holds only a part (the annotations of a test set, results, one image), or was exported by a tool "
-        "that leaves the field out. Print its keys; images, annotations and categories stand at the top, and each "
-        "annotation has id, image_id, category_id, bbox, area and iscrowd.",
-    ),
-    (
-        "names|nc|train|val|path",
-        r"yaml|data_dict|yolo",
-        "{key} is a field of YOLO's data file, and the one that was read has none: it is another YAML file (the "
-        "model's), or its lines are indented. It has train:, val: and names: at the beginning of a line.",
-    ),
-)
-"""Keys of formats that many programs read, what shows that it is read as one, and what to say."""
-
-
 def _field_of_format(crash: CrashFacts, text: str, line: str) -> str | None:
     around = " ".join((line, *(f"{frame.file} {frame.code or ''}" for frame in crash.frames[-4:])))[:2_000]
-    for keys, sign, said in _FORMATS:
-        if re.fullmatch(keys, text) and re.search(sign, around, re.I):
-            return said.format(key=repr(text))
+    for row in entries("formats"):
+        if text in row["keys"].split("|") and search(row, around):
+            return str(row["said"].format(key=repr(text)))
     return None
 
 

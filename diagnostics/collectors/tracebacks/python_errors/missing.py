@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..unknown_errors import entries
+
 _OF_PROJECTS = (
     "utils", "util", "models", "model", "lib", "libs", "core", "src", "config", "configs", "data", "tools",
     "common", "layers", "modules", "networks", "nets", "dataset", "dataloader", "data_loader", "options",
@@ -70,3 +72,15 @@ def name_missing(found: re.Match[str], line: str) -> str | None:
         "it lies in this release; the one that the code was written for has it there. Of your own: the name is "
         "misspelt, or the file is an older one."
     )
+
+
+def pip_name(module: str) -> str | None:
+    """Say what installs a module, where its name tells; None if it does not."""
+    top = module.split(".")[0]
+    if top == "imp":
+        return (
+            "Python 3.12 has no module imp: the package that imports it needs an older Python, or a newer release."
+        )
+    packages = entries("pip")
+    package = packages.get(module, packages.get(top, module if module in entries("same_name") else None))
+    return None if package is None else f"python -m pip install {package}"

@@ -14,7 +14,7 @@ from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, LossFacts, OutputFacts
 from diagnostics.rules.shared import broadcast_operands
 from diagnostics.rules.shared.loss_shapes import Shape, after_crash, clashing_batches, fix_shapes
-from diagnostics.text.join import not_known
+from diagnostics.text.join import count_of, not_known
 
 INDICES = (
     "target = target.squeeze(1)  # indices of shape (n, 1)",
@@ -95,10 +95,10 @@ class BroadcastLoss(MessageRule):
         if target is not None and _shares_its_target(prediction, target):
             return self._several_answers(prediction, target)
         shapes = f"The prediction has shape {prediction}"
-        shapes += f" and the target {target}." if target else ", and the target has a different one."
+        shapes += f" and the target {target}." if target else ", and the target has a different shape."
         return self.found(
             f"{shapes} The loss broadcasts them{_table(prediction, target)}. The constant prediction that "
-            "minimises this loss is the mean, and that is what the model will learn.",
+            "minimises this loss is the mean, so the model will learn to predict the mean.",
             fix={library: fix_shapes(prediction, target, library == "keras") for library in ("torch", "keras")},
             evidence={"prediction_shape": list(prediction), "target_shape": list(target) if target else None},
         )
@@ -106,9 +106,9 @@ class BroadcastLoss(MessageRule):
     def _several_answers(self, prediction: tuple[int, ...], target: tuple[int, ...]) -> Finding:
         each = math.prod(prediction[1:])
         return self.found(
-            f"The prediction has shape {prediction} and the target {target}: an example has {each} predictions, "
-            "one for each position of its input, but a single target, with which the loss compares all of them. "
-            "Each prediction is made from its own position or those before it, not from the whole input.",
+            f"The prediction has shape {prediction} and the target {target}: each example has {each} predictions, "
+            "one per position of its input, but a single target, and the loss compares all of them with it. Each "
+            "prediction uses only its own position or the ones before it, not the whole input.",
             fix={
                 "torch": "pool or flatten the positions before the last layer: x.flatten(1), x.mean(dim=1)",
                 "keras": (
@@ -133,10 +133,10 @@ class BroadcastLoss(MessageRule):
         own = "prediction.squeeze(-1)" if is_column else "target.squeeze(-1)"
         traced = "tf.squeeze(y_pred, -1)" if is_column else "tf.squeeze(y_true, -1)"
         return self.found(
-            f"{step} the loss subtracts a target of shape {target} and a prediction "
-            f"of shape {prediction} from each other, where {size} is the size of the batch. That is a matrix of "
-            f"{size} by {size}: every prediction is compared with every target. The constant prediction that "
-            "minimises this loss is the mean, and that is what the model will learn.",
+            f"{step} the loss subtracts a target of shape {target} and a prediction of shape {prediction} from "
+            f"each other; {size} is the batch size. That gives a {size}-by-{size} matrix: every prediction is "
+            "compared with every target. The constant prediction that minimises this loss is the mean, so the "
+            "model will learn to predict the mean.",
             fix=traced if graph.traced else own,
             evidence={"prediction_shape": list(found[0]), "target_shape": list(found[1])},
         )
@@ -150,10 +150,10 @@ class BroadcastLoss(MessageRule):
         size = values[0]
         squeezed = "log_prob" if len(values) == 2 else "advantage"
         return self.found(
-            f"The loss multiplies {size} values of shape {values}, which are differentiated, by {size} numbers "
-            f"of shape {numbers}, which are not. That is a matrix of {size} by {size}, of which the mean or sum "
-            "is taken: each value is multiplied by the mean over all examples. What distinguishes the examples, "
-            "such as an advantage or a weight, is averaged away.",
+            f"The loss multiplies {size} values of shape {values}, which carry gradients, by {size} numbers of "
+            f"shape {numbers}, which do not. That gives a {size}-by-{size} matrix, which the loss then averages "
+            "or sums: each value is multiplied by the mean over all examples. So the differences between "
+            "examples, such as an advantage or a weight, are averaged away.",
             fix=(
                 f"{squeezed}.squeeze(-1) before the product: both of shape ({size},)",
                 "assert log_prob.shape == advantage.shape",
@@ -182,7 +182,7 @@ class BroadcastLoss(MessageRule):
                 return None  # one score for each target: the shapes are right
             return self.found(
                 f"Prediction and target both have shape {prediction}, but this loss reads class indices: it needs "
-                "one integer per prediction, and the target has a vector.",
+                "one integer per prediction, but the target holds vectors.",
                 fix=ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
@@ -217,11 +217,11 @@ class BroadcastLoss(MessageRule):
         else:
             seen = (
                 "The loss cannot compare prediction and target, because their shapes do not match. "
-                f"{not_known('which shapes these are', crash.live)}"
+                f"{not_known('the shapes', crash.live)}"
             )
         return self.found(
-            f"{seen} A loss needs one target per prediction, along the same axes. Shapes that happen to "
-            "broadcast give no error, and the loss compares the wrong pairs.",
+            f"{seen} A loss needs one target per prediction, along the same axes. Shapes that happen to broadcast "
+            "raise no error, but then the loss compares the wrong pairs.",
             fix=after_crash(prediction, target),
             evidence=evidence,
             where=crash.where,
@@ -230,18 +230,18 @@ class BroadcastLoss(MessageRule):
 
 def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
     """Return what two row counts prove when the message contains nothing else."""
-    seen = f"The loss got {predictions} predictions for {targets} targets, but needs one for each."
+    seen = f"The loss got {predictions} predictions for {targets} targets, but needs one target per prediction."
     print_both = "print both shapes just before the loss"
     if targets == 0:
         return (
-            f"{seen} No target is left: the labels are missing from the batch, or were all cut off.",
-            ("print the labels of the failing batch, and the output of the collator for them", print_both),
+            f"{seen} There are no targets: the labels are missing from the batch, or truncation removed them all.",
+            ("print the labels of the failing batch, and the collator's output for them", print_both),
         )
     if predictions % targets == 0:
         each = predictions // targets
         return (
-            f"{seen} That is {each} predictions each: the output keeps an axis (positions, windows or pixels) "
-            "that the targets do not have, or a reshape (x.view(-1, n)) moves other axes into the batch.",
+            f"{seen} That is {each} predictions per target: the output keeps an axis (positions, windows or "
+            "pixels) that the targets lack, or a reshape (x.view(-1, n)) moves other axes into the batch.",
             (
                 "x = x.flatten(1) before the last layer, with in_features to match: the batch stays axis 0",
                 "pool that axis: x.mean(dim=1), or the last position: x[:, -1]",
@@ -251,18 +251,18 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
     if targets % predictions == 0:
         each = targets // predictions
         return (
-            f"{seen} That is {each} targets each: a label for each of {each} positions although the model gives "
-            "one prediction for the whole, one-hot rows that were flattened, or an output that was cut.",
+            f"{seen} That is {each} targets per prediction: there is a label for each of {each} positions but one "
+            "prediction for the whole input, one-hot rows were flattened, or the output was truncated.",
             (
-                "a model with a prediction for each position, if the labels are of positions",
+                "if there is one label per position: a model that predicts one value per position",
                 f"target.view(-1, {each}).argmax(1), if they are one-hot",
                 print_both,
             ),
         )
     return (
-        f"{seen} Neither is a multiple of the other: a reshape mixes the batch with other axes, the last batch "
-        "is smaller than a fixed size in the code, or the sequence of labels differs in length from that of the "
-        "predictions.",
+        f"{seen} Neither is a multiple of the other: a reshape mixes the batch with other axes, the last batch is "
+        "smaller than a fixed size in the code, or the labels and the predictions are sequences of different "
+        "lengths.",
         ("x.view(x.size(0), -1), instead of a fixed batch size", print_both),
     )
 
@@ -272,13 +272,16 @@ def _mask_with_channels(target: Shape) -> tuple[str, Fix]:
     axis = 3 if (target[3] or 0) <= 4 < (target[1] or 0) else 1
     count = target[axis]
     seen = (
-        f"The loss reads class indices, one integer per pixel, but the mask has shape {target}: axis {axis}, of "
-        f"size {count}, is one too many."
+        f"The loss reads class indices, one integer per pixel, but the mask has shape {target}: axis {axis} of "
+        f"size {count} is one axis too many."
     )
     if count == 1:
         return seen, f"target = target.squeeze({axis})"
     one_hot = f"target = target.argmax(dim={axis}), if it has one channel per class"
-    return seen, (one_hot, "if these are colours: replace each colour by its class index, where masks are read")
+    return seen, (
+        one_hot,
+        ("if the values are colours: replace each colour by its class index when you read the masks"),
+    )
 
 
 def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, Fix]:
@@ -298,13 +301,13 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
             f"but got {got}: the prediction lost an axis, by squeeze() or an index, or the target has one more.",
             (
                 "print(output.shape, target.shape): (batch, classes, ...) and (batch, ...)",
-                "squeeze(1), never squeeze(), which drops the batch when it is 1",
+                "squeeze(1), never squeeze(), which drops the batch axis when its size is 1",
                 "target.argmax(1), or target[:, 0], if the target has an axis of classes or colours",
             ),
         )
     return (
         f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, but "
-        f"got {got}: most often the classes are the last axis of the prediction, and axis 1 the positions.",
+        f"got {got}: usually the classes are the last axis of the prediction, and axis 1 holds the positions.",
         (
             "loss_fn(output.flatten(0, -2), target.flatten()), for outputs of shape (batch, positions, classes)",
             "loss_fn(output.movedim(-1, 1), target), to keep the axes",
@@ -358,5 +361,8 @@ def _clash(prediction: Shape, target: Shape) -> str:
     if clashing_batches(prediction, target):
         return f": there are {prediction[0]} predictions for {target[0]} targets"
     if len(prediction) == len(target) and prediction[:-1] == target[:-1]:
-        return f": there are {prediction[-1]} predictions and {target[-1]} targets per example"
+        return (
+            f": there are {count_of(prediction[-1] or 0, 'prediction')} and {count_of(target[-1] or 0, 'target')} "
+            "per example"
+        )
     return ""

@@ -104,9 +104,9 @@ class InitialLossOff(Rule):
             return None
         causes = _causes(model, batch)
         return self.found(
-            f"Before training the loss is {loss.value:.2f}. Chance, the same probability for each of the "
-            f"{classes} classes, is ln {classes} = {chance:.2f}. The initial predictions are confidently wrong"
-            f"{_range(outputs)}: usually {_possible(list(causes))}.",
+            f"Before training the loss is {loss.value:.2f}. The chance level, with equal probabilities for all "
+            f"{classes} classes, is ln {classes} = {chance:.2f}. So the initial predictions are confidently "
+            f"wrong{_range(outputs)}: usually {_possible(list(causes))}.",
             fix=tuple(causes.values()),
             evidence={"loss": loss.value, "chance": chance, "num_classes": classes},
         )
@@ -115,9 +115,12 @@ class InitialLossOff(Rule):
         """Make it a note if the run recovered from its start, or was too short to tell."""
         ended, last = ending(losses), int(losses.steps[-1])
         if ended < LEARNED * float(finding.evidence["chance"]):
-            what = f"The run has recovered from it: its last losses are {ended:.2g} on average."
+            what = f"The run has recovered: its last losses average {ended:.2g}."
         elif last + 1 < STEPS and ended < float(finding.evidence["loss"]):
-            what = f"After {last + 1} steps the loss is {ended:.2g}: too early to tell whether it did harm."
+            what = (
+                f"After {last + 1} steps the loss is {ended:.2g}: too early to say whether the high start did "
+                "harm."
+            )
         else:
             return finding
         return replace(finding, severity="note", message=f"{finding.message} {what}")
@@ -131,8 +134,8 @@ def _causes(model: ModelFacts | None, batch: BatchFacts | None) -> dict[str, str
         found["the inputs are not scaled"] = "scale the inputs to about mean 0 and standard deviation 1"
     found["the initial weights of the last layer are too large"] = "give the last layer smaller initial weights"
     if model is None or model.library == "transformers":
-        found["a pretrained head has the classes in another order"] = (
-            "compare the class order of a pretrained head with the labels"
+        found["a pretrained head orders the classes differently"] = (
+            "compare a pretrained head's class order with the labels"
         )
     return found
 

@@ -12,7 +12,7 @@ UNTRAINED = 0.5  # of a constant prediction's loss; a model that starts below it
 OPPOSED = 0.9  # of the sampled steps
 WORSE = 0.1  # of the larger of both losses: how far right predictions must be above a constant one
 
-MINIMISE = "leave out maximize=True, which is for a score or a reward"
+MINIMISE = "remove maximize=True, which is for a score or a reward"
 
 
 class InvertedLoss(Rule):
@@ -79,12 +79,12 @@ class InvertedLoss(Rule):
             return None
         return self.found(
             f"The loss {losses.name} is higher for right predictions than for wrong ones: predictions that "
-            f"equal the targets, but for 1%, score {losses.right:.4g}, a constant prediction "
+            f"are within 1% of the targets score {losses.right:.4g}, a constant prediction "
             f"{losses.constant:.4g}, and the model has reached {losses.reached:.4g}. Training lowers the loss, "
             "which makes the predictions wrong.",
             fix=(
-                "return 1 - score, or -score, for a score that is to be high",
-                "keras.losses.cosine_similarity already has a minus sign: add nothing, or 1",
+                "return 1 - score, or -score, for a score that should be high",
+                "keras.losses.cosine_similarity already has a minus sign: do not negate it; you may add 1",
             ),
             evidence={
                 "loss": losses.name,
@@ -100,13 +100,15 @@ class InvertedLoss(Rule):
         if loss.one_target or loss.last <= loss.first or loss.first < UNTRAINED * loss.constant:
             return None
         name = loss.kind.replace("_", " ")
-        does = f"The optimizer has maximize=True, and the loss is a {name}"
+        does = f"The optimizer has maximize=True, but the loss is a {name}"
         if not loss.maximized:
             does = f"The minimised loss is minus the {name}"
         return self.found(
             f"{does}: the {name} between predictions and targets rose from {loss.first:.4g} to {loss.last:.4g}. "
-            "Training makes the predictions wrong.",
-            fix=MINIMISE if loss.maximized else f"loss = criterion(predictions, targets)  # the {name}, no minus",
+            "Training makes the predictions worse.",
+            fix=MINIMISE
+            if loss.maximized
+            else (f"loss = criterion(predictions, targets)  # the {name}, without a minus"),
             evidence={"loss": loss.kind, "first": loss.first, "last": loss.last, "maximized": loss.maximized},
         )
 
@@ -126,6 +128,6 @@ class InvertedLoss(Rule):
             f"steps, a step {goes} the gradient of the loss {moves}. {loss}",
             fix=MINIMISE
             if seen.maximized
-            else ("loss = 1 - score, or -score, for a score that is to be high", "loss = error, without a minus"),
+            else ("loss = 1 - score, or -score, for a score that should be high", "loss = error, without a minus"),
             evidence={"steps": seen.steps, "opposed": seen.opposed, "maximized": seen.maximized},
         )

@@ -76,7 +76,7 @@ class LabelsOutOfRange(MessageRule):
         if symptom.label is not None and symptom.label < 0:
             return self.found(
                 f"Label {symptom.label} is negative, but classes are counted from 0. "
-                f"{not_known('which examples have it', live=False)}",
+                f"{not_known('the examples with that label', live=False)}",
                 fix=RENUMBER,
                 evidence={"label": symptom.label},
                 where=crash.where,
@@ -84,8 +84,8 @@ class LabelsOutOfRange(MessageRule):
         label = "A label" if symptom.label is None else f"Label {symptom.label}"
         return self.found(
             f"{label} is beyond the model's last class. Classes are counted from 0, so the model needs at least "
-            "one output more than the largest label. "
-            f"{not_known('how many outputs it has, and which examples have that label,', live=False)}",
+            "one more output than the largest label. "
+            f"{not_known('the number of outputs and the examples with that label', live=False)}",
             fix=(
                 symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
                 "print(labels.unique()) on the CPU: colours or 255 in a mask are not classes; map them to "

@@ -135,8 +135,8 @@ class LogitsAsProbabilities(MessageRule):
             return None
         shape = graph.nodes[raw].shape or ()
         return self.found(
-            f"The loss divides a sum of the outputs of shape {shape} times the target by a sum of these "
-            "outputs, as Dice and Jaccard do, but they come from a linear layer or convolution, so they may be "
+            f"The loss divides a sum of the outputs of shape {shape} times the target by a sum of these outputs, "
+            "as Dice and Jaccard do, but the outputs come from a linear layer or convolution, so they may be "
             "negative or larger than 1. Then the ratio is not an overlap: it improves as the outputs grow, "
             "wherever they are, and jumps where the sum crosses 0.",
             fix=(
@@ -172,9 +172,9 @@ class LogitsAsProbabilities(MessageRule):
         else:
             seen, fix = f"{span}: scores", "log_probs = scores.log_softmax(dim=-1)"
         return self.found(
-            f"{seen}, and it reads log-probabilities, whose exponentials add up to 1 over the classes. "
-            "Otherwise it falls as all numbers grow, in the end below 0, whether or not the model distinguishes "
-            "the classes.",
+            f"{seen}, but it reads log-probabilities, whose exponentials add up to 1 over the classes. With other "
+            "inputs the loss falls as all numbers grow, eventually below 0, whether or not the model "
+            "distinguishes the classes.",
             fix=fix,
             evidence={
                 "lowest": lowest,
@@ -193,8 +193,8 @@ class LogitsAsProbabilities(MessageRule):
         return self.found(
             f"The model ends in a sigmoid for each of {classes} classes, but each example has exactly one class, "
             f"and {_named(loss)} reads probabilities that add up to 1 over the classes. "
-            f"{_TRAINED[loss.reads is None]} What the model predicts, a sigmoid of each class, does not add up to "
-            "1 and is not trained to be its probability.",
+            f"{_TRAINED[loss.reads is None]} The model's predictions, one sigmoid per class, do not add up to 1 "
+            "and are not trained to be probabilities.",
             fix={"keras": f'keras.layers.Dense({classes}, activation="softmax")', "torch": SOFTMAX},
             evidence={
                 "last_activation": outputs.last_activation,
@@ -217,7 +217,7 @@ class LogitsAsProbabilities(MessageRule):
         else:
             seen = (
                 f"The model's outputs do not all lie between 0 and 1, but {reads}. Usually they are logits; a NaN "
-                f"gives the same error. {not_known('which of the two it is', crash.live)}"
+                f"gives the same error. {not_known('the values', crash.live)}"
             )
         return self.found(
             seen,

@@ -75,7 +75,7 @@ class ProbabilitiesAsLogits(Rule):
         return self.found(
             f"{seen} probabilities, but {named} reads logits and applies another {again}. A {again} of numbers "
             f"between 0 and 1 is never confident: {_best(binary, outputs.num_classes)}. Training is slow and "
-            "stops at a plateau.",
+            "reaches a plateau.",
             fix=_fixes(last or "softmax"),
             evidence={
                 "last_activation": outputs.last_activation,
@@ -95,11 +95,13 @@ def _best(binary: bool, classes: int | None) -> str:
     if classes is None or classes < 2:
         return "even for a perfect prediction the loss is not 0"
     best = math.log(1 + (classes - 1) / math.e)
-    return f"with {classes} classes the true one gets {math.exp(-best):.2f} at most, which is a loss of {best:.2f}"
+    return (
+        f"with {classes} classes the true class gets {math.exp(-best):.2f} at most, which is a loss of {best:.2f}"
+    )
 
 
 def _fixes(last: str) -> dict[str, Fix]:
     return {
-        "torch": f"remove the {last} from the model; apply it only where you show or compare probabilities",
+        "torch": f"remove the {last} from the model; apply it only when you show or compare probabilities",
         "keras": (f"remove the {last} from the last layer (activation=None)", "give the loss from_logits=False"),
     }

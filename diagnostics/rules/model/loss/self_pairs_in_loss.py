@@ -74,12 +74,12 @@ class SelfPairsInLoss(Rule):
             return None
         score = float(itself.mean())
         return self.found(
-            f"The cross entropy is over the scores of each of {rows} rows with all {rows}, itself among them: "
-            f"that score, {score:.3g}, is the highest of every row, and no row's target. The row itself counts as "
-            "a negative that no weights can make less similar.",
+            f"The cross entropy compares each of {rows} rows with all {rows} rows, including itself: the score "
+            f"with itself, {score:.3g}, is the highest in every row, but it is never the target. So each row is "
+            "its own negative, and no weights can make that pair less similar.",
             fix=(
                 "scores = scores.masked_fill(torch.eye(len(z), dtype=torch.bool, device=z.device), -torch.inf)",
-                "leave the diagonal out of the sum over the negatives",
+                "exclude the diagonal from the sum over the negatives",
             ),
             evidence={"rows": rows, "score": score, "others": others},
         )

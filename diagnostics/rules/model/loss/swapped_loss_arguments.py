@@ -55,8 +55,8 @@ class SwappedLossArguments(Rule):
         return self.found(
             f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, but "
             f"Keras calls it with the targets first: {turned.first} holds the targets, {turned.second} the "
-            f"predictions. On a batch the loss is {turned.as_called:.4g}; in the order of the names it would be "
-            f"{turned.turned:.4g}.",
+            f"predictions. On one batch the loss is {turned.as_called:.4g}; with the arguments in the order of "
+            f"their names it would be {turned.turned:.4g}.",
             fix=f"def {turned.name}({turned.second}, {turned.first}):",
             evidence={
                 "loss": turned.name,

@@ -30,7 +30,8 @@ RANGES: Final = {
 _OF_ZEROS: Final = {
     "cosine_embedding_loss": "A pair with target 0 costs nothing: the loss only pulls similar pairs together, and "
     "falls to 0 once all predictions are the same.",
-    "hinge_embedding_loss": "A target of 0 counts as both: the pair is pulled together and pushed apart at once.",
+    "hinge_embedding_loss": "A target of 0 has both effects: the pair is pulled together and pushed apart at "
+    "once.",
     "margin_ranking_loss": "With a target of 0 the loss is the margin for any prediction: it has no gradient.",
     "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the prediction: it has no gradient.",
 }
@@ -153,8 +154,8 @@ class TargetsOutOfReach(Rule):
         if zeros < SHARE * targets.size or zeros + int((targets == 1).sum()) < targets.size:
             return None
         return self.found(
-            f"{zeros:,} of {targets.size:,} targets are 0, the others 1, and {call.function} reads 1 "
-            f"and -1. {_OF_ZEROS[call.function]}",
+            f"{zeros:,} of {targets.size:,} targets are 0 and the others 1, but {call.function} reads 1 and -1. "
+            f"{_OF_ZEROS[call.function]}",
             fix="targets = 2 * targets - 1  # 0 and 1 become -1 and 1",
             evidence={"function": call.function, "targets": targets.size, "zeros": zeros},
         )
@@ -189,9 +190,9 @@ class TargetsOutOfReach(Rule):
         if too_short < TOO_SHORT * len(rows):
             return None
         return self.found(
-            f"{too_short:,} of {len(rows):,} examples have fewer frames than their labels need: the shortest has "
-            f"{shortest}, the longest target {longest} labels. No alignment exists, so their loss is infinite; "
-            "with zero_infinity=True it is 0, and so is its gradient.",
+            f"{too_short:,} of {len(rows):,} examples have fewer frames than their labels need: the fewest frames "
+            f"are {shortest}, and the longest target has {longest} labels. No alignment exists, so the loss is "
+            "infinite; with zero_infinity=True the loss and its gradient are 0.",
             fix="more frames for each label: a smaller stride between input and loss",
             evidence=evidence,
         )
@@ -204,12 +205,12 @@ class TargetsOutOfReach(Rule):
         twice = made_by == "exp"
         if not twice and (made_by not in ("softplus", "relu", "sigmoid") or mean >= 1):
             return None
-        low = f"The rate is then at least 1, and the targets have a mean of {mean:.3g}"
+        low = f"The rate is then at least 1, but the targets have a mean of {mean:.3g}"
         effect = "The exponential is taken twice" if twice else f"{low}: the predictions go to 0 and stay there"
         return self.found(
-            f"The output is made by {made_by}, as a rate, and poisson_nll_loss takes it for the logarithm "
-            f"of the rate (log_input=True). {effect}.",
-            fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"leave out the last {made_by}"),
+            "poisson_nll_loss reads the logarithm of the rate (log_input=True) but got a rate, the output of "
+            f"{made_by}. {effect}.",
+            fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"remove the last {made_by}"),
             evidence={"made_by": made_by, "mean_target": mean},
         )
 
@@ -239,9 +240,9 @@ class TargetsOutOfReach(Rule):
         }
         if len(shape) > 2 and one_by_last > 1 - SHARE and one_by_class < 1 / 2:
             return self.found(
-                f"Scores and targets have the shape {shape}, and the targets add up to 1 over the last axis, as "
-                f"over {width} classes. cross_entropy takes its softmax over the second axis, of {shape[1]}: it "
-                "compares positions with each other, not classes.",
+                f"Scores and targets have the shape {shape}, and the targets add up to 1 over the last axis, like "
+                f"{width} classes. But cross_entropy takes its softmax over the second axis, of size {shape[1]}: "
+                "it compares positions with each other, not classes.",
                 fix=(
                     f"loss_fn(scores.flatten(0, -2), targets.flatten(0, -2))  # (n, {width})",
                     "loss_fn(scores.movedim(-1, 1), targets.movedim(-1, 1))",
@@ -251,10 +252,10 @@ class TargetsOutOfReach(Rule):
         if len(shape) > 2 or width > MANY or symmetric or several < SHARE:
             return None
         return self.found(
-            f"The targets of {several:.0%} of the examples hold several ones: several labels of {width}. "
+            f"The targets of {several:.0%} of the examples contain several ones: several of {width} labels. "
             "cross_entropy compares the outputs of an example with each other and has its minimum where they "
-            "share a probability of 1, so no output says whether its own label is there.",
-            fix=("torch.nn.BCEWithLogitsLoss()", "one class an example: its index as the target"),
+            "share a total probability of 1, so no output says whether its own label is present.",
+            fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example: its index as the target"),
             evidence=evidence,
             severity="warning",
         )
@@ -269,13 +270,13 @@ class TargetsOutOfReach(Rule):
         if outputs.num_classes != 1 or outputs.indexed_labels:
             return None
         return self.found(
-            f"The model has one output, and {_named(loss)} compares an example's outputs with each other: the "
+            f"The model has one output, but {_named(loss)} compares an example's outputs with each other: the "
             "probability of a single class is always 1. The loss does not depend on the model's prediction, so "
-            "its gradient is zero and nothing is learned.",
+            "its gradient is zero and the model learns nothing.",
             fix=(
-                'two classes: a sigmoid at the end and loss="binary_crossentropy"',
-                "more classes: one output for each class and one-hot targets",
-                'a number: no activation at the end and loss="mse"',
+                'for two classes: a sigmoid at the end and loss="binary_crossentropy"',
+                "for more classes: one output for each class and one-hot targets",
+                'for a number: no activation at the end and loss="mse"',
             ),
             evidence={"units": 1, "loss": loss.name, "distinct_targets": int(np.unique(targets).size)},
         )
@@ -291,11 +292,11 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(targets.min()), float(targets.max())
         classes = [int(one) for one in np.unique(np.trunc(targets))]
-        left = f"class {classes[0]} only" if len(classes) == 1 else f"{len(classes)} classes"
+        left = f"class {classes[0]}" if len(classes) == 1 else f"{len(classes)} classes"
         return self.found(
-            f"{share:.0%} of the targets are not whole numbers: they run from {lowest:.4g} to {highest:.4g}, "
-            f"and {_named(loss)} reads class indices. It cuts off the fractions: of {np.unique(targets).size} "
-            f"different targets in this batch it leaves {left}.",
+            f"{share:.0%} of the targets are not whole numbers: they run from {lowest:.4g} to {highest:.4g}, but "
+            f"{_named(loss)} reads class indices. It truncates the fractions, so the {np.unique(targets).size} "
+            f"different targets in this batch become {left}.",
             fix=(
                 "labels as integers from 0, never scaled: divide the images by 255, not the labels",
                 'for targets that are quantities: one output and loss="mse"',
@@ -323,24 +324,24 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(rows.min()), float(rows.max())
         numbers = highest > 1 and bool((rows == np.trunc(rows)).all())
-        what = "as numbers of classes" if numbers else "as several labels" if highest == 1 else "as quantities"
+        what = "as class numbers" if numbers else "as several labels" if highest == 1 else "as quantities"
         named = _named(loss)
         return self.found(
             f"{share:.0%} of the examples have targets that are not a distribution over the {width} classes: "
             f"several numbers from {lowest:.4g} to {highest:.4g}, {what}, which add up to "
-            f"{np.median(rows.sum(1)):.4g} (the median) and not to 1. {named[0].upper()}{named[1:]} has its "
+            f"{np.median(rows.sum(1)):.4g} (the median) instead of 1. {named[0].upper()}{named[1:]} has its "
             "minimum where the outputs are proportional to these numbers, and an accuracy compares the position "
             "of the largest.",
             fix={
                 "torch": (
-                    "one class an example: its index as the target",
-                    "several labels: torch.nn.BCEWithLogitsLoss()",
+                    "for one class per example: its index as the target",
+                    "for several labels: torch.nn.BCEWithLogitsLoss()",
                 ),
                 "keras": (
-                    "one class an example: keras.utils.to_categorical(labels)",
-                    "class numbers at several positions: a softmax for each, and "
+                    "for one class per example: keras.utils.to_categorical(labels)",
+                    "for class numbers at several positions: a softmax for each, and "
                     'loss="sparse_categorical_crossentropy"',
-                    'several labels: activation="sigmoid" and loss="binary_crossentropy"',
+                    'for several labels: activation="sigmoid" and loss="binary_crossentropy"',
                 ),
             },
             evidence={
@@ -388,8 +389,8 @@ class TargetsOutOfReach(Rule):
         if indices and 2 <= highest < CLASSES:
             return self._classes(targets, loss)
         return self.found(
-            f"{share:.0%} of the targets are outside 0 to 1: they run from {lowest:.4g} to {highest:.4g}. "
-            "Binary cross entropy has no minimum for them: it falls below 0 without limit as the logits grow.",
+            f"{share:.0%} of the targets are outside 0 to 1: they run from {lowest:.4g} to {highest:.4g}. Binary "
+            "cross entropy has no minimum for such targets: it falls below 0 without limit as the logits grow.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
             else ("scale the targets to 0..1, such as pixels / 255", "a squared error, if these are measurements"),
@@ -405,8 +406,8 @@ class TargetsOutOfReach(Rule):
         classes = int(targets.max()) + 1
         return self.found(
             f"The targets are whole numbers from {targets.min():.4g} to {targets.max():.4g}, as for {classes} "
-            f"classes, but the model has one output under {_named(loss)}, which accepts only 0 and 1. For a "
-            "target of 2 or more it has no minimum: it falls below 0 without limit.",
+            f"classes, but the model has one output, and {_named(loss)} accepts only 0 and 1. For a target of 2 "
+            "or more the loss has no minimum: it falls below 0 without limit.",
             fix={
                 "torch": f"{classes} outputs, and torch.nn.CrossEntropyLoss()",
                 "keras": f'keras.layers.Dense({classes}, activation="softmax") with '
@@ -430,11 +431,11 @@ class TargetsOutOfReach(Rule):
         lowest, highest = float(targets.min()), float(targets.max())
         reach = f"{least:g} to {most:g}" if math.isfinite(most) else f"{least:g} and more"
         return self.found(
-            f"The model ends in {activation}, which gives {reach}, but the targets run from {lowest:.4g} to "
+            f"The model ends in {activation}, which returns {reach}, but the targets run from {lowest:.4g} to "
             f"{highest:.4g}: {share:.0%} of them are out of reach. The predictions saturate at the bound, where "
             "they get no gradient.",
             fix={
-                "torch": ("scale the targets into its range", "leave out the last " + activation)[::step],
+                "torch": ("scale the targets into its range", "remove the last " + activation)[::step],
                 "keras": ("keras.layers.Dense(units)  # no activation", "scale the targets into its range"),
             },
             evidence={

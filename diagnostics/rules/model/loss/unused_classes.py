@@ -84,7 +84,8 @@ class UnusedClasses(Rule):
             cost = f"if the other rows have no higher labels, {cost}"
         setting = OUTPUTS_SETTING if model is None else model.outputs_setting
         return self.found(
-            f"{seen}, but the model has {num_outputs} outputs: {cost}. Was the last layer made for other data?",
+            f"{seen}, but the model has {num_outputs} outputs: {cost}. Was the last layer made for another "
+            "dataset?",
             fix=setting.format(classes) if known else f"{setting.format('n')}, where n is the number of classes",
             evidence={
                 "num_outputs": num_outputs,

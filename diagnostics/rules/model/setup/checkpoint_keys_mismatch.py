@@ -98,10 +98,10 @@ class CheckpointKeysMismatch(MessageRule):
         if not few and (prefix is None or len(loaded.missing) * 2 < loaded.keys):
             return None
         seen, fix = _of_model(symptom)
-        none = "no key of the checkpoint fits" if not loaded.loaded else f"only {loaded.loaded} keys fit"
+        none = "no key of the checkpoint matches" if not loaded.loaded else f"only {loaded.loaded} keys match"
         return self.found(
             f"`load_state_dict(..., strict=False)` left {len(loaded.missing)} of the {loaded.keys} keys of "
-            f"{loaded.model} as they were: {none}. {seen} The model trains from its random start.",
+            f"{loaded.model} unchanged: {none}. {seen} The model trains from random initial weights.",
             fix=(*((fix,) if isinstance(fix, str) else fix), "print what load_state_dict returns"),
             evidence={
                 "model": loaded.model,
@@ -155,11 +155,11 @@ def renumbered(symptom: CheckpointKeysDiffer) -> bool:
 
 def _of_optimizer() -> tuple[str, Fix]:
     return (
-        "The optimizer's saved state belongs to other parameter groups than this optimizer has: parameters were "
-        "added, removed, frozen or regrouped since it was saved.",
+        "The saved optimizer state does not match this optimizer's parameter groups: parameters have been added, "
+        "removed, frozen or regrouped since it was saved.",
         (
-            "create the optimizer with the same parameters, in the same groups, as when it was saved",
-            "start with a new optimizer, if the model has changed",
+            "create the optimizer with the same parameters in the same groups as when it was saved",
+            "start with a new optimizer state, if the model has changed",
         ),
     )
 
@@ -167,8 +167,8 @@ def _of_optimizer() -> tuple[str, Fix]:
 def _of_first(key: str) -> tuple[str, Fix]:
     """Report what one key reveals: PyTorch before 0.4 stops at the first that the model lacks."""
     seen = (
-        f"The checkpoint has the key {key}, and the model has none of that name; this PyTorch names only the "
-        "first."
+        f"The checkpoint has the key {key}, but the model has no key of that name; this PyTorch names only the "
+        "first such key."
     )
     for prefix, wrapper in WRAPPERS.items():
         if key.startswith(prefix) and prefix in ("module.", "_orig_mod."):
@@ -176,12 +176,13 @@ def _of_first(key: str) -> tuple[str, Fix]:
                 f"{seen} {wrapper} adds {prefix!r} in front of every key.",
                 (
                     f"state = {{key.replace({prefix!r}, '', 1): value for key, value in state.items()}}",
-                    "build the model with the arguments that the checkpoint was trained with, if it still differs",
+                    "build the model with the arguments that the checkpoint was trained with, if keys still "
+                    "differ",
                 ),
             )
     return (
-        f"{seen} A model in DataParallel has 'module.' in front of every key; otherwise the two are different "
-        "architectures.",
+        f"{seen} A model in DataParallel has 'module.' in front of every key; otherwise the two architectures "
+        "differ.",
         (
             "model.load_state_dict(state) before model = DataParallel(model), or "
             "model.module.load_state_dict(state)",
@@ -196,12 +197,12 @@ def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
     model = symptom.model or "The model"
     return (
         f"{model} has keys that the checkpoint lacks, such as {listed(symptom.missing, most=MAX_KEYS_NAMED)}; the "
-        "text was shortened, and does not show which ones the checkpoint has in their place. The same names with "
-        "'module.' in front, or without a first part, would mean that one of the two is wrapped (DataParallel).",
+        "message was shortened and does not show the checkpoint's own keys. If those are the same names with "
+        "'module.' in front, or without a first part, one of the two is wrapped (DataParallel).",
         (
             "print(list(state)[:3], list(model.state_dict())[:3]), which shows how the names differ",
-            "wrap the model as it was when it was saved (model = DataParallel(model)) before load_state_dict; or "
-            "state = {key.removeprefix('module.'): value for key, value in state.items()}",
+            "wrap the model before load_state_dict, as when it was saved (model = DataParallel(model)); or state "
+            "= {key.removeprefix('module.'): value for key, value in state.items()}",
             "if the names have nothing in common: build the model with the arguments that the checkpoint was "
             "trained with",
         ),
@@ -216,7 +217,7 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
         by = f", which {WRAPPERS[prefix]} adds" if prefix in WRAPPERS else ""
         if others := [key for key in symptom.unexpected if not key.startswith(prefix)]:
             return (
-                f"The checkpoint holds the keys of {model} with {prefix!r} in front{by}, and "
+                f"The checkpoint has the keys of {model} with {prefix!r} in front{by}, and "
                 f"{count_of(len(others), 'key')} of other parts, such as {others[0]}.",
                 f"state = {{key.removeprefix({prefix!r}): value for key, value in state.items() "
                 f"if key.startswith({prefix!r})}}",
@@ -242,7 +243,7 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
     if symptom.unexpected and set(symptom.unexpected) <= CONTAINERS:
         inner = next((key for key in symptom.unexpected if "optim" not in key and key != "epoch"), "state_dict")
         return (
-            f"The checkpoint is not a state dict but holds one: its keys are "
+            "The checkpoint is not a state dict but contains one: its keys are "
             f"{listed(symptom.unexpected, most=6)}.",
             f"model.load_state_dict(checkpoint[{inner!r}])",
         )
@@ -260,27 +261,27 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
     sentence = "; ".join(parts)
     if layer := divided(symptom.missing, symptom.unexpected):
         return (
-            f"{sentence[:1].upper()}{sentence[1:]}. Where the model has one layer, {layer}, the checkpoint has "
-            "several in a row: it was made with another class of that name.",
+            f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint has several layers in a row where the model "
+            f"has one, {layer}: it was saved from another class of that name.",
             (
                 "build the model with the code of the repository that published the checkpoint, and with the "
-                "release of the library that it names or bundles (its own timm, for example)",
+                "library release that it names or bundles (its own timm, for example)",
             ),
         )
     if renumbered(symptom):
         return (
-            f"{sentence[:1].upper()}{sentence[1:]}. The names differ only by their numbers: the same layers are "
-            "at other positions, because of another release of the library, or one layer more or less before "
-            "them.",
+            f"{sentence[:1].upper()}{sentence[1:]}. The names differ only in their numbers: the same layers are "
+            "at other positions, because of another release of the library, or because a layer before them was "
+            "added or removed.",
             (
-                "python -m pip show timm (or the library that builds the model), and the release that the "
-                "checkpoint was made with; timm 0.9 moved Swin's downsample to the next layer",
+                "compare python -m pip show timm (or the library that builds the model) with the release that "
+                "saved the checkpoint; timm 0.9 moved Swin's downsample to the next layer",
                 "rename the keys in the state, if one layer was added or removed",
             ),
         )
     return (
-        f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint is of another architecture or "
-        f"another version of it.",
+        f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint belongs to another architecture, or to another "
+        "version of this one.",
         (
             "build the model with the arguments that the checkpoint was trained with",
             "model.load_state_dict(state, strict=False), if only a new head is missing; print what it returns",

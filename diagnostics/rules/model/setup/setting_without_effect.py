@@ -77,7 +77,7 @@ class SettingWithoutEffect(Rule):
         message, fix = _TOLD[first.holder](first)
         more = [f"{one.name} of {one.kind}" for one in others]
         return self.found(
-            message + (f" The same holds for {listed(more)}." if more else ""),
+            message + (f" The same applies to {listed(more)}." if more else ""),
             fix=fix,
             evidence={
                 "holder": first.holder,
@@ -102,13 +102,13 @@ class SettingWithoutEffect(Rule):
             if names
         ]
         return self.found(
-            f"{', and '.join(parts)}, and the {whose} of the script never reads `{model}.losses`, where Keras "
-            "collects these terms. The minimised loss does not include them.",
+            f"{', and '.join(parts)}, but the script's {whose} never reads `{model}.losses`, where Keras collects "
+            "these terms. The minimised loss does not include them.",
             fix=(
                 f"loss += sum({model}.losses)  # within the tape",
                 "loss = self.compute_loss(x, y, y_pred), which adds them"
                 if unread.step == "train_step"
-                else "remove them, if they are not meant",
+                else "remove the terms, if they are not intended",
             ),
             evidence={"step": unread.step, "penalized": list(unread.penalized), "added": list(unread.added)},
         )
@@ -122,10 +122,10 @@ class SettingWithoutEffect(Rule):
         first, second, name, lost, kept = shared.names
         return self.found(
             f"`{first}` and `{second}` are parts of one dataset, so `{second}.dataset.{name} = {kept}` also "
-            f"replaces what `{first}.dataset.{name}` was set to. `{lost}` is never used, not even in training.",
+            f"replaces the value set for `{first}.dataset.{name}`. `{lost}` is never used, not even in training.",
             fix=(
-                f"two data sets, each with a {name} of its own, and Subset(dataset, indices) of both",
-                f"{second}.dataset = copy.copy({second}.dataset)  # before it is set",
+                f"two datasets, each with its own {name}, and a Subset(dataset, indices) of each",
+                f"{second}.dataset = copy.copy({second}.dataset)  # before you set it",
             ),
             evidence={
                 "holder": "split",
@@ -144,8 +144,8 @@ class SettingWithoutEffect(Rule):
         shown, name, rebound = one.names
         if rebound:
             message = (
-                f"`{shown}` makes the name `{name}` stand for a new tensor. The parameter for which it "
-                "stood stays as it was, and so does the model."
+                f"`{shown}` binds the name `{name}` to a new tensor. The parameter it named before does not "
+                "change, and neither does the model."
             )
             fix: Fix = (
                 f"with torch.no_grad(): {name}.copy_(...)  # writes into the parameter",
@@ -153,8 +153,8 @@ class SettingWithoutEffect(Rule):
             )
         else:
             message = (
-                f"`{shown}` returns a new object, which is kept nowhere, and `{name}` stays as it was: "
-                "the line has no effect."
+                f"`{shown}` returns a new object, which the script discards, and `{name}` does not change: the "
+                "line has no effect."
             )
             fix = f"{name} = {shown}"
         return self.found(
@@ -171,7 +171,7 @@ def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
     path = idle.paths[0]
     return (
         f"The script sets `{idle.name} = False` on {'a module' if one else count_of(len(idle.paths), 'module')}: "
-        f"{_named(idle)}. A module has no such setting, and PyTorch does not read it: the parameters of "
+        f"{_named(idle)}. Modules have no such setting, so PyTorch does not read it: the parameters of "
         f"{'this ' if one else 'these '}{idle.kind} still require gradients, and {idle.steps_on} steps on all of "
         "them.",
         (f"model.{path}.requires_grad_(False)" if path else "model.requires_grad_(False)"),
@@ -181,7 +181,7 @@ def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
 def _of_parameter(idle: IdleSetting) -> tuple[str, Fix]:
     return (
         f"The script sets `{idle.name} = False` on {count_of(len(idle.paths), 'parameter')}: {_named(idle)}. "
-        f"PyTorch reads `requires_grad`, and no other name: {'it' if len(idle.paths) == 1 else 'they'} still "
+        f"PyTorch reads only `requires_grad`: {'it' if len(idle.paths) == 1 else 'they'} still "
         f"require{'s' if len(idle.paths) == 1 else ''} gradients, and {idle.steps_on} steps on "
         f"{'it' if len(idle.paths) == 1 else 'them'}.",
         "parameter.requires_grad = False",
@@ -190,8 +190,8 @@ def _of_parameter(idle: IdleSetting) -> tuple[str, Fix]:
 
 def _of_optimizer(idle: IdleSetting) -> tuple[str, Fix]:
     return (
-        f"The script sets `{idle.name} = {idle.value}` on the optimizer ({idle.kind}), which reads the rates of "
-        f"its parameter groups and not this attribute: in every step looked at it used {idle.instead}.",
+        f"The script sets `{idle.name} = {idle.value}` on the optimizer ({idle.kind}), which reads the rate from "
+        f"its parameter groups, not from this attribute: every step checked used {idle.instead}.",
         (
             f'for group in optimizer.param_groups: group["lr"] = {idle.value}',
             "a scheduler of torch.optim.lr_scheduler, which sets all groups",
@@ -201,20 +201,20 @@ def _of_optimizer(idle: IdleSetting) -> tuple[str, Fix]:
 
 def _of_subset(idle: IdleSetting) -> tuple[str, Fix]:
     return (
-        f"The script sets `{idle.name}` on a Subset, to {idle.value}. A Subset has no such setting: its rows come "
-        f"from the {idle.kind} beneath, whose own `{idle.name}` is {idle.instead}. So {idle.value} is never "
+        f"The script sets `{idle.name}` of a Subset to {idle.value}. A Subset has no such setting: its rows come "
+        f"from the underlying {idle.kind}, whose own `{idle.name}` is {idle.instead}. So {idle.value} is never "
         "called.",
         (
-            f"a Dataset of your own around the subset, whose __getitem__ calls {idle.value}",
-            f"two {idle.kind}, each with its own transform, and Subset(dataset, indices) of both",
+            f"a custom Dataset around the subset, whose __getitem__ calls {idle.value}",
+            f"two {idle.kind}, each with its own transform, and a Subset(dataset, indices) of each",
         ),
     )
 
 
 def _of_loader(idle: IdleSetting) -> tuple[str, Fix]:
     return (
-        "The script sets `shuffle = True` on a DataLoader that was made without it. The sampler was chosen at "
-        "creation, and returns the rows in order.",
+        "The script sets `shuffle = True` on a DataLoader that was created without it. The sampler was chosen at "
+        "creation and returns the rows in order.",
         "DataLoader(dataset, ..., shuffle=True)",
     )
 

@@ -10,7 +10,7 @@ from diagnostics.facts.crash import setup as facts
 
 SEEN: dict[str, tuple[str, Fix]] = {
     "weights only": (
-        "torch.load reads only weights since PyTorch 2.6, and this file also holds other Python objects, or is "
+        "Since PyTorch 2.6, torch.load reads only weights, but this file also contains other Python objects or is "
         "not a complete checkpoint.",
         (
             "torch.load(path, weights_only=False), if you trust the source of the file: it can run any code",
@@ -19,7 +19,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "custom class": (
-        "The model was saved with a custom class, which Keras cannot find while loading.",
+        "The model was saved with a custom class that Keras cannot find when loading.",
         (
             'keras.models.load_model(path, custom_objects={"Name": Name})',
             "@keras.saving.register_keras_serializable() above the class, before saving and loading, with "
@@ -28,11 +28,11 @@ SEEN: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "newer keras": (
-        "The model was saved by another version of Keras than the one that reads it: Keras 2 and 3 keep their "
-        "classes under names that the other does not know (keras.src.engine is of 2.13 to 2.15, "
-        "keras.src.models of 3).",
+        "The model was saved by a different version of Keras from the one that reads it: Keras 2 and 3 store "
+        "classes under different names (keras.src.engine belongs to 2.13 to 2.15, keras.src.models to 3).",
         (
-            "the version of Keras that saved it; tf_keras and TF_USE_LEGACY_KERAS=1 for a model of Keras 2",
+            "use the version of Keras that saved the model; for a Keras 2 model, tf_keras and "
+            "TF_USE_LEGACY_KERAS=1",
             "build the model in code, and model.load_weights(path)",
         ),
     ),
@@ -41,20 +41,20 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "pointer instead of the download.",
         (
             "look at its first bytes and its size: head -c 200 FILE; ls -l FILE",
-            "git lfs pull, or download it again",
+            "git lfs pull, or download the file again",
         ),
     ),
     "cut off": (
-        "The checkpoint's file ends too early: writing or downloading it was interrupted, or the disk was full.",
+        "The checkpoint file ends too early: writing or downloading it was interrupted, or the disk was full.",
         (
             "download it again, without the cached copy",
             "continue from the previous checkpoint; write to a temporary name and rename it when complete",
         ),
     ),
     "missing module": (
-        "The file holds a pickled class whose module cannot be imported here.",
+        "The file contains a pickled class whose module cannot be imported here.",
         (
-            "run it from the folder, or with the package, in which it was saved",
+            "run the script in the same folder, or with the same package installed, as when the file was saved",
             "save model.state_dict() instead of the model",
         ),
     ),

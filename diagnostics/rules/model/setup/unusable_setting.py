@@ -72,12 +72,12 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 else f"target_modules={what} matches no layer of this model"
             )
             return (
-                f"{named}, so there is nothing to attach adapters to. Layer names differ between architectures; "
+                f"{named}, so there is nothing to attach adapters to. Layer names differ across architectures; "
                 "quantised layers have their own classes, and a model that already has adapters has another "
                 "structure.",
                 (
-                    "print([name for name, module in model.named_modules()]), and name the last parts of the "
-                    "linear ones",
+                    "print([name for name, module in model.named_modules()]), and use the last part of each "
+                    "linear layer's name",
                     'target_modules="all-linear", in recent versions of PEFT',
                 ),
             )
@@ -86,9 +86,9 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 f" The logged metrics are: {listed(symptom.offered, most=MAX_NAMED)}." if symptom.offered else ""
             )
             return (
-                f"{what} is monitored, but no metric of that name has been logged.{offered}",
+                f"{what} is monitored, but no metric with that name has been logged.{offered}",
                 (
-                    "monitor one of the logged names, in its spelling"
+                    "monitor one of the logged names, spelled exactly as logged"
                     if symptom.offered
                     else "monitor a name that is logged",
                     f"self.log({what!r}, value) in validation_step, or the metric's name in compute_metrics",
@@ -100,8 +100,8 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 f"DeepSpeed's configuration and the training arguments disagree{f': {what}' if what else ''}.",
                 (
                     'set these values to "auto" in the DeepSpeed configuration',
-                    "pass the same value as an argument, and check that the arguments reach the script: a "
-                    "command ends early where a line lacks its backslash",
+                    "pass the same value as an argument, and check that the arguments reach the script: a shell "
+                    "command ends at the first line without a backslash",
                 ),
             )
         case "strategies":
@@ -113,19 +113,19 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
         case "address":
             return (
                 f"{f'Port {what}' if what else 'The port of the rendezvous'} is in use by another process: "
-                "another run on this machine, or one that was stopped but is still alive.",
+                "another run on this machine, or a stopped run that is still alive.",
                 (
                     "torchrun --master-port 29501 ..., accelerate launch --main_process_port 29501, or "
                     "MASTER_PORT=29501; torchrun --standalone picks a free one",
-                    f"find who holds it: lsof -i :{what or 29500}",
+                    f"find the process that uses it: lsof -i :{what or 29500}",
                 ),
             )
         case "steps":
             wanted = f"{int(what):,} batches are" if what else "More batches are"
             return (
-                f"{wanted} requested by steps_per_epoch and epochs, but the data ended before.",
+                f"{wanted} requested by steps_per_epoch and epochs, but the data ended earlier.",
                 (
-                    "leave out steps_per_epoch for data that ends by itself",
+                    "leave out steps_per_epoch for finite data",
                     "dataset.repeat(), for a tf.data.Dataset; while True: in a generator",
                     "steps_per_epoch = len(x) // batch_size",
                 ),

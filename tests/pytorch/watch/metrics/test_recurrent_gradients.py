@@ -1,11 +1,14 @@
 """How far back the gradient reaches in real recurrent layers."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 import diagnostics
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.recurrent_gradients import RecurrentGradients
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
@@ -17,10 +20,6 @@ LENGTH = 32
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)
-
-
-def unguarded(work, *arguments):
-    work(*arguments)
 
 
 class Reader(nn.Module):
@@ -36,19 +35,23 @@ class Reader(nn.Module):
 
 
 class Alone(RecurrentGradients):
-    """This look without the others, its hooks put on and taken off as `Samplers` does it for all of them."""
+    """This probe without the others, its hooks put on and taken off as the watcher does it for all of them."""
 
     def __init__(self, model):
-        super().__init__(model, unguarded, ModuleHooks())
+        super().__init__(SimpleNamespace(model=model, hooks=ModuleHooks(model), guard=FaultGuard()))
 
     def open(self, step):
-        self._hooks.close()
-        super().open(step)
-        self._hooks.attach()
+        self.close()
+        self.on_modules(step)
+        self.subject.hooks.attach()
 
     def close(self):
-        self._hooks.close()
-        super().close()
+        self.subject.hooks.close()
+        self.on_unhooked()
+
+    def seen(self):
+        self.on_read(0)
+        return next(iter(self.facts()), None)
 
 
 def profile_of(model, inputs):
@@ -58,8 +61,7 @@ def profile_of(model, inputs):
     output = model(inputs)
     look.close()
     output.square().sum().backward()
-    look.read()
-    (layer,) = look.facts().layers
+    (layer,) = look.seen().layers
     assert (layer.steps.tolist(), layer.lengths.tolist()) == ([5], [LENGTH])
     return layer.profiles[0]
 
@@ -91,8 +93,7 @@ class TestProfile:
         _, state = memory(pack_padded_sequence(inputs, [LENGTH, 20, 7], batch_first=True))
         look.close()
         state.square().sum().backward()
-        look.read()
-        profile = look.facts().layers[0].profiles[0]
+        profile = look.seen().layers[0].profiles[0]
         alone = inputs.detach().clone().requires_grad_()
         memory(pack_padded_sequence(alone, [LENGTH, 20, 7], batch_first=True))[1].square().sum().backward()
         largest = alone.grad.abs().amax((0, 2)).reshape(PARTS, -1).amax(1)
@@ -121,24 +122,23 @@ class TestProfile:
         look = Alone(model)
         look.open(0)
         model(torch.randn(2, PARTS - 1, 4)).sum().backward()
-        look.read()
-        assert look.facts() is None
+        assert look.seen() is None
 
     @pytest.mark.parametrize("asks", [False, True], ids=["raw inputs", "inputs that ask for a gradient"])
     def test_no_graph_outlives_its_step(self, asks):
         model = nn.LSTM(4, 8, batch_first=True)
-        look, graphs = Alone(model), LiveGraphs()
+        look, graphs = Alone(model), LiveGraphs(None)
         for step in range(6):
             inputs = torch.randn(2, 2 * PARTS, 4, requires_grad=asks) * 1
             look.open(step)
             output, _ = model(inputs)
             look.close()
-            graphs.mark(step, output)
+            graphs.on_pass_end(step, output, None)
             output.square().sum().backward()
-            look.read()
+            look.on_read(step)
             del output, inputs
-        assert not graphs.facts().alive.any()
-        assert look.facts().layers[0].steps.tolist() == list(range(6))
+        assert not next(graphs.facts()).alive.any()
+        assert look.seen().layers[0].steps.tolist() == list(range(6))
 
 
 def train(kind, bias=0.0, where=0, steps=240):

@@ -33,14 +33,14 @@ BROKEN = {
         "name-before-definition",
         "NameError: name 'optimizer' is not defined",
         "Cell 3 (In[6]) reads `optimizer`, and no cell of the notebook defines it. The cell has been run, so the "
-        "kernel had the name from a cell that was deleted or edited since. Run from the top, cell 3 (In[6]) ends "
-        "with NameError.",
+        "kernel had the name from a cell that has since been deleted or edited. Run from the top, cell 3 (In[6]) "
+        "ends with NameError.",
     ),
     "the helper stands below its use": (
         [(5, "rows = [clean(r) for r in ['a ', ' b']]"), (2, "def clean(r):\n    return r.strip()"), (6, "rows")],
         "name-before-definition",
         "NameError: name 'clean' is not defined",
-        "Cell 1 (In[5]) reads `clean`, and nothing above defines it: cell 2 (In[2]) does, further below. Run from "
+        "Cell 1 (In[5]) reads `clean`, and nothing above defines it: cell 2 (In[2]) does, further down. Run from "
         "the top, cell 1 (In[5]) ends with NameError.",
     ),
     "a function reads a loader that comes later": (
@@ -54,7 +54,7 @@ BROKEN = {
         "name-before-definition",
         "NameError: name 'val_loader' is not defined",
         "Cell 3 calls `evaluate`, which reads `val_loader`, and nothing above defines it: cell 4 does, further "
-        "below. Run from the top, cell 3 ends with NameError.",
+        "down. Run from the top, cell 3 ends with NameError.",
     ),
     "memory was freed too early": (
         numbered("model = [1.0]\nbig = [0] * 10", "del big, model", "print(model)"),
@@ -72,8 +72,8 @@ BROKEN = {
         ],
         "redefined-name",
         "TypeError: 'float' object is not callable",
-        "`sum` is a number since cell 1 (In[3]), line 1, and `mean`, in cell 3 (In[2]), calls it as a function. "
-        "It was built in before. Run from the top, that ends with TypeError.",
+        "`sum` has been a number since cell 1 (In[3]), line 1, but `mean`, in cell 3 (In[2]), calls it as a "
+        "function. It was built in before. Run from the top, that ends with TypeError.",
     ),
     "the metric became its value": (
         [
@@ -83,8 +83,8 @@ BROKEN = {
         ],
         "redefined-name",
         "TypeError: 'str' object is not callable",
-        "`accuracy` is a text since cell 2 (In[2]), line 1, and cell 3 (In[8]) calls it as a function. It was a "
-        "function before. Run from the top, that ends with TypeError.",
+        "`accuracy` has been a text since cell 2 (In[2]), line 1, but cell 3 (In[8]) calls it as a function. It "
+        "was a function before. Run from the top, that ends with TypeError.",
     ),
 }
 
@@ -97,8 +97,8 @@ NOTED = {
             "hits(loader)",
         ),
         "function-reads-globals",
-        "`hits` reads `x`, which only a loop sets, in cell 2 (In[2]), but is called outside the loop: it gets "
-        "the last value of the loop. 1 function of the notebook reads variables that it is not given: `hits` "
+        "`hits` reads `x`, which only a loop in cell 2 (In[2]) sets, but it is called outside the loop: it gets "
+        "the loop's last value. 1 function of the notebook reads variables that it is not given: `hits` "
         "reads `model` and `x`.",
     ),
     "the last model of a loop": (
@@ -110,14 +110,14 @@ NOTED = {
         ),
         "redefined-name",
         "The function `score` of cell 2 (In[2]) reads `model` from the notebook, which is a value and a loop "
-        "variable in turn: cell 1 (In[1]) and cell 3 (In[3]) set it. What the function reads depends on which "
+        "variable in turn: cell 1 (In[1]) and cell 3 (In[3]) set it. The value depends on which "
         "of these was run last before the call.",
     ),
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
         "cells-out-of-order",
-        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets it, was run for the last time: its results "
-        "belong to an earlier state, which is lost if that cell has changed.",
+        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets it, was last run: its results "
+        "come from an earlier state, which is lost if that cell has changed.",
     ),
     "the second experiment was shown above": (
         [(1, "lr = 1e-2"), (5, "losses = [1 - lr * n for n in range(3)]"), (4, "lr = 1e-4"), (6, "losses")],

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.course import DrawnRows, Verdicts
+from diagnostics.facts.course import RowLedger, Verdicts
 from diagnostics.facts.data import DatasetFacts, DatasetLength
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.rules.batch.repeated_batch import RepeatedBatch
@@ -110,7 +110,9 @@ class TestBesideTheDataset:
 
     def test_warns_where_a_sampler_draws_four_rows(self):
         assert (
-            self.course(rows(512, 512, 2363), np.arange(1, 61, dtype=np.uint64), DrawnRows(320, 4, 10)).severity
+            self.course(
+                rows(512, 512, 2363), np.arange(1, 61, dtype=np.uint64), RowLedger(drawn=320, distinct=4, steps=10)
+            ).severity
             == "warning"
         )
 
@@ -118,7 +120,14 @@ class TestBesideTheDataset:
     def test_is_silent_where_the_dataset_fits_into_the_batch(self, dataset):
         assert self.course(dataset) is None
 
-    @pytest.mark.parametrize("drawn", [DrawnRows(320, 300, 10), DrawnRows(320, 64, 10), DrawnRows(320, 41, 10)])
+    @pytest.mark.parametrize(
+        "drawn",
+        [
+            RowLedger(drawn=320, distinct=300, steps=10),
+            RowLedger(drawn=320, distinct=64, steps=10),
+            RowLedger(drawn=320, distinct=41, steps=10),
+        ],
+    )
     def test_is_silent_where_rows_go_round(self, drawn):
         assert self.course(rows(64, 64, 64), np.arange(1, 61, dtype=np.uint64), drawn) is None
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.course import RepeatedRows, TargetHistory
-from diagnostics.facts.data import UnpairedRows
+from diagnostics.facts.course import RowLedger, TargetHistory
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts, OutputFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
@@ -17,7 +16,7 @@ from diagnostics.rules.data.labels_unrelated import LabelsUnrelated
 from tests.support.sources import written
 
 RULE = LabelsUnrelated()
-DEALT = RepeatedRows(rows=80, compared=200, changed=130, of_others=130, chance=0.66, apart=0.99, nearby=1.0)
+DEALT = RowLedger(rows=80, compared=200, changed=130, of_others=130, chance=0.66, apart=0.99, nearby=1.0)
 
 APART = written("shuffled_apart", "images", "labels", line=8)
 
@@ -29,11 +28,11 @@ def course(loss):
 
 class TestFires:
     def test_on_inputs_that_the_collator_moved_alone(self):
-        finding = RULE.from_order(UnpairedRows(rows=32, moved=31, apart=12, collated=True))
+        finding = RULE.from_order(RowLedger(in_batch=32, moved=31, unpaired=12, collated=True))
         assert (finding.rule, finding.severity) == ("labels-unrelated", "error")
 
     def test_on_inputs_that_the_script_moved_alone(self):
-        assert RULE.from_order(UnpairedRows(rows=32, moved=31, apart=12, collated=False)).severity == "error"
+        assert RULE.from_order(RowLedger(in_batch=32, moved=31, unpaired=12, collated=False)).severity == "error"
 
     def test_on_targets_that_are_dealt_out_anew(self):
         finding = RULE.from_rows(DEALT)
@@ -55,7 +54,7 @@ class TestSilent:
         assert RULE.from_rows(dataclasses.replace(DEALT, changed=50)) is None
 
     def test_on_one_of_several_answers_each_time(self):
-        several = RepeatedRows(
+        several = RowLedger(
             rows=500, compared=2000, changed=1200, of_others=1200, chance=0.66, apart=0.9, nearby=1.0
         )
         assert RULE.from_rows(several) is None

@@ -50,7 +50,7 @@ class TestFromCrash:
             (finding,) = diagnostics.explain(f"Traceback (most recent call last):\n  {text}{said}").findings
             assert finding.message == (
                 f"An operation got tensors on {device} and {other}: its argument {what}, and the others are on "
-                f"{other}. It runs on one device and cannot read the memory of another."
+                f"{other}. An operation runs on one device and cannot read the memory of another."
             )
             assert finding.fix == fix
 

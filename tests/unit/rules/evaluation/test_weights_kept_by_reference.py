@@ -1,7 +1,7 @@
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
-from diagnostics.facts.calls import IdleLoads, RestoredWeights, RestoreFacts
+from diagnostics.facts.calls import ObjectLedger, RestoredWeights, RestoreFacts
 from diagnostics.facts.where import Where
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.evaluation.weights_kept_by_reference import WeightsKeptByReference
@@ -18,7 +18,8 @@ def restored(taken=96, used=480, by_itself=True, times=3):
 
 class TestFires:
     def test_on_a_target_network_that_is_loaded_with_its_own_weights(self):
-        finding = RULE.from_idle(IdleLoads("QNetwork", 12, Where("train.py", 28, "learn")))
+        ledger = ObjectLedger("QNetwork", self_loads=12, where=Where("train.py", 28, "learn"))
+        finding = RULE.from_self_loads(ledger)
         assert (finding.rule, finding.severity) == ("weights-kept-by-reference", "warning")
 
     def test_on_weights_loaded_into_their_own_model(self):

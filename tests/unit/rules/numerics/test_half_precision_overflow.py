@@ -84,7 +84,7 @@ class TestNotApplicable:
 
     def test_where_only_the_step_is_known(self):
         with pytest.raises(NotApplicable):
-            RULE.from_origin(origin(kind=None, reason="the batch was written to"))
+            RULE.from_origin(origin(kind=None, reason="the batch was modified in place"))
 
 
 def test_what_it_names_is_not_named_again_as_a_non_finite_activation():

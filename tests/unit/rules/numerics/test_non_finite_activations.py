@@ -95,7 +95,7 @@ class TestSilent:
 class TestNotApplicable:
     def test_where_only_the_step_is_known(self):
         with pytest.raises(NotApplicable):
-            NonFiniteActivations().from_origin(origin(kind=None, reason="the batch was written to"))
+            NonFiniteActivations().from_origin(origin(kind=None, reason="the batch was modified in place"))
 
     def test_without_gradients(self):
         with pytest.raises(NotApplicable, match="needs the gradients of the steps"):

@@ -29,7 +29,7 @@ class TestFires:
         course = history(STALLED, rates=rates(lambda step: 1e-3 * 0.5 ** sum(range(step // 20 + 1))))
         finding = judge(RULE.from_steps, course)
         assert finding.fix == "call scheduler.step() once per epoch, outside the loop over the batches"
-        compounds = "compute the rate from the initial one: initial_rate * factor**epoch"
+        compounds = "compute each rate from the initial one: initial_rate * factor**epoch"
         assert finding.alternatives[0].startswith(compounds)
         assert finding.for_library("keras").fix.startswith(compounds)
 
@@ -94,7 +94,7 @@ class TestEpochs:
         assert judge(RULE.from_steps, history(STALLED, rates=by_steps)) is None
         finding = in_epochs(lambda step: 0.05 * 0.8 ** (step // 6))
         assert finding.fix == "call scheduler.step() once per epoch, outside the loop over the batches"
-        assert "It falls at every step, and an epoch has 40." in in_epochs(lambda step: 0.05 * 0.96**step).message
+        assert "It falls at every step, but an epoch has 40." in in_epochs(lambda step: 0.05 * 0.96**step).message
 
     @pytest.mark.parametrize(
         ("of_step", "rows"),

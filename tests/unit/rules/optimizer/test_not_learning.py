@@ -9,12 +9,18 @@ from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.course import FinalAnswers, OutputScore, Sentinel, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.experiments import ExperimentRun, Experiments
 from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.report.html.page import finding_card
+from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
+from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
+from diagnostics.rules.optimizer.learning_rate_too_low import LearningRateTooLow
 from diagnostics.rules.optimizer.not_learning import NotLearning
+from diagnostics.rules.registry import all_rules, causality_of
 from diagnostics.rules.shared.learnable import is_learnable
 from tests.support.courses import history, judge
 
-RULE = NotLearning()
+RULE, CAUSALITY = NotLearning(), causality_of(all_rules())
 STUCK = np.full(200, 1.01)
 FITS = SimpleFit(120, 120, 1.0, 0.2, linear=True, of_classes=False)
 FAILS = SimpleFit(120, 120, 1.0, 0.98, linear=False, of_classes=False)
@@ -195,3 +201,68 @@ class TestTriplets:
     def test_not_applicable_to_other_losses(self, call):
         with pytest.raises(NotApplicable):
             judge(RULE.from_triplets, LossCalls((call,)), history(STUCK), VERDICTS)
+
+
+def tried(name="inputs standardised", reached=0.3, breadth=0, unchanged=1.02, rule="", rate=None):
+    """Return experiments in which one change was made."""
+    change = ExperimentRun(name, "with one change", "change it", (1.2, 0.4), reached, rule, breadth, rate)
+    without = tuple(ExperimentRun(losses=(1.2, 1.1), reached=unchanged) for _ in range(3))
+    return Experiments(without, (change,), 1.0, 100, 300, {"dropout off": "there is no dropout"})
+
+
+def with_experiments(measured, losses=STUCK, fit=FAILS):
+    return judge(
+        RULE.from_course, history(losses, rates=0.01, update=1e-3), targets(losses, fit=fit), VERDICTS, measured
+    )
+
+
+class TestExperiments:
+    def test_make_a_note_a_warning_and_give_the_fix(self):
+        finding = with_experiments(tried())
+        assert (finding.severity, finding.evidence["best_experiment"]) == ("warning", "inputs standardised")
+        assert finding.fixes["torch"][0] == "change it"
+        assert "reach a loss of 0.3 instead of 1.02" in finding.message
+        drawn = finding_card(finding)
+        assert "Loss before each step, unchanged" in drawn
+        assert "dots: with one change" in drawn
+
+    @pytest.mark.parametrize("measured", [tried(reached=0.95), tried(unchanged=0.6), tried(reached=math.nan)])
+    def test_that_help_nothing_leave_the_finding_as_it_is(self, measured):
+        finding, plain = with_experiments(measured), course(fit=FAILS)
+        assert (finding.severity, finding.fixes) == ("note", plain.fixes)
+        assert finding.evidence["best_experiment"] is None
+
+    def test_say_nothing_of_a_run_that_learned(self):
+        assert with_experiments(tried(), np.full(200, 0.5)) is None
+
+    def test_leave_a_note_where_only_a_rate_helps_and_the_loss_still_falls(self):
+        assert with_experiments(tried(breadth=1), np.linspace(3, 1.1, 180)).severity == "note"
+
+    def test_name_the_cause_where_the_targets_of_the_run_are_not_known(self):
+        run = history(STUCK, rates=0.01, update=1e-3)
+        assert judge(RULE.from_experiments, run, VERDICTS, tried()).severity == "warning"
+        assert judge(RULE.from_experiments, run, VERDICTS, tried(reached=0.95)) is None
+        assert judge(RULE.from_experiments, history(STUCK / 2), VERDICTS, tried()) is None
+
+    @pytest.mark.parametrize(("breadth", "explained"), [(0, False), (1, True)])
+    def test_decide_whether_the_rate_is_the_cause(self, breadth, explained):
+        finding = with_experiments(tried(breadth=breadth))
+        rate = LearningRateTooHigh().found("it is", fix="lower it")
+        assert CAUSALITY.explains(rate, finding) is explained
+        assert CAUSALITY.explains(finding, rate) is not explained
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        (LearningRateTooLow(), "learning rate * 100"),
+        (LearningRateTooHigh(), "learning rate / 100"),
+        (UnscaledInputs(), "inputs standardised"),
+    ],
+)
+def test_a_rule_that_names_the_cause_takes_experiments_as_its_evidence(rule, name):
+    finding = judge(rule.from_experiments, tried(name, rule=rule.name, rate=0.1))
+    assert (finding.severity, finding.evidence["best_experiment"]) == ("warning", name)
+    for other in (tried(name, rule="another"), tried(name, reached=0.95, rule=rule.name)):
+        with pytest.raises(NotApplicable):
+            judge(rule.from_experiments, other)

@@ -17,9 +17,9 @@ from diagnostics.collectors.keras.dependence.kept_batch import KeptBatch, object
 from diagnostics.collectors.keras.dependence.measure import measure
 from diagnostics.collectors.keras.dependence.subject import KerasSubject
 from diagnostics.collectors.keras.discover.tape_pass import TapePass
-from diagnostics.collectors.keras.examine.unreached_modes import never_in_training, still_statistics
 from diagnostics.collectors.keras.model import describe_model
 from diagnostics.collectors.keras.optimizer import optimizer_facts
+from diagnostics.collectors.keras.post_run.unreached_modes import never_in_training, still_statistics
 from diagnostics.collectors.keras.values import array_of
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
 from diagnostics.facts.loss import LeafFacts

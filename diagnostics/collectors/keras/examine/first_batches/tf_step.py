@@ -17,10 +17,9 @@ from diagnostics.collectors.keras.data import KerasData, rows_in
 from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
 from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.model import describe_model, has_parts_weights
-from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, optimizer_facts
+from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, optimizer_facts, steps_made
 from diagnostics.collectors.keras.replayable import runs_python, shuffles
 from diagnostics.collectors.keras.state import draws_numbers, global_states_kept
-from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.keras.weights import LIMIT
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import POOL_BATCHES, Pool, train_in_turns
@@ -197,5 +196,4 @@ def handed_batch(
     if not getattr(model, "compiled", False) or not can_be_built:
         return None
     batch = (x,) if y is None else (x, y) if sample_weight is None else (x, y, sample_weight)
-    stepped = bool(number_of(inner_optimizer(model).iterations)) if model.optimizer is not None else False
-    return HandedBatch(model, batch, bool(class_weight), stepped)
+    return HandedBatch(model, batch, bool(class_weight), steps_made(inner_optimizer(model)) > 0)

@@ -1,1 +1,1 @@
-"""Measurements of sampled steps."""
+"""Probes of a watched training: a file with one that is put here is discovered."""

@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
+from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe, WatchedModel
 from diagnostics.facts.layers import RangeFacts
 
 STEPS = 1024  # remembered; what was seen at others counts all the same
 
 
-class ActivationRanges(ScopedHooks):
+class ActivationRanges(ModuleProbe):
     """Hooks on all modules without children, for one pass at a time; the largest values stay on the device.
 
     What the model shows by `diagnostics.probe` counts as a module of that name.
     """
 
-    def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:
-        super().__init__(guard, hooks)
-        self._modules = [(path, m) for path, m in model.named_modules() if not any(m.children())]
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        self._modules = [(path, m) for path, m in subject.model.named_modules() if not any(m.children())]
         self._pending: list[tuple[int, str, Tensor]] = []
         self._dtypes: dict[str, torch.dtype] = {}
         self._highest: dict[str, tuple[float, int]] = {}
@@ -37,9 +37,8 @@ class ActivationRanges(ScopedHooks):
         self._step = -1
         self._steps: deque[int] = deque(maxlen=STEPS)
 
-    def open(self, step: int) -> None:
+    def on_modules(self, step: int) -> None:
         """Measure the pass that is about to run."""
-        super().open(step)
         self._step = step
         self._steps.append(step)
         for path, module in self._modules:
@@ -58,7 +57,7 @@ class ActivationRanges(ScopedHooks):
                 self._pending.append((self._step, path, _top(value.detach())))
                 return
 
-    def read(self) -> None:
+    def on_read(self, step: int) -> None:
         """Read the measurements, in one copy per device."""
         pending = taken(self._pending)
         host = to_host({number: values for number, (*_, values) in enumerate(pending)})
@@ -74,7 +73,7 @@ class ActivationRanges(ScopedHooks):
             if math.isfinite(top):
                 _raise(self._finite, path, top, step)
 
-    def facts(self) -> RangeFacts | None:
+    def ranges(self) -> RangeFacts | None:
         """Return the facts read so far; None if there are none."""
         if not self._highest:
             return None

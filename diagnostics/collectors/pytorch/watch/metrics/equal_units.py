@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 import torch
-from torch import Tensor, nn
 
-from diagnostics.collectors.pytorch.symmetry import rows_alike
+from diagnostics.collectors.pytorch.symmetry import units_of
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
+from diagnostics.collectors.shared import equal_units
 from diagnostics.facts.layers import EqualUnitsFacts
 
 
-class EqualUnits:
-    """Compares the units of each trainable weight before the first step and on request.
+class EqualUnits(TrainingProbe):
+    """Compares the units of each trainable weight before the first step and on request."""
 
-    Memory: one unit of each weight whose units are equal at the start.
-    """
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        self._units = equal_units.EqualUnits()
+        self._begun = False
 
-    def __init__(self) -> None:
-        self._started: dict[str, tuple[nn.Parameter, Tensor]] | None = None
-
-    def begin(self, parameters: Mapping[str, nn.Parameter]) -> None:
+    def on_training_begin(self) -> None:
         """Remember which weights have equal units, the first time it is called."""
-        if self._started is None and not _is_captured():
-            self._started = {
-                name: (weight, weight.detach()[0].clone())
-                for name, weight in parameters.items()
-                if weight.requires_grad and rows_alike(weight)
-            }
+        if not self._begun and not _is_captured():
+            self._begun = True
+            weights = self.subject.layers.parameters.items()
+            self._units.begin({name: units_of(weight) for name, weight in weights if weight.requires_grad})
 
-    def facts(self) -> EqualUnitsFacts | None:
-        """Compare again; None before `begin`."""
-        if self._started is None:
-            return None
-        return EqualUnitsFacts(
-            tuple(
-                name
-                for name, (weight, first) in self._started.items()
-                if not torch.equal(weight.detach()[0], first) and rows_alike(weight)
-            )
-        )
+    def facts(self) -> Iterator[EqualUnitsFacts | None]:
+        """Compare again; None before the first step."""
+        yield self._units.facts()
 
 
 def _is_captured() -> bool:

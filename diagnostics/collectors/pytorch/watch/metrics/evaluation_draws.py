@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import EvaluationDraws
 
@@ -30,45 +32,47 @@ class _Opening:
     labels: Tensor
 
 
-class EvaluationOpenings:
+class EvaluationOpenings(TrainingProbe):
     """Copies the inputs and labels of the first batch of some evaluations, where its rows come in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._kept: list[_Opening] = []
         self._trained_on: int | None = None
         self._step = -1
 
-    def training(self) -> None:
+    def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
         """Remember the dataset of a training pass."""
         self._trained_on = latest_batch.base
 
-    def evaluation(self, step: int, arguments: Any, labels: Tensor | None) -> None:
+    def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
         """Look at a pass without gradients, if it is the first after a step."""
         if step == self._step:
             return
         self._step = step
+        labels = latest_batch.labels_beside((args, kwargs))
         if len(self._kept) >= ROUNDS or labels is None or not latest_batch.opens or len(labels) < MIN_ROWS:
             return
-        given = [one for one in tensors(arguments) if type(one) is Tensor and one.is_floating_point()]
+        given = [one for one in tensors((args, kwargs)) if type(one) is Tensor and one.is_floating_point()]
         if given and given[0].ndim > 1 and len(given[0]) == len(labels) and given[0].layout is torch.strided:
             rows = given[0].detach()[:MAX_ROWS].flatten(1)
             part = rows[:, :: -(-rows.shape[1] // NUMBERS)].to(torch.float32, copy=True)
             self._kept.append(_Opening(latest_batch.base, part, labels.detach().reshape(-1)[:MAX_ROWS].clone()))
 
-    def facts(self) -> EvaluationDraws | None:
-        """Return what changed between three evaluations or more of the same rows; None if there were fewer."""
+    def facts(self) -> Iterator[EvaluationDraws | None]:
+        """Yield what changed between three evaluations or more of the same rows."""
         kept = list(self._kept)
         if not kept:
-            return None
+            return
         first = kept[0]
         kept = [one for one in kept if one.source == first.source and one.rows.shape == first.rows.shape]
         parts = to_host(dict(enumerate(tensor for one in kept for tensor in (one.rows, one.labels))))
         inputs, labels = ([parts[2 * place + side] for place in range(len(kept))] for side in (0, 1))
         same = [place for place, given in enumerate(labels) if np.array_equal(given, labels[0])]
         if len(same) < 3:
-            return None
+            return
         rows = [inputs[place].astype(np.float64) for place in same]
-        return _compared(rows, labels[0], shared=first.source == self._trained_on)
+        yield _compared(rows, labels[0], shared=first.source == self._trained_on)
 
 
 def _compared(rounds: list[Array], labels: Array, shared: bool) -> EvaluationDraws | None:

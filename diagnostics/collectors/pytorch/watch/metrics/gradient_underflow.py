@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken, to_host
+from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.array import Array
 from diagnostics.facts.layers import UnderflowFacts
+
+from .activation_ranges import ActivationRanges
 
 STEPS = 64  # remembered
 JUDGED = 64  # non-zero numbers that a gradient must have: of a few, one is always the least
 
 
-class GradientUnderflow:
+class GradientUnderflow(TrainingProbe):
     """Counts how many numbers of each gradient are exactly the least of it; the counts stay on the device."""
 
-    def __init__(self, layers: Layers) -> None:
-        self._layers = layers
-        self._sizes = layers.sizes()
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        self._layers, self._sizes = subject.layers, subject.layers.sizes()
         self._pending: list[tuple[int, tuple[int, ...], Tensor]] = []
         self._seen: deque[tuple[int, Array, Array, Array]] = deque(maxlen=STEPS)
 
-    def look(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
-        """Measure the gradients of one step, each with the number of its parameter."""
+    def on_gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
+        """Measure the gradients of a step, if a module computed in float16 in it."""
+        if self.subject.probes[ActivationRanges].half_at != step:
+            return
         with torch.no_grad():
             measured = torch.stack([_measure(gradient) for gradient in gradients])
         self._pending.append((step, which, measured))
 
-    def read(self) -> None:
+    def on_read(self, step: int) -> None:
         """Read the measurements, and combine them by layer."""
         pending = taken(self._pending)
         host = to_host({number: measured for number, (*_, measured) in enumerate(pending)})
@@ -45,12 +51,12 @@ class GradientUnderflow:
                 )
             self._seen.append((step, least, shares, zeros))
 
-    def facts(self) -> UnderflowFacts | None:
-        """Return the facts read so far; None if there are none."""
+    def facts(self) -> Iterator[UnderflowFacts]:
+        """Yield the facts read so far."""
         if not self._seen:
-            return None
+            return
         steps, least, shares, zeros = zip(*self._seen, strict=True)
-        return UnderflowFacts(
+        yield UnderflowFacts(
             self._layers.names, np.array(steps), np.array(least), np.array(shares), np.array(zeros)
         )
 

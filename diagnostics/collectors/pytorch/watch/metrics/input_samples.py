@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.input_sample import Collected, collected, is_measured, part_of, samples
 from diagnostics.facts.inputs import DrawnInputs, InputFacts
 
@@ -18,22 +20,23 @@ EVALUATION = 64  # passes looked at; with few rows each, as with a batch size of
 INPUTS = 8  # of a pass
 
 
-class InputSamples:
+class InputSamples(TrainingProbe):
     """Copies parts of inputs; they stay on the device until they are read: 5 MiB at most for each input."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._training: dict[str, Collected] = {}
         self._evaluation: dict[str, Collected] = {}
         self._seen = self._looks = self._rounds = self._passes = 0
         self._round = -1
 
-    def training(self, args: Any, kwargs: Any) -> None:
+    def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
         """Look at a training pass."""
         if self._seen < TRAINING:
             self._seen += 1
             _take(self._training, args, kwargs)
 
-    def evaluation(self, step: int, args: Any, kwargs: Any) -> None:
+    def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
         """Look at a pass without gradients after `step` steps: not at those before the first, often a trial."""
         if not step or self._looks >= EVALUATION:
             return
@@ -45,13 +48,14 @@ class InputSamples:
             self._looks += 1
             _take(self._evaluation, args, kwargs)
 
-    def drawn(self) -> DrawnInputs | None:
-        """Return the training inputs; None if there were none."""
-        training = samples(_on_host(self._training))
-        return DrawnInputs(training) if training else None
+    def facts(self) -> Iterator[InputFacts | DrawnInputs | None]:
+        """Yield the inputs of both sides, and those of training."""
+        yield self.of_both_sides()
+        if training := samples(_on_host(self._training)):
+            yield DrawnInputs(training)
 
-    def facts(self) -> InputFacts | None:
-        """Return the facts; None if there was no evaluation."""
+    def of_both_sides(self) -> InputFacts | None:
+        """Return what is known of training and of evaluation; None if there was none."""
         if not self._looks:
             return None
         training, evaluation = samples(_on_host(self._training)), samples(_on_host(self._evaluation))

@@ -7,11 +7,13 @@ in the dict that autograd keeps for each node, and dies with it; memory sizes, c
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.training import GraphFacts
 
 MAX_MARKS = 512  # marks held; every second is dropped when there are more
@@ -22,13 +24,14 @@ class _Mark:
     __slots__ = ("__weakref__",)
 
 
-class LiveGraphs:
+class LiveGraphs(TrainingProbe):
     """Marks on autograd graphs, and whether each is still alive."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._marks: list[tuple[int, weakref.ref[_Mark]]] = []
 
-    def mark(self, step: int, output: Any) -> None:
+    def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
         """Mark the graph of a forward pass; the first of a step counts."""
         if self._marks and self._marks[-1][0] == step:
             return
@@ -41,12 +44,10 @@ class LiveGraphs:
         if len(self._marks) > MAX_MARKS:
             self._marks = self._marks[::2]
 
-    def facts(self) -> GraphFacts | None:
-        """Return which are alive now; None if none was marked."""
-        marks = list(self._marks)
-        if not marks:
-            return None
-        return GraphFacts(
-            steps=np.array([step for step, _ in marks]),
-            alive=np.array([mark() is not None for _, mark in marks]),
-        )
+    def facts(self) -> Iterator[GraphFacts]:
+        """Yield which are alive now, if any was marked."""
+        if marks := list(self._marks):
+            yield GraphFacts(
+                steps=np.array([step for step, _ in marks]),
+                alive=np.array([mark() is not None for _, mark in marks]),
+            )

@@ -9,24 +9,27 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.training import NoGradHistory
 
 PASSES = 64  # in one mode whose inputs are compared with each other
 NUMBERS = 16  # of an input, for that
 
 
-class NoGradPasses:
+class NoGradPasses(TrainingProbe):
     """Counts by mode and by round: the passes after one step are one round."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self._norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        modules = subject.model.modules()
+        self._norms = [module for module in modules if isinstance(module, nn.modules.batchnorm._BatchNorm)]
         self._passes = self._in_training = self._rounds = self._examples = 0
         self._last_step = -1
         self._last_passes = 0
         self._last_training = False
         self._samples: dict[bool, list[tuple[int, Tensor]]] = {True: [], False: []}  # by mode
 
-    def add(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
+    def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
         """Count a pass, before which there were so many steps."""
         self._passes += 1
         if self._last_step != step:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
+from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe, WatchedModel
 from diagnostics.facts.layers import PARTS, RecurrenceFacts, RecurrentLayer
 
 STEPS = 64  # remembered, of each layer
@@ -21,7 +21,7 @@ STEPS = 64  # remembered, of each layer
 Listener = Callable[[Tensor], None]
 
 
-class RecurrentGradients(ScopedHooks):
+class RecurrentGradients(ModuleProbe):
     """Hooks on RNN, LSTM and GRU layers for one pass at a time; the profiles stay on the device.
 
     Wanted is the gradient with respect to the layer's input, position by position. Where the input asks for none,
@@ -29,18 +29,19 @@ class RecurrentGradients(ScopedHooks):
     gradient of its output taken back through that. The gradients of the weights are not touched.
     """
 
-    def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:
-        super().__init__(guard, hooks)
-        self._modules = [(path, m) for path, m in model.named_modules() if isinstance(m, nn.RNNBase)]
+    part = "recurrences"
+
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        self._modules = [(path, m) for path, m in subject.model.named_modules() if isinstance(m, nn.RNNBase)]
         self._kinds = {path: type(module).__name__ for path, module in self._modules}
         self._pending: list[tuple[int, str, int, Tensor]] = []
         self._seen: dict[str, deque[tuple[int, int, Any]]] = {}
         # What waits for gradients hangs on the graph, and holds on to it: a circle that nobody else would break.
         self._waiting: list[Any] = []
 
-    def open(self, step: int) -> None:
+    def on_modules(self, step: int) -> None:
         """Measure the pass that is about to run, and its backward pass."""
-        super().open(step)
         self._forget()
         for path, module in self._modules:
             heard: list[bool] = []
@@ -76,17 +77,17 @@ class RecurrentGradients(ScopedHooks):
 
             self.after(module, look)
 
-    def read(self) -> None:
+    def on_read(self, step: int) -> None:
         """Read the measurements, in one copy per device."""
-        if not self._is_open:  # no pass is under way
+        if not self.subject.hooks.are_open:  # no pass is under way
             self._forget()
         pending = taken(self._pending)
         host = to_host({number: profile for number, (*_, profile) in enumerate(pending)})
         for number, (step, path, length, _) in enumerate(pending):
             self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, length, host[number].copy()))
 
-    def facts(self) -> RecurrenceFacts | None:
-        """Return the facts read so far; None if there are none."""
+    def facts(self) -> Iterator[RecurrenceFacts]:
+        """Yield the facts read so far."""
         layers = [
             RecurrentLayer(
                 path,
@@ -98,7 +99,8 @@ class RecurrentGradients(ScopedHooks):
             for path in self._kinds
             if path in self._seen
         ]
-        return RecurrenceFacts(tuple(layers)) if layers else None
+        if layers:
+            yield RecurrenceFacts(tuple(layers))
 
     def _listen_behind(
         self, module: nn.RNNBase, given: Any, state: Any, parts: list[Tensor], listen: Listener

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.watch.record.norms import Layers, to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.layers import RoundingFacts
 
 TENSORS = 8  # of an optimizer, the largest ones
@@ -39,29 +40,22 @@ class _Sample:
     seen: _Seen | None = None
 
 
-class RoundedUpdates:
+class RoundedUpdates(TrainingProbe):
     """Samples of the weights of each optimizer; the counts stay on the device.
 
     Only of PyTorch's own optimizers, which round each update to the dtype of the weight: others may keep what was
     lost, or round at random.
-
-    Args:
-        layers: of the model.
-        optimizers: each of the loop.
-        held: by optimizer, the parameters of the model that it holds, with their numbers.
     """
 
-    def __init__(
-        self, layers: Layers, optimizers: Sequence[Any], held: Sequence[list[tuple[int, nn.Parameter]]]
-    ) -> None:
-        self._optimizers = optimizers
-        self._samples = [_chosen(layers, *pair) for pair in zip(optimizers, held, strict=True)]
-        self._facts: RoundingFacts | None = None
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        pairs = zip(subject.optimizers, subject.held, strict=True)
+        self._samples = [_chosen(subject.layers, *pair) for pair in pairs]
 
-    def look(self, step: int, number: int) -> None:
+    def on_step(self, step: int, number: int) -> None:
         """Compare the weights of an optimizer, before its step."""
         sample = self._samples[number]
-        if sample is None or not _has_rate(self._optimizers[number]):
+        if sample is None or not _has_rate(self.subject.optimizers[number]):
             return
         with torch.no_grad():
             values = torch.cat([_thinned(parameter.detach()) for parameter in sample.chosen])
@@ -75,8 +69,8 @@ class RoundedUpdates:
             sample.seen.gradients += sizes
         sample.last_step, sample.count = step, sample.count + 1
 
-    def read(self) -> None:
-        """Read the sample of the optimizer that has the most weights in half precision."""
+    def facts(self) -> Iterator[RoundingFacts]:
+        """Read the sample of the optimizer that has the most weights in half precision, if any has."""
         there = [
             (sample, sample.seen, number)
             for number, sample in enumerate(self._samples)
@@ -87,9 +81,9 @@ class RoundedUpdates:
         sample, seen, number = max(there, key=lambda one: len(one[1].first))
         tensors = (seen.first.float(), seen.moved, seen.with_gradient, seen.gradients)
         host = to_host(dict(enumerate(tensors)))
-        self._facts = RoundingFacts(
+        yield RoundingFacts(
             dtype=str(seen.first.dtype).removeprefix("torch."),
-            optimizer=type(self._optimizers[number]).__name__,
+            optimizer=type(self.subject.optimizers[number]).__name__,
             layers=sample.layers,
             first_step=sample.first_step,
             last_step=sample.last_step,
@@ -99,10 +93,6 @@ class RoundedUpdates:
             with_gradient=host[2].astype(int),
             gradients=host[3] / sample.count,
         )
-
-    def facts(self) -> RoundingFacts | None:
-        """Return what was read; None if no weight is in half precision."""
-        return self._facts
 
 
 def _chosen(layers: Layers, optimizer: Any, held: list[tuple[int, nn.Parameter]]) -> _Sample | None:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from torch import nn
 
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.model import has_modes
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.history import History
 from diagnostics.facts.layers import TrainModeFacts
 
 
-class TrainModes:
+class TrainModes(TrainingProbe):
     """Records the mode of layers that behave differently in training, in a few steps."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self._layers = [(name, module) for name, module in model.named_modules() if has_modes(module)]
-        self._layers = [(name, module) for name, module in self._layers if _learns(model, name, module)]
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        layers = [(name, module) for name, module in subject.model.named_modules() if has_modes(module)]
+        self._layers = [(name, module) for name, module in layers if _learns(subject.model, name, module)]
         self._rows = History(
             [("steps", np.int64), ("in_training", np.int64), ("sources", np.int64)], recent=64, older=64
         )
 
-    def look(self, step: int) -> None:
+    def on_backward(self, step: int) -> None:
         """Count the layers in training mode, during a backward pass: an evaluation has none.
 
         Of several passes in a step the one with the most counts: gradients of the inputs, as adversarial examples
@@ -35,11 +39,11 @@ class TrainModes:
         else:
             self._rows.append((step, count, latest_batch.source))
 
-    def facts(self) -> TrainModeFacts | None:
-        """Return the facts; None if no step was recorded."""
+    def facts(self) -> Iterator[TrainModeFacts]:
+        """Yield the facts, unless no step was recorded."""
         if self._layers and not self._rows.total:
-            return None
-        return TrainModeFacts(
+            return
+        yield TrainModeFacts(
             layers=tuple(name for name, _ in self._layers),
             keeps_statistics=tuple(
                 isinstance(module, nn.modules.batchnorm._BatchNorm) for _, module in self._layers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,18 +19,19 @@ from diagnostics.collectors.pytorch.activations import (
     unit_count,
 )
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import Guard, ModuleHooks, ScopedHooks
+from diagnostics.collectors.pytorch.watch.training_probe import ModuleProbe, WatchedModel
 from diagnostics.facts.layers import INPUT_OF, ActivityFacts, LayerActivity
 
 STEPS = 64  # remembered, of each layer
 FOLLOWED = 4  # looks in which it is noted down which of them other layers follow, and which get a functional ReLU
 
 
-class UnitActivity(ScopedHooks):
+class UnitActivity(ModuleProbe):
     """Hooks on the activation modules for one pass at a time; the counts stay on the device."""
 
-    def __init__(self, model: nn.Module, guard: Guard, hooks: ModuleHooks) -> None:
-        super().__init__(guard, hooks)
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        model = subject.model
         self._modules = [(path, m) for path, m in model.named_modules() if has_bounds(m) or is_relu_like(m)]
         named = model.named_modules()
         self._layers = {path: m for path, m in named if any(True for _ in m.parameters(recurse=False))}
@@ -45,9 +47,8 @@ class UnitActivity(ScopedHooks):
         self._looks = 0
         self._step = -1
 
-    def open(self, step: int) -> None:
+    def on_modules(self, step: int) -> None:
         """Measure the pass that is about to run."""
-        super().open(step)
         self._step = step
         self._latest.clear()
         self._unfollowed.clear()
@@ -61,7 +62,7 @@ class UnitActivity(ScopedHooks):
             if self._looks <= FOLLOWED or path in self._fed:
                 self.after(layer, functools.partial(self._look_before, path))
 
-    def read(self) -> None:
+    def on_read(self, step: int) -> None:
         """Read the measurements, in one copy per device."""
         pending = taken(self._pending)
         host = to_host({number: count for number, (*_, count) in enumerate(pending)})
@@ -69,8 +70,8 @@ class UnitActivity(ScopedHooks):
             count = int(host[number])
             self._seen.setdefault(path, deque(maxlen=STEPS)).append((step, units, examples, count))
 
-    def facts(self) -> ActivityFacts | None:
-        """Return the facts read so far; None if there are none."""
+    def facts(self) -> Iterator[ActivityFacts]:
+        """Yield the facts read so far."""
         layers = []
         for path, function in list(self._functions.items()):
             if path in self._seen:
@@ -80,7 +81,8 @@ class UnitActivity(ScopedHooks):
                 layers.append(
                     LayerActivity(path, function, path in self._followed, steps, units, examples, dead, saturated)
                 )
-        return ActivityFacts(tuple(layers)) if layers else None
+        if layers:
+            yield ActivityFacts(tuple(layers))
 
     def _look(self, path: str, module: nn.Module, _args: Any, _kwargs: Any, output: Any) -> None:
         """Count the dead or saturated units of a module's output."""

@@ -174,7 +174,7 @@ class TestEvaluations:
         with torch.no_grad():
             for part in range(5000):
                 model(batch(part, rows=1)[0])
-        assert len(watch._measurements.predictions._evaluated) < 8 * predictions.PASSES
+        assert len(watch.probes[predictions.Predictions]._evaluated) < 8 * predictions.PASSES
         watch.close()
         assert watch.faults == {}
 

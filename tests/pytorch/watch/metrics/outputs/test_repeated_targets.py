@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.facts.course import RepeatedRows
+from diagnostics.facts.course import RowLedger
 
 ROWS, EPOCHS = 256, 40
 INPUTS = torch.randn(ROWS, 5, generator=torch.Generator().manual_seed(0))
@@ -38,7 +38,7 @@ def watched(rows_of, *others):
                 optimizer.step()
                 watch.step(loss)
     report = watch._report()
-    return next((fact for fact in report.facts if isinstance(fact, RepeatedRows)), None), report
+    return next((fact for fact in report.facts if isinstance(fact, RowLedger) and fact.rows), None), report
 
 
 def in_the_old_order(rows, start):

@@ -6,6 +6,7 @@ Of a pass at most `MAX_NUMBERS` numbers are kept of output, gradient and target 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel, are_maximized
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import OpposedGradients
 
@@ -22,7 +24,7 @@ from .pass_inputs import is_plain
 
 MAX_NUMBERS = 4096  # numbers of a pass
 PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
-FEWEST = 4  # passes
+MIN_PASSES = 4  # passes
 BOTH = 0.01  # share of the numbers of a mask that must be foreground, and that must be background
 AGREE = 0.95  # share of them whose gradient points away from the target
 LINE = 0.999  # cosine of a gradient and the error, of which it is a multiple
@@ -38,17 +40,18 @@ class _Pass:
     gradient: Tensor | None = None
 
 
-class OutputPush:
+class OutputPush(TrainingProbe):
     """Listens to the gradient of the output in sampled steps; copies stay on the device until they are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._pending: list[_Pass] = []
         self._seen: list[tuple[Array, Array, Array]] = []  # output, gradient, target
         self._every = 1
         self._count = 0
         self._wide = False
 
-    def training(self, output: Any, inputs: Any) -> None:
+    def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
         """Record a pass of training whose target stands in the loader's batch, and the gradient of its output."""
         if not is_plain(output) or not output.is_floating_point() or not output.requires_grad or not output.ndim:
             return
@@ -62,14 +65,16 @@ class OutputPush:
         stride = -(-output.numel() // MAX_NUMBERS)
         seen = _Pass(_some(output, stride), _some(target, stride))
 
+        pending = self._pending  # the graph may outlive the training, and is not to hold on to that
+
         def came(gradient: Tensor) -> None:
             if seen.gradient is None:
                 seen.gradient = _some(gradient, stride)
-                self._pending.append(seen)
+                pending.append(seen)
 
         output.register_hook(functools.partial(call_without_user_modes, came))
 
-    def read(self) -> None:
+    def on_read(self, step: int) -> None:
         """Bring the copies to the host."""
         pending = taken(self._pending)
         parts = [part for one in pending for part in (one.output, one.gradient, one.target)]
@@ -80,25 +85,23 @@ class OutputPush:
         while len(self._seen) > PASSES:
             self._seen, self._every = self._seen[::2], 2 * self._every
 
-    def facts(self, maximized: bool) -> OpposedGradients | None:
-        """Return whether the training makes errors larger; None if there is too little to tell.
-
-        Args:
-            maximized: whether the optimizers go up the gradient.
-        """
+    def facts(self) -> Iterator[OpposedGradients]:
+        """Yield whether the training makes errors larger; nothing if there is too little to tell."""
+        self.on_read(self.subject.steps)
+        maximized = are_maximized(self.subject.optimizers)
         up = -1.0 if maximized else 1.0
         known = [
             (output, up * gradient, target)
             for output, gradient, target in self._seen
             if gradient.any() and all(np.isfinite(part).all() for part in (output, gradient, target))
         ]
-        if len(known) < FEWEST or _cosine(*(part - part.mean() for part in known[0][::2])) >= KNOWN:
-            return None
+        if len(known) < MIN_PASSES or _cosine(*(part - part.mean() for part in known[0][::2])) >= KNOWN:
+            return
         of_masks = all(_is_mask(target) for _, _, target in known)
         if of_masks and not self._wide:
-            return None
+            return
         opposed = sum((_mask_opposed if of_masks else _error_opposed)(*one) for one in known)
-        return OpposedGradients(of_masks, len(known), opposed, maximized)
+        yield OpposedGradients(of_masks, len(known), opposed, maximized)
 
 
 def _some(tensor: Tensor, stride: int) -> Tensor:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+import weakref
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +18,17 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
+from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_CLASSES, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
 from diagnostics.facts.array import Array
 from diagnostics.facts.training import PredictionFacts
 
 ROWS = 256  # examples looked at in one pass
-MOST_CLASSES = 1024  # of a wider output nothing is kept
+MAX_CLASSES = 1024  # of a wider output nothing is kept
 KEPT = 256  # training passes remembered in full, and as many of those before
 PASSES = 64  # of one evaluation in a row; then every second, every fourth …
 EVALUATIONS = 256  # remembered, the latest
@@ -35,6 +38,7 @@ SMALLEST = 1e-30  # of a probability
 HALF = 0.02  # the same where it was computed in half precision, with eight bits to the number
 TOGETHER = 16  # passes that are read and counted at once; one by one, many small operations would cost more
 TOGETHER_BYTES = 8 * 2**20
+POOR = 0.7  # share of right answers in evaluations, below which they may be at chance
 
 
 @dataclass
@@ -74,10 +78,11 @@ class _Look:
     beside: Tensor | None = None
 
 
-class Predictions:
+class Predictions(TrainingProbe):
     """Copies a few outputs of sampled passes; the copies stay on the device until they are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._pending: list[_Look] = []
         self._evaluated: list[_Look] = []
         self._handed: dict[int, Tensor] = {}
@@ -93,26 +98,41 @@ class Predictions:
         self._softmax: bool | None = None
         self._plain: bool | None = None
         self._beside: bool | None = None  # whether what stands beside the inputs are the labels
+        # Of the running pass: the labels that the model was called with, and what stands beside its inputs.
+        self._labels: tuple[Any, Tensor | None] = None, None
 
-    def training(self, step: int, output: Any, labels: Any, beside: Tensor | None = None) -> None:
+    def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
+        """Look for the labels of a pass."""
+        self._labels = kwargs.get("labels"), latest_batch.labels_beside((args, kwargs))
+
+    def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
+        """Look for the labels of a pass without gradients."""
+        self.on_pass_begin(step, args, kwargs)
+
+    def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
         """Record a training pass, and the gradient of its scores."""
+        (labels, beside), self._labels = self._labels, (None, None)
         scores = _scores(output)
         if scores is None or not scores.requires_grad:
             return
         look = _Look(step, _copy(scores), _label_copy(labels, len(scores)))
         look.beside = _label_copy(beside, len(scores))
 
+        reference = weakref.ref(self)  # the graph may outlive the training, and is not to hold on to that
+
         def came(gradient: Tensor) -> None:
-            if self._last != step:
-                self._last = step
+            probe = reference()
+            if probe is not None and probe._last != step:
+                probe._last = step
                 look.gradient = _copy(gradient)
-                self._pending.append(look)
-                self._pending_bytes += 2 * look.scores.nbytes
+                probe._pending.append(look)
+                probe._pending_bytes += 2 * look.scores.nbytes
 
         scores.register_hook(functools.partial(call_without_user_modes, came))
 
-    def evaluation(self, step: int, output: Any, labels: Any, beside: Tensor | None = None) -> None:
+    def on_evaluation_end(self, step: int, output: Any) -> None:
         """Record the predictions of a pass without gradients."""
+        (labels, beside), self._labels = self._labels, (None, None)
         if self._evaluation != step:
             self._evaluation, self._passes, self._stride = step, 0, 1
         self._passes += 1
@@ -142,12 +162,12 @@ class Predictions:
         elif target.numel() == prediction.numel() == len(prediction):
             look.labels = _copy(target.reshape(-1))
 
-    def training_goes_on(self) -> None:
+    def on_training_again(self) -> None:
         """Hear no more losses of an evaluation."""
         self._unlabelled = None
         evaluation_calls.leave(self.heard)
 
-    def labels(self, step: int, labels: Any) -> None:
+    def on_labels(self, step: int, labels: Any) -> None:
         """Record the labels that the loop passes for a step."""
         copy = _label_copy(labels, None)
         if copy is not None:
@@ -155,15 +175,17 @@ class Predictions:
             if len(self._handed) > 2 * TOGETHER:
                 self._handed.pop(next(iter(self._handed)), None)
 
-    def read(self, before: int, everything: bool = True) -> None:
+    def on_read(self, step: int) -> None:
+        """Read if there is enough to be worth it."""
+        if len(self._pending) > TOGETHER or self._pending_bytes > TOGETHER_BYTES:
+            self._read(step)
+
+    def _read(self, before: int) -> None:
         """Read the records and count them; of training only the steps before this one.
 
         Args:
             before: a step.
-            everything: False to wait until there is enough to be worth it.
         """
-        if not everything and len(self._pending) <= TOGETHER and self._pending_bytes <= TOGETHER_BYTES:
-            return
         pending = [look for look in self._pending if look.step < before]
         del self._pending[: len(pending)]
         self._pending_bytes = 0
@@ -189,7 +211,23 @@ class Predictions:
             assert answers is not None
             self._answered(look.step, answers, beside if labels is None and self._beside else labels)
 
-    def facts(self) -> PredictionFacts | None:
+    def facts(self) -> Iterator[PredictionFacts | None]:
+        """Yield the counts."""
+        self._read_now()
+        yield self._counted()
+
+    def is_poor(self) -> bool:
+        """Whether the evaluations may be at chance."""
+        self._read_now()
+        seen = self._evaluations.values() if self._rows is not None else ()
+        labels = sum(int(one.labels.sum()) for one in seen)
+        return bool(labels) and sum(one.right for one in seen) < POOR * labels
+
+    def _read_now(self) -> None:
+        read = self._read if self.subject.is_own() else self.on_read
+        read(self.subject.steps)
+
+    def _counted(self) -> PredictionFacts | None:
         """Return the counts; None if no classifier was seen."""
         if self._rows is None or not self._num_outputs:
             return None
@@ -291,18 +329,13 @@ class Predictions:
         return width == self._num_outputs and bool(np.isfinite(scores).all())
 
 
-def labels_in(kwargs: Mapping[str, Any]) -> Any:
-    """Return the labels in the arguments of a Hugging Face model, if there are any."""
-    return kwargs.get("labels")
-
-
 def _scores(output: Any) -> Tensor | None:
     """Return the logits (rows, classes) or (rows,) of an output; None if it holds no such thing."""
     if not isinstance(output, Tensor):
         output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
     if not isinstance(output, Tensor) or not output.is_floating_point() or output.ndim not in (1, 2):
         return None
-    return output if output.numel() and (output.ndim == 1 or output.shape[1] <= MOST_CLASSES) else None
+    return output if output.numel() and (output.ndim == 1 or output.shape[1] <= MAX_CLASSES) else None
 
 
 def _answers(scores: Tensor) -> Tensor:

@@ -1,21 +1,23 @@
 """Recovers the targets of sampled steps from the gradient of the output, and keeps some rows of them.
 
-Of a pass at most `MOST` numbers are copied and `ROWS` rows of inputs and targets kept of it; `LIMIT` bytes in all.
+Of a pass at most `MAX_NUMBERS` numbers are copied and `ROWS` rows of inputs and targets kept; `MAX_BYTES` bytes in
+all.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from diagnostics.collectors.isolation.user_modes import call_without_user_modes
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_NUMBERS, evaluation_calls
+from diagnostics.collectors.pytorch.watch.metrics.input_samples import InputSamples
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel, are_maximized
 from diagnostics.collectors.shared.learnability import order_fit, simple_fit
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.target_recovery import (
@@ -33,18 +35,20 @@ from diagnostics.collectors.shared.target_rows import (
     sentinel,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.course import DrawnRows, NegatedLoss, OrderFit, RepeatedRows, SimpleFit, TargetHistory
+from diagnostics.facts.course import NegatedLoss, OrderFit, RowLedger, SimpleFit, TargetHistory
 from diagnostics.facts.inputs import InputFacts, TargetSides
 from diagnostics.facts.training import LossHistory
+from diagnostics.taps.torch import on_gradient
 
 from .pass_inputs import ROWS, are_whole, features, is_plain, last_step
+from .predictions import Predictions
 
-MOST = 2**15  # numbers of an output; larger ones are not looked at
+MAX_NUMBERS = 2**15  # numbers of an output; larger ones are not looked at
 PASSES = 24  # kept; of more every second is dropped, and only every second taken from then on
-LIMIT = 8 * 2**20  # bytes of all that is kept; likewise
-AGREES = 2e-3  # relative: a formula's value and the loss that the script differentiated
-MOSTLY = 0.9  # of the passes must agree
-FEWEST = 4  # passes
+MAX_BYTES = 8 * 2**20  # bytes of all that is kept; likewise
+REL_TOLERANCE = 2e-3  # relative: a formula's value and the loss that the script differentiated
+MIN_AGREEING = 0.9  # of the passes must agree
+MIN_PASSES = 4  # passes
 EXAMPLES = 100  # in these passes together, to know the mean of the targets
 DRIFT = 0.25  # of the variance: how far, squared, the mean may go from one half of the run to the other
 ROUNDING = 1e-6  # of the shares of classes: targets that are all 0 come out of a gradient as 1e-8, then as 1e-10
@@ -132,17 +136,18 @@ def _moments(found: Recovered, chosen: slice = slice(0)) -> _Moments:
     return _Moments(found.loss, targets.mean(axis=0), float(np.square(targets).mean()), targets[chosen][:ROWS])
 
 
-class Targets:
+class Targets(TrainingProbe):
     """Listens to the gradient of the output at sampled steps; copies stay on the device until they are read.
 
     Attributes:
-        repeated: what targets the same rows had in several of these steps; known once `facts` was called.
+        repeated: what targets the same rows had in several of these steps; known once `history` was called.
     """
 
-    repeated: RepeatedRows | None = None
+    repeated: RowLedger | None = None
     _of_training: Array | None = None  # (rows, outputs), where the loss is the mean squared error
 
-    def __init__(self) -> None:
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
         self._asked: tuple[int, int] | None = None  # address and size of the latest output of an evaluation
         self._heard: list[Tensor] = []
         self._pending: list[_Pass] = []
@@ -150,14 +155,14 @@ class Targets:
         self._every = 1
         self._count = 0
 
-    def training(self, step: int, output: Any, inputs: Any) -> None:
+    def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
         """Record a pass of training, and the gradient of its output, if that is one tensor."""
         if not isinstance(output, Tensor):
             output = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
         if not is_plain(output) or not output.is_floating_point() or not output.requires_grad:
             return
         self._count += 1
-        if not output.ndim or not 0 < output.numel() <= MOST or (self._count - 1) % self._every:
+        if not output.ndim or not 0 < output.numel() <= MAX_NUMBERS or (self._count - 1) % self._every:
             return
         rows = len(output)
         stride = max(1, rows // ROWS)
@@ -167,21 +172,23 @@ class Targets:
         seen.inputs = features(inputs, rows, slice(start, None, stride))
         seen.last_step = last_step(inputs, rows, seen.inputs)
 
+        pending = self._pending  # the graph may outlive the training, and is not to hold on to that
+
         def came(gradient: Tensor) -> None:
             if seen.gradient is None:
                 seen.gradient = gradient.detach().clone()
-                self._pending.append(seen)
+                pending.append(seen)
 
-        output.register_hook(functools.partial(call_without_user_modes, came))
+        on_gradient(output, came)
 
-    def evaluation(self, step: int, output: Any) -> None:
+    def on_evaluation_end(self, step: int, output: Any) -> None:
         """Wait for the loss that compares the output of a pass without gradients with its targets."""
         self._asked = None
         if step and len(self._heard) < EVALUATED and is_plain(output) and output.numel():
             self._asked = output.data_ptr(), output.numel()
             evaluation_calls.join(self._hear, OF_NUMBERS)
 
-    def training_goes_on(self) -> None:
+    def on_training_again(self) -> None:
         """Hear no more losses of an evaluation."""
         self._asked = None
         evaluation_calls.leave(self._hear)
@@ -210,7 +217,7 @@ class Targets:
             return None
         return TargetSides(self._of_training, evaluation, inputs)
 
-    def read(self) -> None:
+    def on_read(self, step: int) -> None:
         """Bring the copies to the host."""
         pending = taken(self._pending)
         parts = [part for one in pending for part in (one.output, one.gradient, one.inputs)]
@@ -224,18 +231,29 @@ class Targets:
             self._seen.append(
                 _Seen(one.step, output, gradient, one.of_classes, inputs, one.whole, one.last_step, chosen)
             )
-        while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > LIMIT:
+        while len(self._seen) > PASSES or sum(one.nbytes for one in self._seen) > MAX_BYTES:
             self._seen, self._every = self._seen[::2], 2 * self._every
 
-    def drawn(self) -> DrawnRows | None:
-        """Count different rows among those kept; None for rows that repeat by nature, as a few categories do."""
+    def ledger(self) -> RowLedger | None:
+        """Count different rows among those kept, unless they repeat by nature, as a few categories do."""
         kept = [one.inputs for one in self._seen if one.inputs is not None and len(one.inputs)]
-        if len(kept) < FEWEST or not all(_seldom_repeats(inputs) for inputs in kept):
-            return None
+        if len(kept) < MIN_PASSES or not all(_seldom_repeats(inputs) for inputs in kept):
+            return self.repeated
         rows = [row.tobytes() for inputs in kept for row in inputs]
-        return DrawnRows(len(rows), len(set(rows)), len(kept))
+        known = self.repeated or RowLedger()
+        return dataclasses.replace(known, drawn=len(rows), distinct=len(set(rows)), steps=len(kept))
 
-    def facts(self, losses: LossHistory | None, fits: bool = False) -> TargetHistory | None:
+    def facts(self) -> Iterator[Any]:
+        """Yield what the targets were, and what else follows from them."""
+        self.on_read(self.subject.steps)
+        losses, maximized = self.subject.history().losses, are_maximized(self.subject.optimizers)
+        # Where the answers are poor, the reason may be wanted.
+        yield self.history(losses, self.subject.probes[Predictions].is_poor())
+        yield self.ledger()
+        yield self.negated(losses, maximized)
+        yield self.sides(self.subject.probes[InputSamples].of_both_sides())
+
+    def history(self, losses: LossHistory | None, fits: bool = False) -> TargetHistory | None:
         """Return the targets, if a formula gives the losses of the run; None otherwise.
 
         Args:
@@ -246,7 +264,7 @@ class Targets:
             return None
         recorded = dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
         seen = [one for one in self._seen if one.step in recorded]
-        if len(seen) < FEWEST:
+        if len(seen) < MIN_PASSES:
             return None
         read = [(one, one.readings()) for one in seen]
         for name in FORMULAS:
@@ -255,7 +273,7 @@ class Targets:
                 for one, readings in read
                 if name in readings and _agrees(readings[name].loss, recorded[one.step])
             ]
-            if len(agreeing) >= MOSTLY * len(seen) and len(agreeing) >= FEWEST:
+            if len(agreeing) >= MIN_AGREEING * len(seen) and len(agreeing) >= MIN_PASSES:
                 found = _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
                 self.repeated = None if found is None else _repeated(agreeing)
                 if found is not None and name == "squared":
@@ -273,12 +291,12 @@ class Targets:
         sign = 1.0 if maximized else -1.0
         recorded = {} if losses is None else dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
         seen = [one for one in self._seen if one.step in recorded]
-        if len(seen) < FEWEST:
+        if len(seen) < MIN_PASSES:
             return None
         read = [(one.step, one.readings(sign)) for one in seen]
         for name in FORMULAS:
             found = [of[name] for step, of in read if name in of and _agrees(of[name].loss, sign * recorded[step])]
-            if len(found) >= MOSTLY * len(seen) and len(found) >= FEWEST:
+            if len(found) >= MIN_AGREEING * len(seen) and len(found) >= MIN_PASSES:
                 formula, first = FORMULAS[name], found[0]
                 one_target = all(one.variance <= ROUNDING * max(1.0, one.square) for one in found)
                 constant = formula.constant(first.mean, first.mean, first.square)
@@ -289,10 +307,10 @@ class Targets:
 
 
 def _agrees(loss: float, recorded: float) -> bool:
-    return abs(loss - recorded) <= AGREES * abs(recorded) + 1e-9
+    return abs(loss - recorded) <= REL_TOLERANCE * abs(recorded) + 1e-9
 
 
-def _repeated(agreeing: list[tuple[_Seen, _Moments]]) -> RepeatedRows | None:
+def _repeated(agreeing: list[tuple[_Seen, _Moments]]) -> RowLedger | None:
     memory = RowMemory()
     for one, moments in agreeing:
         if one.inputs is None or not one.whole or len(one.inputs) != len(moments.rows):

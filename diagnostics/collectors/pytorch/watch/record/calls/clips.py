@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
-from diagnostics.facts.calls import ClipFacts, ScaledClipFacts
+from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.where import Where
 
-from .scaled_clips import ScaledClips
 from .script_line import script_line
 
 NORMS = 256  # of useless calls, remembered
@@ -37,7 +36,6 @@ class Clips:
 
     def __init__(self) -> None:
         self.pending: list[_Clip] = []
-        self._scaled = ScaledClips()
         self._in_time = self._useless = self._empty = 0
         self._function, self._limit = "", math.nan
         self._norms: deque[float | Tensor] = deque(maxlen=NORMS)
@@ -47,15 +45,12 @@ class Clips:
         self._cut_from: list[float] = []
         self._where: Where | None = None
 
-    def in_time(self, number: int, function: str, limit: float, norm: float | Tensor | None) -> None:
+    def in_time(self, limit: float, norm: float | Tensor | None) -> None:
         """Record a call between the backward pass and the step of an optimizer; `norm`: that it found."""
-        if not self._in_time:
-            self._scaled.where = script_line()
         self._in_time += 1
         if norm is not None:
             self._cut_to = limit
             self._cut.append(norm)
-        self._scaled.clipped(number, function, limit, norm)
 
     def out_of_time(self, function: str, limit: float, norm: float | Tensor | None, empty: bool) -> None:
         """Record a call with no backward pass since the step; `empty`: whether there was no gradient."""
@@ -78,22 +73,6 @@ class Clips:
             if clip.norm is not None:
                 self._norms.append(clip.norm)
 
-    def scaler_steps(self, number: int, scaler: Any, optimizer: Any) -> None:
-        """Record `scaler.step(optimizer)`, before it."""
-        self._scaled.steps(number, scaler, optimizer)
-
-    def loss_scaled(self) -> None:
-        """Record that a loss scaler scales a loss."""
-        self._scaled.loss()
-
-    def divided(self) -> None:
-        """Record that a loss scaler is asked to divide gradients."""
-        self._scaled.divided()
-
-    def losses(self) -> tuple[int, int]:
-        """Return how many losses were scaled, and how often the scaler was asked; see `StepOrderFacts`."""
-        return self._scaled.losses()
-
     def read(self) -> None:
         """Read the norms from the device."""
         norms = [*self._norms, *self._cut]
@@ -112,7 +91,3 @@ class Clips:
         counts = self._in_time, self._useless
         cut = self._cut_to, np.array(self._cut_from)
         return ClipFacts(self._function, self._limit, *counts, norms, cleared, self._where, *cut)
-
-    def scaled(self) -> ScaledClipFacts | None:
-        """Return the calls that a loss scaler's step followed; None if there were none."""
-        return self._scaled.facts()

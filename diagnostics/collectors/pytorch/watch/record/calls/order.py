@@ -21,10 +21,11 @@ from diagnostics.facts.calls import (
 
 from .clips import Clips
 from .discarded import DiscardedPasses
+from .scaled_clips import ScaledClips
 from .script_calls import calls
 
 STALE = 16  # loads of stale weights, remembered
-FEW = 16  # numbers, by which is seen whether the weights moved at all
+NUMBERS = 16  # numbers, by which is seen whether the weights moved at all
 
 
 class CallOrder:
@@ -34,6 +35,7 @@ class CallOrder:
         steps: of the loop.
         first: the first of the parameters.
         clips: the calls that clip the gradients.
+        scaled: those before the step of a loss scaler.
 
     Args:
         parameters: of the model, trainable.
@@ -56,7 +58,7 @@ class CallOrder:
         self._optimizer_of = {id(p): number for number, pairs in enumerate(held) for _, p in pairs}
         self.on_fault = on_fault
         self.steps = 0
-        self.clips = Clips()
+        self.clips, self.scaled = Clips(), ScaledClips()
         # By optimizer: how many backward passes there had been at its last step.
         self._passes = [calls.passes for _ in held]
         self._cleared = [-1 for _ in held]  # the same at its last `zero_grad`
@@ -65,7 +67,7 @@ class CallOrder:
         self._unfit: list[LoadedKeys] | None = None  # once the loop is over
         self._began = self._asked_at = self._zeroed_at = calls.passes
         self._zeroed = self._late_zeros = self._without_backward = self._own_steps = 0
-        self._sample = None if self.first is None else _few(self.first)
+        self._sample = None if self.first is None else _sample_of(self.first)
         self._moved = True
         self._passes_end: int | None = None
         self._loads = self._num_stale = 0
@@ -131,7 +133,8 @@ class CallOrder:
         if number is None:
             return
         if calls.passes > self._passes[number]:
-            self.clips.in_time(number, function, limit, norm)
+            self.clips.in_time(limit, norm)
+            self.scaled.clipped(number, function, limit, norm)
         else:
             self.clips.out_of_time(function, limit, norm, empty=parameter.grad is None)
 
@@ -140,7 +143,7 @@ class CallOrder:
         groups = getattr(optimizer, "param_groups", None)
         for number, own in enumerate(self._groups):
             if own is groups:
-                self.clips.scaler_steps(number, scaler, optimizer)
+                self.scaled.steps(number, scaler, optimizer)
 
     def loads(self, stale: RestoredWeights | None) -> None:
         """Record a load that has to do with the model's weights."""
@@ -153,21 +156,21 @@ class CallOrder:
     def read(self) -> None:
         """Read from the device."""
         if self.first is not None and self._sample is not None:
-            self._moved = not torch.equal(self._sample, _few(self.first))
+            self._moved = not torch.equal(self._sample, _sample_of(self.first))
         self.clips.read()
 
     def facts(self) -> tuple[ClipFacts | LoadedKeys | RestoreFacts | ScaledClipFacts | StepOrderFacts, ...]:
         """Return what was heard, as far as it was read."""
         loads = RestoreFacts(self._loads, tuple(self._stale), self._num_stale) if self._loads else None
         unfit = calls.loaded_into(self) if self._unfit is None else self._unfit
-        found = (*unfit, self._order(), self.clips.facts(), loads, self.clips.scaled())
+        found = (*unfit, self._order(), self.clips.facts(), loads, self.scaled.facts())
         return tuple(facts for facts in found if facts is not None)
 
     def _order(self) -> StepOrderFacts | None:
         if not self._groups:
             return None
         passes = calls.passes - self._began if self._passes_end is None else self._passes_end
-        thrown, (scaled, unscaled) = self._discarded.count, self.clips.losses()
+        thrown, (scaled, unscaled) = self._discarded.count, self.scaled.losses()
         return StepOrderFacts(
             steps=self._own_steps,
             cleared=self._late_zeros,
@@ -182,6 +185,6 @@ class CallOrder:
         )
 
 
-def _few(parameter: nn.Parameter) -> Tensor:
+def _sample_of(parameter: nn.Parameter) -> Tensor:
     """Copy the first numbers of a parameter."""
-    return local(parameter).detach().reshape(-1)[:FEW].clone()
+    return local(parameter).detach().reshape(-1)[:NUMBERS].clone()

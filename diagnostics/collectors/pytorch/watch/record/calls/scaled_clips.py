@@ -13,21 +13,18 @@ from diagnostics.facts.calls import ScaledClipFacts
 from diagnostics.facts.where import Where
 
 from .discarded import reads_gradients, script_files
+from .script_line import script_line
 
 NORMS = 256  # of such calls, remembered
 
 
 class ScaledClips:
-    """The calls of one loop that clip gradients, each with the step of a scaler that follows.
-
-    Attributes:
-        where: the line of the first call; None before that, or if it is not known.
-    """
+    """The calls of one loop that clip gradients, each with the step of a scaler that follows."""
 
     def __init__(self) -> None:
-        self.where: Where | None = None
+        self._where: Where | None = None  # of the first call
         self._latest: dict[int, tuple[str, float, float | Tensor | None]] = {}  # by optimizer
-        self._steps = self._scaled = self._losses = self._divided = 0
+        self._clips = self._steps = self._scaled = self._losses = self._divided = 0
         self._files: set[str] = set()
         self._function, self._limit = "", 0.0
         self._seen: deque[tuple[float | Tensor | None, Tensor]] = deque(maxlen=NORMS)
@@ -50,6 +47,9 @@ class ScaledClips:
 
     def clipped(self, number: int, function: str, limit: float, norm: float | Tensor | None) -> None:
         """Record a call that clips the gradients of an optimizer to a limit; `norm`: that it found."""
+        if not self._clips:
+            self._where = script_line()
+        self._clips += 1
         self._latest[number] = function, limit, norm
 
     def steps(self, number: int, scaler: Any, optimizer: Any) -> None:
@@ -84,5 +84,5 @@ class ScaledClips:
             self._scaled,
             np.array(norms, float),
             np.array(scales),
-            self.where,
+            self._where,
         )

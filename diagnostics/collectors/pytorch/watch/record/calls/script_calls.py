@@ -154,16 +154,16 @@ class ScriptCalls:
     def _scales(self, scaler: Any, *_: Any, **__: Any) -> None:
         for listener in self._listeners:
             if scaler.is_enabled():
-                listener.clips.loss_scaled()
+                listener.scaled.loss()
 
     def _unscales(self, *_: Any, **__: Any) -> None:
         for listener in self._listeners:
-            listener.clips.divided()
+            listener.scaled.divided()
 
     def _scaler_steps(self, scaler: Any, optimizer: Any = None, *_: Any, **__: Any) -> None:
         self.passes_at_step = self.passes  # also where it leaves out the step
         for listener in self._listeners:
-            listener.clips.divided()
+            listener.scaled.divided()
             listener.scaler_steps(scaler, optimizer)
 
     def _clips_norm(

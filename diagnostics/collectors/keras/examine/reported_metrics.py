@@ -1,0 +1,155 @@
+"""Pairs what `evaluate` reports, also within `fit`, with predictions for the same rows, made at the end."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.keras.batch import as_array, unpack
+from diagnostics.collectors.keras.losses import kind_of_loss
+from diagnostics.collectors.keras.replayable import can_be_read
+from diagnostics.collectors.keras.values import number_of
+from diagnostics.facts.array import Array
+from diagnostics.facts.loss_contracts import Reads
+from diagnostics.facts.metrics import Evaluation, MetricLedger
+from diagnostics.taps import keras as taps
+from diagnostics.taps.tap import subscribe
+
+BATCH = 32  # rows, where `evaluate` is told nothing else
+ROWS, BYTES = 20_000, 16 * 2**20  # of an evaluation that is made again
+SAME = 1e-3  # relative difference of a loss from the one that was reported
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The arguments of the latest `evaluate` of a model, what it reported, and the steps made before.
+
+    A `tf.data` pipeline is a weak reference.
+    """
+
+    x: Any
+    y: Any
+    batch_size: int | None
+    reported: Mapping[str, float]
+    steps: int
+
+
+class ReportedMetrics:
+    """Keeps for each model the latest evaluation of arrays, or of a `tf.data` pipeline of pure steps.
+
+    Nothing is copied. Arrays of one evaluation, of at most 16 MiB, are kept alive.
+    """
+
+    def __init__(self, guard: FaultGuard) -> None:
+        """Listen until `close`; `guard` runs the work."""
+        self._kept: IdentityMap[Any, _Kept] = IdentityMap()
+        self.close = subscribe(guard.attempt, (taps.evaluate.after, self._evaluated))
+
+    def _evaluated(
+        self,
+        result: Any,
+        model: Any,
+        x: Any = None,
+        y: Any = None,
+        batch_size: Any = None,
+        *others: Any,
+        **options: Any,
+    ) -> None:
+        self._kept.pop(model, None)
+        plain = not others and options.get("sample_weight") is None and options.get("steps") is None
+        reported = _by_name(model, result)
+        data = x if isinstance(x, tf.data.Dataset) else (x, y)
+        if not plain or len(reported) < 2 or not can_be_read(data) or model.optimizer is None:
+            return
+        if isinstance(data, tuple) and (y is None or _size(x) + _size(y) > BYTES):
+            return
+        size = batch_size if type(batch_size) is int else None
+        x = weakref.ref(x) if isinstance(x, tf.data.Dataset) else x
+        self._kept[model] = _Kept(x, y, size, reported, int(number_of(model.optimizer.iterations)))
+
+    def ledger(self, model: Any, deadline: float) -> MetricLedger | None:
+        """Make the predictions again; None where the model has changed, or its loss is now another.
+
+        Args:
+            model: as the script left it.
+            deadline: of `time.monotonic`.
+        """
+        kept = self._kept.get(model)
+        if kept is None or int(number_of(model.optimizer.iterations)) != kept.steps:
+            return None
+        outputs, targets = list[Array](), list[Array]()
+        for x, y in _batches(kept):
+            if time.monotonic() > deadline or sum(map(len, targets)) > ROWS:
+                return None
+            answers, truth = as_array(model(x, training=False)), as_array(y)
+            if answers is None or truth is None or not truth.ndim or len(answers) != len(truth):
+                return None
+            outputs.append(answers)
+            targets.append(truth)
+        if any(len({part.shape[1:] for part in parts}) != 1 for parts in (outputs, targets)):
+            return None
+        answers, truth = np.concatenate(outputs), np.concatenate(targets)
+        loss = _loss(model, truth, answers)
+        if loss is None or abs(loss - kept.reported["loss"]) > SAME * max(abs(loss), 1e-3):
+            return None
+        reported = {name: value for name, value in kept.reported.items() if name != "loss"}
+        sizes = tuple(map(len, targets))
+        return MetricLedger(evaluations=(Evaluation(answers, truth, reported, loss, sizes, _reads(model.loss)),))
+
+
+def _by_name(model: Any, result: Any) -> dict[str, float]:
+    """Name what `evaluate` returned, in the order of Keras' `_flatten_metrics_in_order`; empty if unclear."""
+    if isinstance(result, Mapping):
+        named = {str(name): value for name, value in result.items()}
+    else:
+        parts = [getattr(metric, "metrics", [metric]) for metric in model.metrics]
+        names = [str(metric.name) for part in parts for metric in part]
+        if not isinstance(result, list) or len(names) != len(result) or len(set(names)) < len(names):
+            return {}
+        named = dict(zip(names, result, strict=True))
+    numbers = {name: float(value) for name, value in named.items() if np.ndim(value) == 0}
+    return numbers if "loss" in numbers else {}
+
+
+def _size(data: Any) -> int:
+    return sum(int(getattr(leaf, "nbytes", 0)) for leaf in keras.tree.flatten(data))
+
+
+def _batches(kept: _Kept) -> Iterator[tuple[Any, ...]]:
+    if isinstance(kept.x, weakref.ref):
+        for batch in kept.x() or ():
+            x, y, weights = unpack(batch)
+            yield x, y if weights is None else None
+        return
+    rows, step = len(keras.tree.flatten(kept.x)[0]), kept.batch_size or BATCH
+    for start in range(0, rows, step):
+        place = slice(start, start + step)
+        yield tuple(
+            keras.tree.map_structure(lambda leaf, place=place: tf.convert_to_tensor(leaf[place]), data)
+            for data in (kept.x, kept.y)
+        )
+
+
+def _loss(model: Any, truth: Array, answers: Array) -> float | None:
+    """Compute a loss of Keras', with the penalties; None for one of the script's own."""
+    if kind_of_loss(model.loss) == "other":
+        return None
+    loss = keras.losses.get(model.loss)
+    penalties = sum(float(one) for one in model.losses)
+    alike = truth.reshape(answers.shape) if truth.size == answers.size else truth
+    return float(np.mean(loss(alike, answers))) + penalties
+
+
+def _reads(loss: Any) -> Reads | None:
+    if kind_of_loss(loss) not in ("binary_cross_entropy", "cross_entropy"):
+        return None
+    return "logits" if getattr(loss, "from_logits", False) else "probabilities"

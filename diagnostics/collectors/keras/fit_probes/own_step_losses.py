@@ -1,0 +1,18 @@
+"""Finds what a step of the user's own leaves out of its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from diagnostics.collectors.keras.fit_probe import FitProbe
+from diagnostics.collectors.keras.model import has_own_train_step
+
+
+class OwnStepLosses(FitProbe):
+    """Takes the graph of its loss, and the losses that it has not read; others are recomputed."""
+
+    def facts(self) -> Iterable[Any]:
+        """Return both."""
+        model, graph = self.subject.model, self.subject.graph()  # which is forgotten in any case
+        return (graph, self.subject.losses.of_model(model)) if has_own_train_step(model) else ()

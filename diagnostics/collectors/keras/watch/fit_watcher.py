@@ -1,0 +1,195 @@
+"""What the watchers of a `fit` have in common, on any backend. Imports no TensorFlow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Literal
+
+import keras
+import numpy as np
+
+from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.keras.model import has_own_train_step
+from diagnostics.collectors.keras.optimizer import inner_optimizer
+from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.facts.array import Array
+from diagnostics.facts.nonfinite import OriginFacts
+from diagnostics.facts.training import TrainingHistory
+from diagnostics.failed_batch import FailedBatch
+
+from .batch_loss import BatchLoss
+from .over_time import KerasOverTime
+
+EVALUATIONS = 4096  # evaluation losses remembered
+
+LOSS_FIELDS: list[Any] = [
+    ("steps", np.int64),
+    ("losses", np.float64),
+    ("loss_known", np.bool_),
+    ("learning_rates", np.float64, (1,)),
+]
+STEP_FIELDS = [*LOSS_FIELDS, ("batch_fingerprints", np.uint64), ("batch_sizes", np.int64)]
+
+
+def sample_fields(layers: int) -> list[Any]:
+    """Return the fields of a closer look, for `History`."""
+    return [
+        ("sampled_steps", np.int64),
+        ("update_ratios", np.float32, (layers,)),
+        ("weight_norms", np.float32, (layers,)),
+        ("memory_bytes", np.float64),
+    ]
+
+
+def gradient_fields(layers: int) -> list[Any]:
+    """Return the fields of the gradients of a step, for `History`."""
+    return [
+        ("gradient_norms", np.float32),
+        ("layer_gradient_norms", np.float32, (layers,)),
+        ("gradient_known", np.bool_),
+    ]
+
+
+class FitWatcher(ABC):
+    """Records the steps of a `fit`.
+
+    A part that fails is switched off and reported in `faults`; nothing is raised into `fit`.
+
+    Args:
+        model: compiled, its train function made.
+        every: steps between two samples; on an accelerator also between two reads.
+        stop_after: steps after which to stop.
+        current: returns the value of a variable as it is now, not waited for.
+        uncovered: see below.
+
+    Attributes:
+        steps: optimizer steps so far.
+        forwards: batches so far.
+        faults: by part, the fault of this library.
+        uncovered: by part, why it could not be watched.
+        remarks: by part, how exact it is.
+        origin: where the first NaN or inf came from, or was seen, once there is one.
+        on_read: called every so many steps that were read, and at the end.
+        first_batches: called with each batch, or with None and the reason, until it returns False.
+        over_time: looks before chosen steps; None for no looks.
+    """
+
+    memory_holder: Literal["process", "accelerator"] = "process"
+    _layers: tuple[str, ...] = ()  # that own a trainable variable, in order, once there are weights
+
+    def __init__(
+        self,
+        model: keras.Model,
+        every: int,
+        stop_after: int | None,
+        current: Callable[[Any], Any],
+        uncovered: dict[str, str],
+    ) -> None:
+        self._model, self._every, self._stop_after = model, every, stop_after
+        self.steps = self.forwards = 0
+        self.uncovered, self.remarks = uncovered, dict[str, str]()
+        self._guard = FaultGuard(uncovered=uncovered)
+        self.faults, self._safely = self._guard.faults, self._guard.run
+        self.origin: OriginFacts | None = None
+        self._optimizer = inner_optimizer(model)
+        self._passes = int(getattr(self._optimizer, "gradient_accumulation_steps", None) or 1)
+        self._own_step = has_own_train_step(model)
+        self._loss = BatchLoss(model, current)
+        self._fit = getattr(model, "history", None)  # each has one of its own
+        self._rows, self._samples = History(STEP_FIELDS), History(sample_fields(0))
+        self._evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
+        self.on_read: Callable[[], None] | None = None
+        self.first_batches: Callable[[Any, str], bool] | None = None
+        self.over_time: KerasOverTime | None = None
+        self._handed, self._closed = 0, False
+
+    def close(self) -> None:
+        """Restore the model; the records stay."""
+        if self._closed:
+            return
+        self._closed = True
+        self._restore()
+        self.read()
+        if self.over_time is not None:
+            self.over_time.end(self.steps)
+        self._release()
+
+    def read(self) -> None:
+        """Read everything pending from the device."""
+        self._safely("readings", self._read)
+
+    def batch(self) -> FailedBatch | None:
+        """Return the batch in which NaN or inf first appeared; None while there is none, or if none is kept."""
+        return None
+
+    def ranges(self) -> None:
+        """Return None: measuring activations would take a second forward pass."""
+        return None
+
+    def facts(self) -> list[Any]:
+        """Return what else was measured so far."""
+        return []
+
+    def epoch_begins(self) -> None:
+        """Note that Keras' running means start over."""
+        self.read()
+        self._loss.epoch_begins()
+
+    def evaluated(self, loss: float) -> None:
+        """Take an evaluation loss."""
+        if not self._closed:
+            self._evaluations.append((max(0, self.steps - 1), float(loss)))
+
+    def history(self) -> TrainingHistory:
+        """Return the run so far."""
+        rows, samples = self._recorded()
+        count = len(rows["steps"])
+        rows["training_mode"] = np.full(count, -1 if self._own_step else 1, np.int8)  # `fit` sets it by itself
+        rows["passes"] = np.full(count, self._passes)
+        return training_history(
+            rows,
+            samples,
+            total_steps=self.steps,
+            layers=self._layers,
+            memory_holder=self.memory_holder,
+            evaluations=list(self._evaluations),
+        )
+
+    @abstractmethod
+    def _restore(self) -> None:
+        """Restore the model."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Let go of what is not needed after the end."""
+
+    @abstractmethod
+    def _read(self) -> None:
+        """Read what is pending, and call `_was_read`."""
+
+    def _recorded(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return the rows of all steps, and of those that were looked at more closely."""
+        return self._rows.arrays(), self._samples.arrays()
+
+    def _is_another_fit(self) -> bool:
+        """Whether this one raised, and no callback was told; then it is closed."""
+        if getattr(self._model, "history", None) is not self._fit:
+            self.close()
+        return self._closed
+
+    def _was_read(self) -> None:
+        """Say how exact the losses are, and pass on what was read."""
+        if self._loss.why_not:
+            self.uncovered["loss"] = self._loss.why_not
+        elif self._loss.remark:
+            self.remarks["loss"] = self._loss.remark
+        if self.on_read is not None and (self._closed or self._rows.total >= self._handed + self._every):
+            self._handed = self._rows.total
+            self.on_read()
+
+    def _stop_if_enough(self) -> None:
+        if self._stop_after is not None and self.steps >= self._stop_after:
+            self.close()

@@ -1,0 +1,32 @@
+"""Reads `unknown_errors.toml`: what is said of failures that no rule knows, by their words, lines and names."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).with_suffix(".toml")
+
+
+@functools.cache
+def entries(name: str) -> Any:
+    """Return a table of the file, or its rows in order."""
+    return _read()[name]
+
+
+@functools.cache
+def _read() -> dict[str, Any]:
+    return tomllib.loads(FILE.read_text("utf-8"))
+
+
+def search(row: dict[str, Any], text: str) -> re.Match[str] | None:
+    """Search a text for the pattern of a row."""
+    return _compiled(row["pattern"]).search(text)
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)

@@ -1,0 +1,145 @@
+"""Keeps how the training of a Trainer began, and its batches, so that copies can be trained when it is over."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import PreTrainedModel, Trainer, TrainingArguments
+
+from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.pytorch.discover.training_batches import MOST, MOST_BYTES, TrainedBatch
+from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
+from diagnostics.collectors.pytorch.examine.kept_start import MOST_BYTES as MOST_BYTES_OF_WEIGHTS
+from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
+from diagnostics.collectors.pytorch.losses import IGNORE_INDEX
+from diagnostics.collectors.pytorch.model import fills_in_tokens, uncompiled
+from diagnostics.facts.loss_contracts import LossContract, contract_of
+
+from .kept_step import predicts_next_token
+from .optimizer import trial_optimizer
+
+LABELS = "labels"
+
+
+class KeptRun:
+    """The first weights of a Trainer's model, and the batches that it trains on.
+
+    Args:
+        trainer: before its first step.
+        loss: of logits and labels.
+        contract: of it.
+    """
+
+    def __init__(self, trainer: Trainer, loss: Callable[..., Tensor], contract: LossContract) -> None:
+        model = uncompiled(trainer.model)
+        self._trainer, self._loss, self._contract = weakref.ref(trainer), loss, contract
+        self._values = starting_weights(model)
+        with own_run():  # it may build one
+            self._rate, self._optimizer, _ = trial_optimizer(trainer, model)
+        self._batches: list[tuple[dict[str, Tensor], float | None]] = []
+        self._nbytes = 0
+
+    def step(self, inputs: Any) -> None:
+        """Keep a batch that `training_step` gets, unless there are enough."""
+        trainer = self._trainer()
+        if len(self._batches) >= MOST or self._nbytes > MOST_BYTES or trainer is None:
+            return
+        if not isinstance(inputs, Mapping) or LABELS not in inputs:
+            return
+        kept = {name: part.detach().clone() for name, part in inputs.items() if isinstance(part, Tensor)}
+        groups = getattr(trainer.optimizer, "param_groups", None) or ()
+        self._batches.append((kept, max((float(group["lr"]) for group in groups), default=None)))
+        self._nbytes += sum(part.nbytes for part in kept.values())
+
+    def run_of(self, model: nn.Module, arguments: TrainingArguments) -> Run | str:
+        """Return what is known of the training, or why copies cannot be trained.
+
+        Args:
+            model: as the training has left it.
+            arguments: of the Trainer.
+        """
+        if not self._batches or self._optimizer is None or not self._rate:
+            return "its optimizer or its batches are not known"
+        fresh = at_its_beginning(model, self._values)
+        if fresh is None:
+            return "its layers were replaced since its first step"
+        pads = {LABELS: IGNORE_INDEX, "input_ids": int(getattr(model.config, "pad_token_id", None) or 0)}
+        length = max(
+            (part.shape[1] for kept, _ in self._batches for part in kept.values() if part.ndim > 1), default=0
+        )
+        padded = [
+            ({name: _padded(part, length, pads.get(name, 0)) for name, part in kept.items()}, rate)
+            for kept, rate in self._batches
+        ]
+        given = {name: part for name, part in padded[0][0].items() if name != LABELS}
+        with torch.no_grad(), own_run():
+            shape = copy.deepcopy(fresh)(**given).logits.shape[1:]
+        return Run(
+            model=fresh,
+            given=((), given),
+            loss=self._loss,
+            contract=self._contract,
+            options={},
+            optimizer=self._optimizer,
+            name=str(getattr(arguments.optim, "value", arguments.optim)),
+            rate=self._rate,
+            batches=[
+                TrainedBatch(
+                    {f"1.{name}": part for name, part in kept.items() if name != LABELS},
+                    kept[LABELS],
+                    (len(kept[LABELS]), *shape),
+                    rate,
+                )
+                for kept, rate in padded
+            ],
+            clip=arguments.max_grad_norm or None,
+            library="trainer",
+        )
+
+
+def keep_run(trainer: Trainer, replaces_loss: bool) -> KeptRun | None:
+    """Keep the weights of a Trainer's model; None if it is large, or if its loss is not a known one."""
+    model = uncompiled(trainer.model)
+    if replaces_loss or not isinstance(model, PreTrainedModel) or num_bytes(model) > MOST_BYTES_OF_WEIGHTS:
+        return None
+    if not type(model).__module__.startswith("transformers.") or trainer.args.label_smoothing_factor:
+        return None
+    name, config = type(model).__name__, model.config
+    if name.endswith("ForSequenceClassification") and getattr(config, "problem_type", None) is None:
+        if config.num_labels == 1:
+            return KeptRun(trainer, _squared, contract_of("mse_loss"))
+        return KeptRun(trainer, F.cross_entropy, contract_of("cross_entropy"))
+    if predicts_next_token(model):
+        return KeptRun(trainer, _next_tokens, _OF_TOKENS)
+    if fills_in_tokens(model) or name.endswith("ForTokenClassification"):
+        return KeptRun(trainer, _tokens, _OF_TOKENS)
+    return None
+
+
+_OF_TOKENS = dataclasses.replace(contract_of("cross_entropy"), class_axis=-1)
+
+
+def _squared(prediction: Tensor, target: Tensor) -> Tensor:
+    return F.mse_loss(prediction.squeeze(), target.squeeze())
+
+
+def _tokens(prediction: Tensor, target: Tensor) -> Tensor:
+    return F.cross_entropy(prediction.flatten(0, -2), target.flatten(), ignore_index=IGNORE_INDEX)
+
+
+def _next_tokens(prediction: Tensor, target: Tensor) -> Tensor:
+    return _tokens(prediction[:, :-1], target[:, 1:])
+
+
+def _padded(part: Tensor, length: int, value: int) -> Tensor:
+    """Pad sequences (n, m) on the right, so that the rows of all batches are alike."""
+    if part.ndim != 2 or part.is_floating_point():
+        return part
+    return F.pad(part, (0, length - part.shape[1]), value=value)

@@ -1,0 +1,213 @@
+"""See `MisreportedMetric`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import Fix, NotApplicable, Rule, check
+from diagnostics.facts.metrics import MetricLedger
+from diagnostics.rules.shared.metric_calls import (
+    Accumulated,
+    MeanOfBatches,
+    Swapped,
+    accumulated,
+    evaluations_of,
+    mean_of_batches,
+    swapped,
+)
+from diagnostics.rules.shared.metric_values import Contradiction, contradictions
+
+GAP = 0.02  # between a reported accuracy and ours, where no mistake explains it
+
+WHY: Final[Mapping[str, str]] = {
+    "batches": "It is the mean of the batches' values, which is another number: it changes with the batch size.",
+    "not shifted": "Each output is compared with the token at its own position, but a causal language model "
+    "predicts the next one.",
+    "ignored counted": "Positions with the label -100, which the loss leaves out, are counted too.",
+    "swapped": "Predictions and targets are swapped: the targets are the first argument.",
+    "no root": "It is the mean squared error, without the root.",
+    "broadcast": "Each prediction is compared with every target, as one of the two has one more axis, of size 1.",
+    "base": "It is 2 ** loss, but the loss is in nats.",
+    "no exponential": "It is the loss itself: the perplexity is its exponential.",
+}
+FIXES: Final[Mapping[str, Fix | Mapping[str, Fix]]] = {
+    "batches": {
+        "torch": "collect the predictions and targets of all batches, and compute the metric once",
+        "keras": (
+            "keras.metrics.F1Score(), R2Score() or RootMeanSquaredError(): they add up over batches",
+            "compute the metric once, from model.predict(x_val)",
+        ),
+    },
+    "not shifted": "predictions, labels = predictions[:, :-1], labels[:, 1:]",
+    "ignored counted": "counted = labels != -100; accuracy = (predictions == labels)[counted].mean()",
+    "swapped": "r2_score(y_true, y_pred), precision_score(y_true, y_pred), ...: the targets first",
+    "no root": "np.sqrt(mse)",
+    "broadcast": "predictions = predictions.reshape(-1), before they are compared",
+    "base": "math.exp(loss)",
+    "no exponential": "math.exp(loss)",
+}
+COLLECT: Final[Fix] = (
+    "collect the predictions and targets of all batches, and call the metric once after the loop",
+    "a metric with a state, such as torchmetrics' or evaluate's, adds up over batches",
+)
+EMPTY: Final[Fix] = "all_predictions, all_targets = [], []  # at the start of each evaluation"
+
+
+class MisreportedMetric(Rule):
+    """A reported metric is not what it is called.
+
+    ## What it does
+    Keeps the predictions and targets of evaluations, computes accuracy, F1, precision, recall, IoU, R², errors and
+    perplexity from them, and compares the results with what a `Trainer` or Keras reported under that name. If they
+    differ, it looks for the mistake that gives the reported number: a mean over batches, labels that were not
+    shifted, ignored positions that were counted, swapped arguments, a missing root, or a comparison of every
+    prediction with every target.
+
+    Under `diagnose run`, it also follows the calls of scikit-learn's metrics from each line: one call per batch of
+    an evaluation, lists that grow from epoch to epoch, or targets that are passed as the predictions. In PyTorch,
+    it compares them with what the model returned.
+
+    ## Why it is bad
+    Every decision about the model rests on these numbers. F1, R² and the root of an error are not means over rows,
+    so the mean over batches is another number and changes with the batch size. With unshifted labels, the accuracy
+    of a good language model is close to 0. With lists that are never emptied, the predictions of the first epochs
+    count in the last one.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        scores.append(f1_score(y, model(x).argmax(1)))
+    print("F1", np.mean(scores))
+    ```
+
+    ## Instead
+    ```python
+    for x, y in loader:
+        predictions.append(model(x).argmax(1))
+        targets.append(y)
+    print("F1", f1_score(torch.cat(targets), torch.cat(predictions)))
+    ```
+
+    ## Thresholds
+    At least 32 targets that count. A reported number is right if it equals, to its last digit, the metric by one
+    of several definitions (of averages, thresholds, ignored tokens, the best five classes). A mistake is named
+    only if it gives the reported number to its last digit in each of the latest evaluations, and differs from the
+    right value by 0.01 (1% of an error or a perplexity), or by 0.02 (5% of an error) if it is a mean over batches.
+    An accuracy that no mistake explains is a note, if it differs by 0.02.
+
+    Calls per batch: at least 3 batches in one evaluation, and a mean that differs as much. Lists that grow: each
+    call has the rows of the call before, and the same targets once more. Swapped arguments: the second one stays
+    the same from step to step, and the first one changes.
+
+    The thresholds are our choice.
+
+    ## Known problems
+    Printed numbers are not read. In Keras, only the last evaluation is checked, and only if the model and its loss
+    have not changed since. Metrics under other names, and metrics of models with several outputs, are not checked.
+
+    ## Sources
+    Forman and Scholz, "Apples-to-apples in cross-validation studies" (2010), on means of F1; the release notes of
+    Keras 2.0, which removed precision, recall and F1 because they were computed per batch; public questions about
+    the token accuracy of causal language models.
+    """
+
+    severity = "warning"
+
+    @check
+    def from_evaluations(self, ledger: MetricLedger) -> Finding | None:
+        """Compare reported metrics with those of the predictions."""
+        evaluations = evaluations_of(ledger)
+        if not evaluations:
+            raise NotApplicable("needs the predictions and targets of an evaluation that reports a metric")
+        found = [one for one in contradictions(evaluations) if one.mistake in WHY or _is_unexplained(one)]
+        found.sort(key=lambda one: one.mistake is None)
+        return self._of_contradiction(found[0]) if found else None
+
+    @check
+    def from_calls(self, ledger: MetricLedger) -> Finding | None:
+        """Look for a metric of each batch, and for rows that are never dropped."""
+        if not ledger.series:
+            raise NotApplicable("needs repeated calls of a metric from one line")
+        found: list[Finding] = [
+            *(self._of_growing(growing) for series in ledger.series if (growing := accumulated(series))),
+            *(self._of_swapped(turned) for series in ledger.series if (turned := swapped(series))),
+            *(self._of_mean(mean) for series in ledger.series if (mean := mean_of_batches(series))),
+        ]
+        return found[0] if found else None
+
+    def _of_contradiction(self, one: Contradiction) -> Finding:
+        message = (
+            f"{one.name} is reported as {one.reported:.4g}, but the predictions for the same {one.rows:,} targets "
+            f"give {one.recomputed:.4g}."
+        )
+        evidence = {
+            "metric": one.name,
+            "reported": one.reported,
+            "recomputed": one.recomputed,
+            "targets": one.rows,
+            "mistake": one.mistake,
+        }
+        if one.mistake is None:
+            return self.found(
+                f"{message} None of the common mistakes explains the difference.",
+                fix=f"compute {one.name} from all predictions once, and compare",
+                evidence=evidence,
+                severity="note",
+            )
+        fix = FIXES[one.mistake]
+        return self.found(f"{message} {WHY[one.mistake]}", fix=fix, evidence=evidence, where=one.where)
+
+    def _of_growing(self, one: Accumulated) -> Finding:
+        numbers = (
+            ""
+            if one.value is None or one.latest is None
+            else f" It returns {one.value:.4g}; the latest evaluation alone has {one.latest:.4g}."
+        )
+        return self.found(
+            f"{one.call.metric} gets {len(one.call.truth):,} rows: the {one.rows:,} of one evaluation, "
+            f"{one.times} times. The predictions of earlier epochs are still in the list.{numbers}",
+            fix=EMPTY,
+            evidence={
+                "metric": one.call.metric,
+                "rows": one.rows,
+                "times": one.times,
+                "reported": one.value,
+                "recomputed": one.latest,
+            },
+            where=one.call.where,
+        )
+
+    def _of_swapped(self, one: Swapped) -> Finding:
+        metric = one.call.metric
+        return self.found(
+            f"{metric} gets the same predictions in each of {one.calls} calls between training steps, and "
+            "other targets each time: they are swapped. The targets are the first argument. It returns "
+            f"{one.value:.4g}, and {one.turned:.4g} the other way round.",
+            fix=f"{metric}(y_true, y_pred)",
+            evidence={"metric": metric, "calls": one.calls, "reported": one.value, "recomputed": one.turned},
+            where=one.call.where,
+        )
+
+    def _of_mean(self, one: MeanOfBatches) -> Finding:
+        return self.found(
+            f"{one.call.metric} is called for each of {one.batches} batches. The mean of its values is "
+            f"{one.mean:.4g}, but {one.call.metric} of all {one.rows:,} rows is {one.whole:.4g}. It is not a mean "
+            "over rows, so the mean over batches changes with the batch size.",
+            fix=COLLECT,
+            evidence={
+                "metric": one.call.metric,
+                "batches": one.batches,
+                "rows": one.rows,
+                "mean": one.mean,
+                "recomputed": one.whole,
+            },
+            where=one.call.where,
+        )
+
+
+def _is_unexplained(one: Contradiction) -> bool:
+    """Whether an accuracy differs for a reason that we do not know."""
+    gap = abs(one.reported - one.recomputed) / (100 if one.reported > 1 else 1)
+    return one.mistake is None and one.metric == "accuracy" and one.is_plain and gap >= GAP

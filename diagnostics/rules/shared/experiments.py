@@ -1,0 +1,79 @@
+"""Words what experiments on copies showed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.experiments import ExperimentRun, Experiments
+from diagnostics.text.join import capitalized, listed
+
+from .lr_trial import number
+
+CURVES = "loss_curves"  # the evidence that the page draws
+DIGITS = 5
+SCHEDULED = "no schedule"  # the experiment, which only a run with a schedule has
+OTHERS = 3  # further changes that are named
+
+
+def cure_named(experiments: Experiments, rule: str) -> ExperimentRun:
+    """Return the best change, if a rule names the cause that it points to.
+
+    Raises:
+        NotApplicable: another change is the best, or none helps; or a schedule changes the rate.
+    """
+    best = next(iter(experiments.cures), None)
+    if best is None or best.rule != rule or (best.rate is not None and SCHEDULED in experiments.tried):
+        raise NotApplicable
+    return best
+
+
+def outcome(experiments: Experiments) -> str:
+    """Say what the best change does, and which others help."""
+    best, *others = experiments.cures
+    unchanged = experiments.without
+    also = [f"{other.phrase} ({other.reached:.4g})" for other in others]
+    return (
+        f"{capitalized(best.phrase)}, the same {experiments.steps} steps reach a loss of {best.reached:.4g} "
+        f"instead of {unchanged:.4g}; a constant prediction would score {experiments.constant:.4g}. This was "
+        "measured on copies of the model, trained from its first weights with one thing changed at a time, and on "
+        f"{experiments.rows} rows that were held out."
+    ) + (f" Also better: {listed(also, most=OTHERS)}." if also else "")
+
+
+def in_vain(experiments: Experiments) -> str:
+    """Say that no change helps."""
+    return (
+        f"No single change of {len(experiments.runs)} makes a copy learn in {experiments.steps} steps: "
+        f"{listed([run.phrase for run in experiments.runs], most=OTHERS)}."
+    )
+
+
+def fixes(experiments: Experiments) -> tuple[str, ...]:
+    """Return the fix of each change that helps, the best first."""
+    return tuple(dict.fromkeys(cure.fix for cure in experiments.cures[: 1 + OTHERS]))
+
+
+def evidence(experiments: Experiments) -> dict[str, Any]:
+    """Return all that was tried, by name."""
+    best = next(iter(experiments.cures), None)
+    return {
+        "experiments": {run.name: number(run.reached) for run in experiments.runs},
+        "experiments_not_run": dict(experiments.left_out),
+        "experiment_steps": experiments.steps,
+        "unchanged_copies": [number(run.reached) for run in experiments.unchanged],
+        "copies_constant_loss": experiments.constant,
+        "best_experiment": best.name if best is not None else None,
+        "one_thing": best is not None and not best.breadth,
+        CURVES: {}
+        if best is None
+        else {
+            "unchanged": rounded(experiments.unchanged[0].losses),
+            best.phrase: rounded(best.losses),
+        },
+    }
+
+
+def rounded(losses: tuple[float, ...]) -> list[float | str]:
+    """Return losses as evidence."""
+    return [number(float(f"{loss:.{DIGITS}g}")) for loss in losses]
