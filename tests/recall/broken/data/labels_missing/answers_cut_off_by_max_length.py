@@ -3,7 +3,7 @@
 After https://github.com/OpenBMB/MiniCPM-V/issues/662
 """
 
-# names: labels-missing, non-finite-loss, truncated-inputs
+# names: no-labels-left, labels-missing, non-finite-loss, truncated-inputs
 import random
 import tempfile
 
