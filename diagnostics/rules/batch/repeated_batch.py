@@ -136,7 +136,9 @@ class RepeatedBatch(Rule):
         if (prints != 0).sum() < STEPS:
             raise NotApplicable(f"needs {STEPS} steps whose batches were seen")
         if (steps.passes > 1).any():
-            raise NotApplicable("needs steps of one pass each: of an accumulation only the last batch is compared")
+            raise NotApplicable(
+                "needs one forward pass per step: with gradient accumulation, only the last batch is compared"
+            )
         if (prints != prints[0]).any():
             return None
         size = int(steps.batch_sizes[-1])

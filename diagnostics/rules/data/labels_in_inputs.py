@@ -114,7 +114,7 @@ class LabelsInInputs(Rule):
         if name is None:
             return None
         return self.found(
-            f'This batch is one dict of inputs ({_inputs(batch.inputs)}) with "{name}" among them, and has no '
+            f'This batch is a single dict of inputs ({_inputs(batch.inputs)}) that includes "{name}", and has no '
             f"target. The loss compares the prediction of {model.name} with a target; without a target there is "
             "no loss, so no gradient can be computed.",
             fix=_fixes(name, batch.inputs),
@@ -182,7 +182,8 @@ class LabelsInInputs(Rule):
             seen = f'The loss gets no target: "{name}" is among the inputs{among}, which only the model gets.'
         elif inputs:
             seen = (
-                f"The loss gets no target: the batch is one dict of inputs ({_inputs(inputs)}). If one of them "
+                f"The loss gets no target: the batch is a single dict of inputs ({_inputs(inputs)}). If one of "
+                "them "
                 "holds the labels, only the model gets it."
             )
         else:

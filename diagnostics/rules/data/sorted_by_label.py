@@ -113,7 +113,9 @@ class SortedByLabel(Rule):
         """Compare each training batch with the labels of all of them together."""
         if (steps.passes > 1).any():
             # Adversarial training alternates batches of real and of generated examples.
-            raise NotApplicable("needs steps of one pass each: of several only the first is sampled")
+            raise NotApplicable(
+                "needs one forward pass per step: if a step has several, only the first is sampled"
+            )
         sizes = answers.labels.sum(axis=1)
         counts = answers.labels[sizes >= MIN_LABELS]
         if len(counts) < LOOKS:

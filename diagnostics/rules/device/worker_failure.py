@@ -54,7 +54,7 @@ SEEN: dict[str, tuple[str, Fix]] = {
         "A data loader worker was killed by a signal, so it could not raise an exception.",
         (
             OWN_ERROR,
-            "docker run --shm-size=8g, for a bus error: /dev/shm is full",
+            "for a bus error, which means that /dev/shm is full: docker run --shm-size=8g",
             "python -X faulthandler, for a segmentation fault: this prints the line",
         ),
     ),

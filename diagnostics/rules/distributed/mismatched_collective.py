@@ -65,7 +65,7 @@ class MismatchedCollective(MessageRule):
         first, second = (most[0], others[0][0])
         named = [rank for group in groups if group is not most for rank in group]
         return self.found(
-            f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has made progress. "
+            f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. "
             f"{capitalized(who(most))} {_wait(len(most))} in {call(first)}, and {who(others[0])} in "
             f"{call(second)}: neither call can finish before all ranks join it.",
             fix=(

@@ -55,7 +55,7 @@ class StalledRank(Rule):
     def from_stall(self, stall: StallFacts) -> Finding | None:
         """Report which ranks wait for which."""
         waits, absent = waiting(stall), elsewhere(stall)
-        for_long = f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has made progress."
+        for_long = f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}."
         unknown = stall.world - len(stall.ranks)
         if waits and absent:
             message = (
@@ -112,7 +112,7 @@ def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, 
     if one_is_late:
         first = "look at the line where the late rank is: a lock, a read or a request without a timeout"
     elif somebody_works:
-        first = "look at the line where each rank is: a lock, a read or a request without a timeout"
+        first = "look at the line each rank is on, for a lock, a read or a request without a timeout"
     elif unknown:
         first = (
             "read the reports of the other hosts' ranks: diagnose run --output with a folder that all hosts share"

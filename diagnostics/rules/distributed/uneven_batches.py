@@ -74,7 +74,7 @@ class UnevenBatches(Rule):
                 if epoch is None or not more.collective:
                     continue
                 return self._found(
-                    f"For {duration(min(rank.idle for rank in stall.ranks))} no rank has made progress. In "
+                    f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. In "
                     f"iteration {epoch + 1} over its training loader rank {less.number} got "
                     f"{count_of(less.epochs[epoch], 'batch', 'batches')}, and rank {more.number} got more; rank "
                     f"{more.number} waits in {call(more)} for a rank that has finished.",

@@ -129,7 +129,7 @@ class MisreportedMetric(Rule):
     def from_calls(self, ledger: MetricLedger) -> Finding | None:
         """Look for a metric of each batch, and for rows that are never dropped."""
         if not ledger.series:
-            raise NotApplicable("needs repeated calls of a metric from one line")
+            raise NotApplicable("needs a metric that is called repeatedly from the same line")
         found: list[Finding] = [
             *(self._of_growing(growing) for series in ledger.series if (growing := accumulated(series))),
             *(self._of_swapped(turned) for series in ledger.series if (turned := swapped(series))),

@@ -66,7 +66,7 @@ class StatisticsNotCopied(Rule):
         return self.found(
             f"The evaluated {ledger.name} has weights that were averaged or copied from the trained model, but "
             f"not its running statistics: {count_of(len(layers), 'batch norm layer')} "
-            f"({layers_named(layers, most=SHOWN)}) {'has' if one else 'have'} mean 0 and variance 1 still, "
+            f"({layers_named(layers, most=SHOWN)}) still {'has' if one else 'have'} mean 0 and variance 1, "
             f"while the trained model's have been updated with {ledger.batches:,} batches. `parameters()` does "
             "not include running statistics.",
             fix=(

@@ -76,7 +76,8 @@ class WeightsKeptByReference(Rule):
             f"the {count_of(between, 'step')} since have also changed them. {_effect(first)}"
             if between
             else (
-                f"weights of {first.times_taken} different steps were kept, and all share one memory. The load "
+                f"weights of {first.times_taken} different steps were kept, and all share the same memory. The "
+                "load "
                 "changed nothing; in this run the latest weights happen to be the right ones."
             )
         )

@@ -17,7 +17,7 @@ NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room fo
 MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: a few hundredths for adapters or a new head on a backbone
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
-MAYBE_EVALUATION = "if memory ran out in an evaluation: torch.no_grad() around it, and a smaller batch there"
+MAYBE_EVALUATION = "if memory ran out during evaluation: torch.no_grad() around it, and a smaller batch there"
 SEARCH = "search for the largest batch that fits: diagnostics.largest_batch(step)"
 LESS = {
     "torch": (
@@ -51,7 +51,7 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "trainer": (
-        "Memory ran out in an evaluation, which has its own batch size.",
+        "Memory ran out during evaluation, which has its own batch size.",
         (
             "a smaller TrainingArguments(per_device_eval_batch_size=...): the default is 8",
             "TrainingArguments(bf16_full_eval=True), which halves weights and activations in the evaluation",
@@ -65,7 +65,7 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "keras": (
-        "Memory ran out in an evaluation or prediction, which has its own batch size.",
+        "Memory ran out during evaluation or prediction, which has its own batch size.",
         "a smaller batch_size in evaluate or predict; validation_batch_size=..., in fit",
     ),
 }

@@ -99,7 +99,8 @@ class TensorflowHoldsGpu(Rule):
             return None
         return self.found(
             f"{_capital(holder)} of the {in_bytes(symptom.card)} of {symptom.device}, "
-            f"{holder.size / symptom.card:.0%}. {DEFAULT}, and frees it only when it ends, so this process got "
+            f"{holder.size / symptom.card:.0%}. {DEFAULT}, and frees it only when its process exits, so this "
+            "process got "
             "only the rest.",
             fix=FIX,
             evidence={"pid": holder.pid, "held_bytes": holder.size, "capacity_bytes": symptom.card},

@@ -180,7 +180,7 @@ class DeadUnits(Rule):
         first = dead[0]
         since = _first_dead(first)
         began = (
-            f"They were dead from the first sampled batch on, that of step {first.steps[0]}"
+            f"They were already dead in the first sampled batch (step {first.steps[0]})"
             if not since
             else f"They died between step {first.steps[since - 1]} and step {first.steps[since]}"
         )

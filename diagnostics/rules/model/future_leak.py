@@ -17,10 +17,10 @@ INVERTED: Final = (
 TURNED: Final = {
     "torch": (
         "torch.triu(torch.ones(T, T), 1).bool()  # for nn.MultiheadAttention and encoders: True is hidden",
-        "torch.tril(torch.ones(T, T)).bool()  # for scaled_dot_product_attention: True is seen",
+        "torch.tril(torch.ones(T, T)).bool()  # for scaled_dot_product_attention: True means visible",
     ),
     "keras": (
-        "attention_mask=np.tril(np.ones((1, T, T), bool))  # True is seen",
+        "attention_mask=np.tril(np.ones((1, T, T), bool))  # True means visible",
         "use_causal_mask=True instead of that mask: together with an inverted mask it hides every token",
     ),
 }

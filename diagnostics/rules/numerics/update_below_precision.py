@@ -82,7 +82,7 @@ class UpdateBelowPrecision(Rule):
             raise NotApplicable(f"needs {SAMPLES} samples of the weights over {STEPS} steps")
         judged = rounding.with_gradient >= OFTEN * rounding.samples
         if judged.sum() < WEIGHTS:
-            raise NotApplicable(f"needs {WEIGHTS} weights in half precision with a gradient")
+            raise NotApplicable(f"needs at least {WEIGHTS} half-precision weights that have gradients")
         stuck = judged & ~rounding.moved
         share = float(stuck.sum() / judged.sum())
         rate = float(top_rates(steps).max(initial=0.0))

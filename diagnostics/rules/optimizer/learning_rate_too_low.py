@@ -185,7 +185,7 @@ class LearningRateTooLow(Rule):
         update_size.check_measured(updates)
         if steps.total_steps < WARM_UP_STEPS or not verdicts.complete or not verdicts.trained_alone:
             raise NotApplicable(
-                f"needs a whole run of {WARM_UP_STEPS} steps without another model trained in alternation"
+                f"needs a complete run of at least {WARM_UP_STEPS} steps that trains only this model"
             )
         full = None if optimizer is None else optimizer.full_rate
         if full is None:

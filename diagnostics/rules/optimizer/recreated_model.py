@@ -90,7 +90,7 @@ class RecreatedModel(Rule):
         if rows is not None and rows < MIN_ROWS:
             raise NotApplicable
         return self.found(
-            f"The {ledger.name} evaluated after the training is not the trained instance but another one: its "
+            f"The {ledger.name} evaluated after training is not the instance that was trained: its "
             "weights are still the random initial weights, and the trained model is not evaluated.",
             fix=(
                 "evaluate the trained model: pass it to the evaluation instead of creating a second one",

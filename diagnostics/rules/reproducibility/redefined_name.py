@@ -83,7 +83,7 @@ class RedefinedName(Rule):
         return self.found(
             f"`{found.name}` has been {found.value} since {found.bound}, line {found.bound.line}, but {by} calls "
             f"it as a function.{was} Run from the top, that ends with TypeError.{more}",
-            fix=(f"give {found.value} another name than `{found.name}`",),
+            fix=(f"choose a name other than `{found.name}` for {found.value}",),
             evidence={"name": found.name, "bound_in_cell": found.bound.cell, "called_in_cell": found.called.cell},
             where=Where(f"{notebook.file}, cell {found.bound.cell}", found.bound.line, "<module>"),
         )

@@ -314,9 +314,9 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
         held = values_each(symptom.shape)
         return (
             f"Each example has {held} values, not {abs(each)}.",
-            f"{name}.flatten(1), and build the next layer for {held}",
+            f"{name}.flatten(1), and build the next layer with {held} input features",
         )
-    keep = "x.flatten(1), which keeps the batch axis, and build the next layer for the result"
+    keep = "x.flatten(1), which keeps the batch axis, and build the next layer with as many input features"
     if symptom.shape is None and len(rest) == 3 and rest[-1] == rest[-2] <= LARGEST_KERNEL:  # as in convolutions
         return (
             "If these are weights read from a file, the file ends too early or belongs to another configuration "

@@ -20,7 +20,7 @@ def check_whole(steps: StepHistory, verdicts: Verdicts) -> None:
         NotApplicable: it is not.
     """
     if steps.total_steps < STEPS or not verdicts.complete or not verdicts.trained_alone:
-        raise NotApplicable(f"needs a whole run of {STEPS} steps without another model trained in alternation")
+        raise NotApplicable(f"needs a complete run of at least {STEPS} steps that trains only this model")
 
 
 def last_third(losses: LossHistory, total_steps: int, further: int = 0) -> Array:

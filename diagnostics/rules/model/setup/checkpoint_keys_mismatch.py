@@ -271,7 +271,8 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
     if renumbered(symptom):
         return (
             f"{sentence[:1].upper()}{sentence[1:]}. The names differ only in their numbers: the same layers are "
-            "at other positions, because of another release of the library, or because a layer before them was "
+            "at different positions, because the library is a different release, or because a layer before "
+            "them was "
             "added or removed.",
             (
                 "compare python -m pip show timm (or the library that builds the model) with the release that "

@@ -172,7 +172,7 @@ def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
     return (
         f"The script sets `{idle.name} = False` on {'a module' if one else count_of(len(idle.paths), 'module')}: "
         f"{_named(idle)}. Modules have no such setting, so PyTorch does not read it: the parameters of "
-        f"{'this ' if one else 'these '}{idle.kind} still require gradients, and {idle.steps_on} steps on all of "
+        f"{'this ' if one else 'these '}{idle.kind} still require gradients, and {idle.steps_on} updates all of "
         "them.",
         (f"model.{path}.requires_grad_(False)" if path else "model.requires_grad_(False)"),
     )
@@ -182,7 +182,7 @@ def _of_parameter(idle: IdleSetting) -> tuple[str, Fix]:
     return (
         f"The script sets `{idle.name} = False` on {count_of(len(idle.paths), 'parameter')}: {_named(idle)}. "
         f"PyTorch reads only `requires_grad`: {'it' if len(idle.paths) == 1 else 'they'} still "
-        f"require{'s' if len(idle.paths) == 1 else ''} gradients, and {idle.steps_on} steps on "
+        f"require{'s' if len(idle.paths) == 1 else ''} gradients, and {idle.steps_on} updates "
         f"{'it' if len(idle.paths) == 1 else 'them'}.",
         "parameter.requires_grad = False",
     )
