@@ -9,10 +9,19 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.collectors.shared.learnability import FEATURES
 from diagnostics.collectors.shared.target_rows import steps_of
 
 ROWS = 32  # of a pass, kept for a fit
+PASSED_LABELS = frozenset(LABEL_NAMES) - {"y"}  # which is as often a coordinate
+
+
+def without_labels(inputs: Any) -> Any:
+    """Leave out labels that are passed to the model by name, for the loss that it computes."""
+    if isinstance(inputs, Mapping):
+        return {name: without_labels(part) for name, part in inputs.items() if name not in PASSED_LABELS}
+    return [without_labels(part) for part in inputs] if isinstance(inputs, list | tuple) else inputs
 
 
 def is_plain(tensor: Any) -> bool:
@@ -22,6 +31,7 @@ def is_plain(tensor: Any) -> bool:
 
 def are_whole(inputs: Any, rows: int) -> bool:
     """Whether `_features` copies all that a model gets of a row: floats only, or one tensor of ids."""
+    inputs = without_labels(inputs)
     there = tensors(inputs)
     alike = all(is_plain(t) and t.ndim and len(t) == rows for t in there)
     return alike and (len(there) == 1 or all(t.is_floating_point() for t in there)) and _are_tensors(inputs)
@@ -38,7 +48,7 @@ def _are_tensors(inputs: Any) -> bool:
 
 def features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
     """Copy some rows of the inputs: (k, features) of all that are floats, or (k, length) of token ids."""
-    there = [t for t in tensors(inputs) if is_plain(t) and t.ndim and len(t) == rows]
+    there = [t for t in tensors(without_labels(inputs)) if is_plain(t) and t.ndim and len(t) == rows]
     floats = [t for t in there if t.is_floating_point() and t.numel()]
     if floats:
         parts = []
@@ -52,7 +62,8 @@ def features(inputs: Any, rows: int, chosen: slice) -> Tensor | None:
 
 def last_step(inputs: Any, rows: int, kept: Tensor | None) -> int | None:
     """Return how many of the features kept are those of the last step; None where the inputs are no sequences."""
-    floats = [t for t in tensors(inputs) if is_plain(t) and t.ndim and len(t) == rows and t.is_floating_point()]
+    there = [t for t in tensors(without_labels(inputs)) if is_plain(t) and t.ndim and len(t) == rows]
+    floats = [t for t in there if t.is_floating_point()]
     if kept is None or all(tensor.ndim != 3 for tensor in floats):
         return None
     return steps_of(floats[0].shape[1:], kept.shape[1]) if len(floats) == 1 else 0
