@@ -12,6 +12,7 @@ from diagnostics.facts.frozen import frozen
 NO_BETTER = 0.9  # of the constant prediction's loss: a copy without a change that is below does learn
 BETTER = 0.85  # of the same: above, a change may have helped by chance
 NOISES = 3.0  # times the spread of the unchanged copies
+MAKES_UP = 4  # `breadth` of a rate so much higher that something must shrink the steps, such as clipping
 MOST_OF_IT = 0.5  # of the largest gain: a narrower change that gains this is preferred
 
 
@@ -27,7 +28,7 @@ class ExperimentRun:
         reached: the loss after the last step, of rows that no copy was trained on.
         rule: the rule that names this cause; empty for none.
         breadth: for how many reasons the change may help: 0 for one thing that is put right, 1 for another
-            learning rate, 2 for another optimizer.
+            learning rate, 2 for another optimizer, `MAKES_UP` for a rate that may only make up for another fault.
         rate: the learning rate, if that is what was changed.
     """
 
@@ -91,7 +92,7 @@ class Experiments:
         """The changes with which a copy learns what it does not learn without, the best first.
 
         None if an unchanged copy learns, or is not finite. A narrower change comes before one that gains more,
-        unless it gains less than half as much; see `breadth`.
+        unless it gains less than half as much; a rate that may only make up for a fault comes last. See `breadth`.
         """
         if not all(math.isfinite(run.reached) for run in self.unchanged):
             return ()
@@ -103,4 +104,9 @@ class Experiments:
         if not found:
             return ()
         enough = without - MOST_OF_IT * (without - found[0].reached)
-        return tuple(sorted(found, key=lambda run: (run.breadth if run.reached <= enough else 3, run.reached)))
+        return tuple(
+            sorted(
+                found,
+                key=lambda run: (run.breadth if run.reached <= enough else max(run.breadth, 3), run.reached),
+            )
+        )

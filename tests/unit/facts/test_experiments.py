@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from diagnostics.facts.experiments import ExperimentRun, Experiments
+from diagnostics.facts.experiments import MAKES_UP, ExperimentRun, Experiments
 
 
 def measured(*runs, unchanged=(1.0, 1.01, 1.02), constant=1.0):
@@ -28,6 +28,10 @@ def test_one_thing_put_right_comes_before_a_rate_that_gains_more():
 
 def test_a_change_that_gains_little_comes_after_one_that_gains_much():
     assert cures(("inputs", 0.8, 0), ("rate", 0.1, 1)) == ["rate", "inputs"]
+
+
+def test_a_rate_that_makes_up_for_a_fault_comes_after_the_cure_of_that_fault():
+    assert cures(("rate", 0.1, MAKES_UP), ("clipping", 0.8, 0)) == ["clipping", "rate"]
 
 
 @pytest.mark.parametrize("reached", [0.9, math.nan, math.inf])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from diagnostics.facts.experiments import MAKES_UP, ExperimentRun
+
 from .experiment import Experiment, Setup
 
 ADAM_RATE = 1e-3  # its default
+EXTREME = 1e4  # times the script's rate: tried if the unchanged copy hardly moves
 
 
 class Rate(Experiment):
@@ -21,6 +26,11 @@ class Rate(Experiment):
         times = f"* {factor:,.10g}" if factor > 1 else f"/ {1 / factor:,.10g}"
         self.name = f"learning rate {times}"
         self.rule = "learning-rate-too-low" if factor > 1 else "learning-rate-too-high"
+
+    def described(self, setup: Setup) -> ExperimentRun:
+        """Describe the rate; one that is much higher may only make up for what shrinks the steps."""
+        described = super().described(setup)
+        return replace(described, breadth=MAKES_UP) if self.factor >= EXTREME else described
 
     def _rate(self, setup: Setup) -> float:
         return setup.rate * self.factor
