@@ -217,6 +217,8 @@ class TargetsOutOfReach(Rule):
     def _shares(self, call: LossCall) -> Finding | None:
         """Look for cross-entropy targets that are not shares of the classes on the second axis."""
         targets, shape = _complete(call, "target"), () if call.prediction is None else call.prediction.shape
+        if targets.dtype.kind == "f" and targets.shape == shape and len(shape) == 2 and shape[1] == 1:
+            return self._one_class(call.function, call.function, int(np.unique(targets).size))
         if (
             targets.dtype.kind != "f"
             or targets.shape != shape
@@ -269,16 +271,26 @@ class TargetsOutOfReach(Rule):
         """Look for categorical cross entropy on a single output, where it does not depend on the weights."""
         if outputs.num_classes != 1 or outputs.indexed_labels:
             return None
+        return self._one_class(_named(loss), loss.name, int(np.unique(targets).size))
+
+    def _one_class(self, named: str, loss: str | None, distinct: int) -> Finding:
         return self.found(
-            f"The model has one output, but {_named(loss)} compares an example's outputs with each other: the "
+            f"The model has one output, but {named} compares an example's outputs with each other: the "
             "probability of a single class is always 1. The loss does not depend on the model's prediction, so "
             "its gradient is zero and the model learns nothing.",
-            fix=(
-                'for two classes: a sigmoid at the end and loss="binary_crossentropy"',
-                "for more classes: one output for each class and one-hot targets",
-                'for a number: no activation at the end and loss="mse"',
-            ),
-            evidence={"units": 1, "loss": loss.name, "distinct_targets": int(np.unique(targets).size)},
+            fix={
+                "keras": (
+                    'for two classes: a sigmoid at the end and loss="binary_crossentropy"',
+                    "for more classes: one output for each class and one-hot targets",
+                    'for a number: no activation at the end and loss="mse"',
+                ),
+                "torch": (
+                    "for two classes: torch.nn.BCEWithLogitsLoss(), with targets of 0. and 1.",
+                    "for more classes: one output for each class, and targets of shape (N,) that hold class numbers",
+                    "for a number: torch.nn.MSELoss()",
+                ),
+            },
+            evidence={"units": 1, "loss": loss, "distinct_targets": distinct},
         )
 
     def _fractions(self, targets: Array, outputs: OutputFacts, loss: LossFacts) -> Finding | None:

@@ -208,6 +208,10 @@ class TestShareTargets:
         finding = self.judge(self.ONE_HOT)
         assert finding.severity == "error"
 
+    def test_a_single_class(self):
+        finding = self.judge(np.array([[0.0], [1.0], [1.0]]))
+        assert (finding.severity, finding.evidence["units"]) == ("error", 1)
+
     def test_several_labels_an_example(self):
         finding = self.judge(self.TAGS)
         assert (finding.severity, finding.evidence["several"]) == ("warning", 0.875)
