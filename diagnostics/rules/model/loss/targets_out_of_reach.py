@@ -286,7 +286,7 @@ class TargetsOutOfReach(Rule):
                 ),
                 "torch": (
                     "for two classes: torch.nn.BCEWithLogitsLoss(), with targets of 0. and 1.",
-                    "for more classes: one output for each class, and targets of shape (N,) that hold class numbers",
+                    "for more classes: one output for each class, and class numbers of shape (N,) as targets",
                     "for a number: torch.nn.MSELoss()",
                 ),
             },
