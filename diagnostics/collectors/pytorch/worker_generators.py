@@ -11,14 +11,14 @@ import dis
 import functools
 import random
 from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from diagnostics.collectors.isolation.harmless_code import is_library
+from diagnostics.collectors.isolation.harmless_code import codes, is_library
 from diagnostics.collectors.isolation.rng import METHODS, is_generator, objects_within
 from diagnostics.facts.data import HeldGenerator, WorkerFacts
 
@@ -87,7 +87,7 @@ def _seeds_globals_only(function: Any) -> bool:
         return True
     if not isinstance(function, FunctionType):
         return False
-    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    names = {name for code in codes(function.__code__) for name in code.co_names}
     return names - _numbers(function).keys() <= GLOBAL_SEEDING and not function.__closure__
 
 
@@ -103,7 +103,7 @@ def _same_seed(function: Any, *roots: Any) -> str:
     code = function.__code__
     numbers = [*_numbers(function).values(), *(one for one in code.co_consts if type(one) is int)]
     reads_its_number = any("LOAD_FAST" in step.opname for step in dis.get_instructions(code))
-    if not numbers or reads_its_number or len(list(_codes(code))) > 1:
+    if not numbers or reads_its_number or len(list(codes(code))) > 1:
         return ""
     if not _names(function) - _numbers(function).keys() <= SEEDS_ALIKE or "seed" not in code.co_names:
         return ""
@@ -119,7 +119,7 @@ def _same_seed(function: Any, *roots: Any) -> str:
 
 def _globals(function: FunctionType) -> set[str]:
     """Return the names that a function reads as globals, not as attributes: not the `random` of `np.random`."""
-    steps = (step for code in _codes(function.__code__) for step in dis.get_instructions(code))
+    steps = (step for code in codes(function.__code__) for step in dis.get_instructions(code))
     return {str(step.argval) for step in steps if step.opname == "LOAD_GLOBAL"}
 
 
@@ -167,7 +167,7 @@ def _functions(value: Any) -> Iterator[tuple[str, FunctionType]]:
             continue
         seen.add(name)
         yield from _with_called(function, f"{type(value).__name__}.{name}")
-        waiting += [called for code in _codes(function.__code__) for called in code.co_names]
+        waiting += [called for code in codes(function.__code__) for called in code.co_names]
 
 
 def _with_called(function: FunctionType, where: str) -> Iterator[tuple[str, FunctionType]]:
@@ -185,7 +185,7 @@ def _with_called(function: FunctionType, where: str) -> Iterator[tuple[str, Func
 
 def _outer(function: FunctionType) -> dict[str, Any]:
     """Return the globals and the variables of enclosing functions that a function uses, by name."""
-    used = {name: function.__globals__.get(name) for code in _codes(function.__code__) for name in code.co_names}
+    used = {name: function.__globals__.get(name) for code in codes(function.__code__) for name in code.co_names}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             used[name] = cell.cell_contents
@@ -200,13 +200,13 @@ def _draws(function: FunctionType, name: str) -> bool:
     called = [other for other in _outer(function).values() if isinstance(other, FunctionType)]
     for other in called:
         names |= _names(other)
-    constants = {part for code in _codes(function.__code__) for part in code.co_consts if isinstance(part, tuple)}
+    constants = {part for code in codes(function.__code__) for part in code.co_consts if isinstance(part, tuple)}
     passes_on = any("generator" in part for part in constants)  # torch.rand(..., generator=self.rng)
     return name in names and bool(names & DRAWS or passes_on) and not names & RESEEDS
 
 
 def _names(function: FunctionType) -> set[str]:
-    return {name for code in _codes(function.__code__) for name in (*code.co_names, *code.co_freevars)}
+    return {name for code in codes(function.__code__) for name in (*code.co_names, *code.co_freevars)}
 
 
 def _is_renewed(kind: type, name: str) -> bool:
@@ -216,19 +216,12 @@ def _is_renewed(kind: type, name: str) -> bool:
             function = getattr(function, "fget", function)
             if called == "__init__" or not isinstance(function, FunctionType):
                 continue
-            for code in _codes(function.__code__):
+            for code in codes(function.__code__):
                 if RESEEDS.intersection(code.co_names) or any(
                     step.opname == "STORE_ATTR" and step.argval == name for step in dis.get_instructions(code)
                 ):
                     return True
     return False
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield from _codes(part)
 
 
 def _attributes(value: Any) -> dict[str, Any]:

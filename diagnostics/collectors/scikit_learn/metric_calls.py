@@ -5,22 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
 
 from diagnostics.collectors.shared.arrays import to_array
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.array import Array
 from diagnostics.facts.metrics import OF_CLASSES, OF_NUMBERS, OF_SCORES, MetricCall
-from diagnostics.facts.where import Where, is_user_code, shorten
+from diagnostics.facts.where import Where
 
 MODULE = "sklearn.utils._param_validation"
 PLACES = 32  # metrics, each of so many rows, of which a call is kept
 MIN_ROWS, MAX_ROWS = 16, 20_000  # rows; of more, every second, third, ... is kept
 SERIES = 16  # lines of the script whose first calls are kept
 CALLS, BYTES = 256, 2**20  # of one line
-FRAMES = 32  # between scikit-learn and the script
 
 
 class Passes(Protocol):
@@ -79,7 +78,7 @@ class MetricCalls:
         if truth is None or answers is None or len(truth) != len(answers) or not len(truth):
             return
         stride = -(-len(truth) // MAX_ROWS)
-        where, observed = _where(), self._observed()
+        where, observed = script_line(), self._observed()
         place = metric, len(truth)
         keeps = len(truth) >= MIN_ROWS and (place in self._latest or len(self._latest) < PLACES)
         if not keeps and where is None:
@@ -157,18 +156,6 @@ def _of_list(given: list[Any]) -> Array | None:
         return None
     numbers = np.asarray(given)
     return numbers if numbers.ndim == 1 and numbers.dtype.kind in "biuf" else None
-
-
-def _where() -> Where | None:
-    """Return the line of the script that calls scikit-learn now; None if there is none."""
-    frame: FrameType | None = sys._getframe(1)
-    for _ in range(FRAMES):
-        if frame is None:
-            return None
-        if is_user_code(frame.f_code.co_filename):
-            return Where(shorten(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
-        frame = frame.f_back
-    return None
 
 
 def _cut_from(answers: Array) -> tuple[int | None, int | None]:

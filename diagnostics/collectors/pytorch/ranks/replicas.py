@@ -23,7 +23,7 @@ from torch.optim import Optimizer
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
-from diagnostics.collectors.pytorch.watch.record.calls.script_line import script_line
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.ranks.replicas import Sample, WrapperFacts
 from diagnostics.taps import torch as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe

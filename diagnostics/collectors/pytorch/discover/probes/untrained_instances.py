@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.discover.loop_probe import LoopProbe
-from diagnostics.collectors.pytorch.watch.record.calls.script_line import script_line
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.calls import ObjectLedger
 from diagnostics.facts.where import Where
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from types import CodeType
 from typing import Any
 
 from torch import nn
 from torch.utils.data import DataLoader, SequentialSampler, Subset
 
+from diagnostics.collectors.isolation.harmless_code import codes
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.facts.written import IdleSetting, SettingFacts
 
@@ -139,13 +139,6 @@ def _mentions(kind: type, name: str) -> bool:
             continue
         for member in vars(base).values():
             code = getattr(getattr(member, "__func__", getattr(member, "fget", member)), "__code__", None)
-            if code is not None and any(name in (*part.co_names, *part.co_consts) for part in _codes(code)):
+            if code is not None and any(name in (*part.co_names, *part.co_consts) for part in codes(code)):
                 return True
     return False
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield from _codes(part)

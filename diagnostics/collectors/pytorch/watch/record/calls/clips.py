@@ -10,10 +10,9 @@ import numpy as np
 from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.calls import ClipFacts
 from diagnostics.facts.where import Where
-
-from .script_line import script_line
 
 NORMS = 256  # of useless calls, remembered
 KEPT = 32  # of the others

@@ -9,11 +9,11 @@ import numpy as np
 from torch import Tensor
 
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.calls import ScaledClipFacts
 from diagnostics.facts.where import Where
 
 from .discarded import reads_gradients, script_files
-from .script_line import script_line
 
 NORMS = 256  # of such calls, remembered
 

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.local_tensors import local
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.calls import LoadedKeys, RestoreFacts
 from diagnostics.taps import torch as taps
 from diagnostics.taps.tap import Unsubscribe, subscribe
 
-from .script_line import script_line
 from .state_dicts import StateDicts, first_trainable
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.calls import RestoredWeights
-
-from .script_line import script_line
 
 TIMES = 256  # at which a state dict was taken, remembered
 MARKED = 3  # tensors of a state dict by which it is recognised: a script may leave some out

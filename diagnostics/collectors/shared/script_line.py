@@ -1,4 +1,4 @@
-"""Finds the line of the script from which PyTorch was called."""
+"""Finds the line of the script from which a library was called."""
 
 from __future__ import annotations
 
