@@ -149,7 +149,7 @@ class ScriptObserver:
         """What the libraries of the script reported so far."""
         return self._library_messages.messages
 
-    def look_again(self, wanted: float | None, ran: float, complete: bool = True) -> StageResult | None:
+    def look_again(self, wanted: float | None, ran: float = 0.0, complete: bool = True) -> StageResult | None:
         """Examine the models as the script has left them, after `close`; return the stage for the report.
 
         Args:

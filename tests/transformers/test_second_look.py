@@ -74,7 +74,7 @@ def looked_at(model, rows, trainer=Trainer, steps=2):
     finally:
         run.close()
     before = [p.detach().clone() for p in model.parameters()]
-    stage = run.look_again(60, 0)
+    stage = run.look_again(60)
     assert run.faults == []
     assert all(map(torch.equal, before, model.parameters()))
     assert stage.status == "passed", stage.detail
