@@ -71,7 +71,7 @@ def test_names_a_model_that_all_folds_train(prepare, judge):
     assert finding.severity == "warning"
     assert finding.message.startswith(
         "The 30 rows of an evaluation are held out of the latest training of this model, but 30 of them were in "
-        "one of the 2 trainings before"
+        "one of the 2 earlier trainings"
     )
 
 

@@ -93,7 +93,7 @@ def test_children_that_leave_by_os_exit_write_no_report(both):
     )
     plain, watched = both(child)
     assert (watched.returncode, watched.stdout) == (0, plain.stdout)
-    assert watched.stderr.count("gradients-not-zeroed") == 2  # the finding, and its page
+    assert watched.stderr.count("gradients-not-zeroed") == 3  # the finding, its page and the answer
 
 
 def test_a_watchdog_thread_ends_a_run_that_is_stuck(both):

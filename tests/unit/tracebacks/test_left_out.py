@@ -82,7 +82,7 @@ class TestAWarningAboveTheError:
     def test_tells_where_the_graph_ends(self):
         (finding,) = diagnostics.explain(self.WARNING + self.ERROR).findings
         assert finding.rule == "no-gradient"
-        assert "no input of a checkpointed segment requires a gradient" in finding.message
+        assert "none of the inputs of a checkpointed segment requires a gradient" in finding.message
         assert finding.fix.startswith("model.enable_input_require_grads()")
 
     def test_without_it_the_graph_may_end_anywhere(self):
