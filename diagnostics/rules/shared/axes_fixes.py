@@ -9,6 +9,8 @@ from diagnostics.facts.crash.shapes import AxesMisfit
 
 from .shape_fixes import Repair
 
+RECURRENT = ("lstm", "gru", "rnn")
+
 
 def of_axes(symptom: AxesMisfit) -> Repair:
     """Add the missing axis, if it is known which one."""
@@ -23,6 +25,12 @@ def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
         return "If each of its rows is itself an array, its dtype is object.", (
             "print(x.dtype); if that is object: x = np.stack(x.ravel()), with examples of equal shape",
             "x = x[..., None] before it, if each example is one number",
+        )
+    if symptom.got == 2 and fewest == 3 and any(kind in (symptom.layer or "").lower() for kind in RECURRENT):
+        return "It reads a sequence, but got one vector per example.", (
+            "return_sequences=True in the recurrent layer before it, if there is one: without it, that layer "
+            "returns only its last state",
+            "x = x[..., None] before it, if each number is one step of a series",
         )
     if symptom.got == fewest - 1:
         return "", "x = x[..., None] before it, which adds an axis of size 1 at the end"

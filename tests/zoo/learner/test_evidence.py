@@ -77,8 +77,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "rules",
-                    "diagnose run still reports non-finite-loss. The message of non-finite-loss. New since your "
-                    "change: ragged-batch.",
+                    "diagnose run still reports non-finite-loss. The message of non-finite-loss. It also "
+                    "reports ragged-batch.",
                 )
             ],
         ),

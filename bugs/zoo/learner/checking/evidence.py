@@ -127,7 +127,7 @@ def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
         whose, first = ("still ", known) if known else ("", new)
         said = f"diagnose run {whose}reports {listed(first)}. {finding(seen.report, first[0])['message']}"
         if known and new:
-            said += f" New since your change: {listed(new)}."
+            said += f" It also reports {listed(new)}."
         advice = "" if known else "The exhibit's script does not have this one: your change introduced it."
         return Judgement("rules", False, said, advice)
     if seen.report.get("faults") or "stages" not in seen.report:

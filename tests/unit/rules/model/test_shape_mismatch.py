@@ -95,8 +95,9 @@ class TestFromAxes:
             AxesMisfit("4", 3, "BatchNorm2d", None, (8, 28, 28), 1),
             AxesMisfit("4", 2, "BatchNorm2d", None, (8, 3), 3),
             AxesMisfit("at least 4", 3, "Conv2D", "conv", (None, 28, 28), library="keras"),
+            AxesMisfit("3", 2, "LSTM", "lstm_1", (None, 16), library="keras"),
         ],
-        ids=["too many", "channels last", "no batch", "no channels", "too few", "keras"],
+        ids=["too many", "channels last", "no batch", "no channels", "too few", "keras", "stacked LSTM"],
     )
     def test_says_how_to_come_by_the_axes(self, symptom):
         assert RULE.from_axes(CRASH, symptom).severity == "error"
