@@ -68,6 +68,13 @@ def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STE
     """
     if deadline - time.monotonic() < LEAST_S:
         return TOO_SHORT
+    try:
+        return _measured(make, deadline, steps)
+    except Exception as error:  # a model may not take other rows than the script's batches
+        return f"an unchanged copy raised {type(error).__name__}"
+
+
+def _measured(make: Callable[[], Setup], deadline: float, steps: int) -> Experiments | str:
     constant = make().constant()
     if not math.isfinite(constant) or constant <= 0:
         return "the loss of the best constant prediction is not known"
