@@ -92,7 +92,8 @@ class Experiments:
         """The changes with which a copy learns what it does not learn without, the best first.
 
         None if an unchanged copy learns, or is not finite. A narrower change comes before one that gains more,
-        unless it gains less than half as much; a rate that may only make up for a fault comes last. See `breadth`.
+        unless it gains less than half as much; a rate that may only make up for a fault comes after its cure. See
+        `breadth`.
         """
         if not all(math.isfinite(run.reached) for run in self.unchanged):
             return ()
@@ -104,9 +105,10 @@ class Experiments:
         if not found:
             return ()
         enough = without - MOST_OF_IT * (without - found[0].reached)
-        return tuple(
-            sorted(
-                found,
-                key=lambda run: (run.breadth if run.reached <= enough else max(run.breadth, 3), run.reached),
-            )
-        )
+        narrow = any(not run.breadth for run in found)
+
+        def rank(run: ExperimentRun) -> tuple[int, float]:
+            breadth = 1 if run.breadth == MAKES_UP and not narrow else run.breadth
+            return (breadth if run.reached <= enough else max(breadth, 3)), run.reached
+
+        return tuple(sorted(found, key=rank))
