@@ -13,7 +13,7 @@ from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
-from diagnostics.rules.shared.experiments import cure_named, evidence, fixes, outcome
+from diagnostics.rules.shared.experiments import better_rate
 from diagnostics.rules.shared.learnable import is_learnable
 
 STEPS = 100  # in a watched run
@@ -95,12 +95,7 @@ class LearningRateTooLow(Rule):
     @check
     def from_experiments(self, experiments: Experiments) -> Finding:
         """Report the rate at which a copy of a run that did not learn does."""
-        cure = cure_named(experiments, self.name)
-        return self.found(
-            f"The run did not learn. {outcome(experiments)}",
-            fix=fixes(experiments),
-            evidence={"better_rate": cure.rate, **evidence(experiments)},
-        )
+        return better_rate(self, experiments)
 
     @check
     def from_trial(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from diagnostics.engine.rule import NotApplicable
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule
 from diagnostics.facts.experiments import ExperimentRun, Experiments
 from diagnostics.text.join import capitalized, listed
 
@@ -26,6 +27,20 @@ def cure_named(experiments: Experiments, rule: str) -> ExperimentRun:
     if best is None or best.rule != rule or (best.rate is not None and SCHEDULED in experiments.tried):
         raise NotApplicable
     return best
+
+
+def better_rate(rule: Rule, experiments: Experiments) -> Finding:
+    """Return the finding of a rule that names another learning rate as the cure.
+
+    Raises:
+        NotApplicable: see `cure_named`.
+    """
+    cure = cure_named(experiments, rule.name)
+    return rule.found(
+        f"The run did not learn. {outcome(experiments)}",
+        fix=fixes(experiments),
+        evidence={"better_rate": cure.rate, **evidence(experiments)},
+    )
 
 
 def outcome(experiments: Experiments) -> str:
