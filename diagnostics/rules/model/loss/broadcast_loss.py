@@ -169,14 +169,6 @@ class BroadcastLoss(MessageRule):
             "prediction_shape": list(prediction) if prediction is not None else None,
             "target_shape": list(target) if target is not None else None,
         }
-        if symptom.sparse:
-            return self.found(
-                "This loss reads class indices: one integer per prediction, along all axes of the prediction but "
-                f"the last. The prediction has shape {prediction} and the target {target}.",
-                fix=SPARSE,
-                evidence=evidence,
-                where=crash.where,
-            )
         if prediction is not None and prediction == target:
             if len(prediction) < 2:
                 return None  # one score for each target: the shapes are right
@@ -184,6 +176,14 @@ class BroadcastLoss(MessageRule):
                 f"Prediction and target both have shape {prediction}, but this loss reads class indices: it needs "
                 "one integer per prediction, but the target holds vectors.",
                 fix=ONE_HOT,
+                evidence=evidence,
+                where=crash.where,
+            )
+        if symptom.sparse:
+            return self.found(
+                "This loss reads class indices: one integer per prediction, along all axes of the prediction but "
+                f"the last. The prediction has shape {prediction} and the target {target}.",
+                fix=SPARSE,
                 evidence=evidence,
                 where=crash.where,
             )
