@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.errors import DiagnosticsError, InvalidInput
+from diagnostics.report.formats import FORMATS
 from diagnostics.text.join import listed
 from diagnostics.text.streams import lenient_output
 
@@ -90,7 +91,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
 
     explain = commands.add_parser("explain", help="find the cause of a crash from its traceback")
     explain.add_argument("file", metavar="FILE", help="a file with a traceback, or - for standard input")
-    explain.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
+    explain.add_argument("--format", choices=FORMATS, default="text")
     explain.add_argument(
         "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
     )
@@ -98,7 +99,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
 
     notebook = commands.add_parser("notebook", help="find what changes when a notebook is run from the top")
     notebook.add_argument("file", metavar="FILE", help="a notebook (.ipynb), which is only read, not run")
-    notebook.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
+    notebook.add_argument("--format", choices=FORMATS, default="text")
     notebook.add_argument(
         "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
     )
@@ -108,7 +109,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     lint.add_argument(
         "paths", metavar="FILE", nargs="+", help="scripts (.py), notebooks (.ipynb), or folders of both"
     )
-    lint.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
+    lint.add_argument("--format", choices=FORMATS, default="text")
     lint.add_argument(
         "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
     )

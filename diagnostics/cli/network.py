@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from diagnostics.api.network import LIMIT_S, PROCESSES, look_at_network
+from diagnostics.report.formats import FORMATS
 
 DESCRIPTION = """\
 Checks that the ranks of a job can communicate. Each rank allocates memory on its device, joins the rendezvous,
@@ -53,7 +54,7 @@ def add_to(commands: Any, summary: str) -> None:
         type=Path,
         help="keep the output of each rank's libraries in this folder",
     )
-    network.add_argument("--format", choices=("text", "json", "html", "markdown"), default="text")
+    network.add_argument("--format", choices=FORMATS, default="text")
     network.add_argument(
         "--no-redact", action="store_true", help="do not redact folders and host names in Markdown"
     )

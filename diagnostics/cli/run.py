@@ -11,7 +11,7 @@ from typing import Any
 
 from diagnostics.config import from_option, of_project
 from diagnostics.errors import InvalidInput
-from diagnostics.report.report import KINDS
+from diagnostics.report.formats import FORMATS, KINDS
 from diagnostics.run.delivery import FAIL_ON
 from diagnostics.run.library_modules import is_shadowed, under_alias
 from diagnostics.run.options import RunOptions
@@ -23,8 +23,6 @@ from diagnostics.run.ranks.spawned import SpawnedRanks
 from diagnostics.run.ranks.stall import LIMIT_S
 from diagnostics.run.script import Script, working_folder
 from diagnostics.run.session import RunSession
-
-FORMATS = tuple(KINDS.values())
 
 DESCRIPTION = """\
 Runs an unmodified script as `python` would. When it ends, reports what is wrong with its training: findings from

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +9,11 @@ from diagnostics.engine.finding import SEVERITIES, Severity
 from diagnostics.errors import FindingsPresent, InvalidInput
 
 from .contents import ReportContents
+from .formats import KINDS
 from .whole_file import write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-
-KINDS: Mapping[str, str] = {".txt": "text", ".json": "json", ".html": "html", ".md": "markdown"}
-"""What a report is rendered as, by the ending of a file."""
 
 
 class Report(ReportContents):
@@ -47,17 +44,22 @@ class Report(ReportContents):
         return as_markdown(self, redact=redact)
 
     def rendered(self, kind: str, *, redact: bool = True) -> str:
-        """Render as one of `KINDS`; `redact`: see `to_markdown`."""
+        """Render as one of `diagnostics.report.formats.FORMATS`; `redact`: see `to_markdown`."""
         if kind == "html":
             from .html.page import page
 
             return page(self)
         if kind == "markdown":
             return self.to_markdown(redact=redact)
+        if kind in ("sarif", "concise", "github"):
+            from . import annotations
+
+            render = {"sarif": annotations.as_sarif, "concise": annotations.as_concise}
+            return render.get(kind, annotations.as_github)(self)
         return self.to_json() if kind == "json" else str(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write the report to a file: ``.json`` for programs, ``.txt`` for people, ``.html`` with charts, ``.md``.
+        """Write the report to a file: ``.txt``, ``.html`` with charts, ``.md``; ``.json`` or ``.sarif``.
 
         The HTML is a single file without external resources, to open in a browser or send to a colleague; Markdown
         is for those whom you ask for help, see `to_markdown`. An existing file is replaced atomically.

@@ -11,7 +11,7 @@ class RunOptions:
     """The options of `diagnose run`.
 
     Attributes:
-        kind: of the report: one of `diagnostics.report.report.KINDS`.
+        kind: of the report: one of `diagnostics.report.formats.FORMATS`.
         output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
         fail_on: the lowest severity that makes the exit code 1, ``error`` or ``warning``; ``never``.
         ignores: ignored rules, each with the reason.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from diagnostics.errors import InvalidInput, message_of
-from diagnostics.report.report import KINDS
+from diagnostics.report.formats import KINDS
 
 _FIRST_LINE = re.compile(r"%%diagnose(?:[ \t]+(?P<options>.*))?\s*")
 HELP = """\

@@ -307,4 +307,4 @@ class TestSave:
     def test_refuses_another_ending(self, tmp_path):
         with pytest.raises(InvalidInput) as raised:
             Report("examined").save("report.pdf")
-        assert str(raised.value) == "save() was given 'report.pdf'; the name must end in .txt, .json, .html, .md."
+        assert str(raised.value).endswith("the name must end in .txt, .json, .html, .md, .sarif.")

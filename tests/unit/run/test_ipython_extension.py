@@ -52,7 +52,10 @@ class TestTransformed:
             ("2x", "%%diagnose was given '2x', which is no name for a report."),
             ("'x", '%%diagnose: No closing quotation in "\'x".'),
             ("--ignore nothing", "--ignore names 'nothing', but there is no such rule."),
-            ("--output out.pdf", "--output was given out.pdf; the name must end in .txt, .json, .html, .md."),
+            (
+                "--output out.pdf",
+                "--output was given out.pdf; the name must end in .txt, .json, .html, .md, .sarif.",
+            ),
             ("--output no/out.md", "--output was given no/out.md, but there is no folder no."),
         ],
     )
