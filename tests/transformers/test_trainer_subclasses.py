@@ -318,7 +318,8 @@ def test_the_label_count_of_a_step_is_not_an_input():
     trainer.evaluate()  # wraps the model's forward(), so that its first step is recorded, not repeated
     report, *_ = looked_at(trainer)
     _, detail = stage(report, "batch")
-    assert "input_ids" in detail and "num_items_in_batch" not in detail
+    assert "input_ids" in detail
+    assert "num_items_in_batch" not in detail
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------
