@@ -309,6 +309,19 @@ def test_a_loss_that_cannot_return_outputs():
     assert stage(report, "forward and loss")[1].startswith(f"outputs (8, 6, {len(WORDS)}); loss ")
 
 
+def test_the_label_count_of_a_step_is_not_an_input():
+    set_seed(0)
+    model = BertForMaskedLM(BertConfig(vocab_size=len(WORDS), **SIZES))
+    encoded = tokenizer()(sentences())
+    rows = Dataset.from_dict({**encoded, "labels": encoded["input_ids"]})
+    trainer = Trainer(model, arguments(bf16=True), train_dataset=rows, eval_dataset=rows)
+    trainer.evaluate()  # wraps the model's forward(), so that its first step is recorded, not repeated
+    report, *_ = looked_at(trainer)
+    _, detail = stage(report, "batch")
+    assert "input_ids" in detail
+    assert "num_items_in_batch" not in detail
+
+
 # --- adapters ---------------------------------------------------------------------------------------------------
 
 

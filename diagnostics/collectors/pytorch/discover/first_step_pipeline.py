@@ -178,6 +178,8 @@ class FirstStepPipeline(Pipeline):
         if labels is None and seen.loader is None and seen.batch is None:
             raise CannotJudge("the target of the loss was not seen")
         sized = [array for array in (*inputs.values(), labels) if array is not None and array.ndim]
+        if sized:  # a number for the whole batch, such as the Trainer's num_items_in_batch, is not an input
+            inputs = {name: array for name, array in inputs.items() if array.ndim}
         yield BatchFacts(
             size=int(sized[0].shape[0]) if sized else 1,
             inputs=inputs,
