@@ -55,14 +55,11 @@ class Diagnosis:
 
     def report(self) -> Report:
         """Return one report of everything found so far, grouped by cause."""
-        from .report.merge import TrainingReports, merged
+        from .report.merge import merged
 
-        trainings = [
-            TrainingReports(t.examined, self._run.course(t), t.trained_alone) for t in self._run.trainings
-        ]
         ignores = {**self._everywhere, **self._here}
         title = f"diagnosed {self._name}"
-        report = merged(title, trainings, self._explained, ignores=ignores, faults=self._run.faults)
+        report = merged(title, self._run.reports(), self._explained, ignores=ignores, faults=self._run.faults)
         in_vain = tuple(rule for rule in report.ignored_in_vain if rule in self._here)
         return dataclasses.replace(report, ignored_in_vain=in_vain)
 

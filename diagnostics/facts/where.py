@@ -8,6 +8,7 @@ import re
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Final
 
 from diagnostics.facts.frozen import frozen
 
@@ -38,6 +39,31 @@ class Where:
         """Render as `train.py:31 in main`."""
         place = f"{self.file}:{self.line}"
         return place if self.function == "<module>" else f"{place} in {self.function}"
+
+
+@frozen
+class Places:
+    """The lines of the script that one training goes through; None for one that is not known.
+
+    Attributes:
+        loader: begins to iterate the loader of the first batch.
+        model: calls the model.
+        loss: computes the loss.
+        backward: computes the gradients.
+        optimizer: creates the optimizer, or compiles the model with it.
+        training: calls the method that trains, as `fit`.
+    """
+
+    loader: Where | None = None
+    model: Where | None = None
+    loss: Where | None = None
+    backward: Where | None = None
+    optimizer: Where | None = None
+    training: Where | None = None
+
+
+NO_PLACES: Final = Places()
+"""Of a training of which no line is known."""
 
 
 def is_user_code(file: str) -> bool:

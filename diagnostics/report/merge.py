@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity
+from diagnostics.engine.rule import Rule
+from diagnostics.facts.where import NO_PLACES, Places
 from diagnostics.report.contents import StageResult, Status
 from diagnostics.rules.registry import all_rules, causality_of
 from diagnostics.text.join import listed
 
 from .doubts import FOUND
+from .places import located
 from .report import Report
 
 COVERS: Mapping[str, str] = {"gradients": "backward", "updates": "optimizer step"}
@@ -29,11 +32,13 @@ class TrainingReports:
         watched: of the watched run.
         trained_alone: whether no other training steps in turn with it, as those of two players do: what goes wrong
             in one of them goes wrong in the other.
+        places: lines of the script, for findings that name none.
     """
 
     examined: Report | None
     watched: Report | None
     trained_alone: bool = True
+    places: Places = NO_PLACES
 
     @property
     def both(self) -> list[Report]:
@@ -75,7 +80,10 @@ def merged(
         faults: further errors in this library.
     """
     ignores = ignores or {}
-    parts = [training.both for training in trainings] or [[]]
+    rules = {rule.name: rule for rule in all_rules()}
+    parts = [
+        [_with_places(report, training.places, rules) for report in training.both] for training in trainings
+    ] or [[]]
     if explained is not None:
         parts[-1].append(explained)
     reports = [report for part in parts for report in part]
@@ -115,6 +123,11 @@ def merged(
         ignored={rule: reason for rule, reason in ignores.items() if rule in found},
         ignored_in_vain=tuple(sorted(set(ignores) - found)),
     )
+
+
+def _with_places(report: Report, places: Places, rules: Mapping[str, Rule]) -> Report:
+    findings = (located(finding, places, rules.get(finding.rule)) for finding in report.findings)
+    return replace(report, findings=tuple(findings))
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:

@@ -17,6 +17,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import SEVERITIES
 from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.report.contents import StageResult
+from diagnostics.report.merge import TrainingReports
 from diagnostics.report.report import Report
 from diagnostics.taps import keras, transformers
 from diagnostics.taps.tap import TrainTap
@@ -96,7 +97,7 @@ class ScriptObserver:
         suspended = self.loops.suspended, self._keras_loops.suspended
         self._calls = TrainCalls(self._trainings, suspended)
         self._trainers = TrainerObserver(self._trainings)
-        self._fits = FitObserver(self._trainings, self._keras_loops.graph, self._losses)
+        self._fits = FitObserver(self._trainings, self._keras_loops.graph, self._losses, self._keras_loops.made_at)
         self._metrics = MetricObserver(self._trainings, self._at_close)
         for module, then in (
             ("torch", self._with_torch),
@@ -120,6 +121,13 @@ class ScriptObserver:
     def watched(self) -> list[Report]:
         """Return a report of every watched training so far."""
         return [report for training in self.trainings if (report := self.course(training)) is not None]
+
+    def reports(self, complete: bool = True) -> list[TrainingReports]:
+        """Return the reports of every training so far; `complete`: whether the script ended by itself."""
+        return [
+            TrainingReports(each.examined, self.course(each, complete), each.trained_alone, each.places)
+            for each in self.trainings
+        ]
 
     def course(self, training: Training, complete: bool = True) -> Report | None:
         """Return a report of one training so far; None if it was not watched.

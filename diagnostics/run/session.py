@@ -119,10 +119,7 @@ class RunSession:
         """Write what is known while the script runs."""
         faults = len(self._run.faults)
         with self._modules.shown(running=True):
-            trainings = [
-                TrainingReports(t.examined, self._run.course(t, complete=False), t.trained_alone)
-                for t in self._run.trainings
-            ]
+            trainings = self._run.reports(complete=False)
             ran = duration(time.monotonic() - self._started)
             report = merged(f"running {self._script.name}, {ran}", trainings, ignores=self._options.ignores)
             del self._run.faults[faults:]  # an error that matters comes again
@@ -155,10 +152,7 @@ class RunSession:
         looked, complete = None, self._limits.reached is None and _ended_by_itself(ending)
         if ending.exit_code == 0 and not ending.abrupt:  # else somebody waits for the report
             looked = self._run.look_again(self._options.second_look, ran, complete)
-        trainings = [
-            TrainingReports(t.examined, self._run.course(t, complete), t.trained_alone)
-            for t in self._run.trainings
-        ]
+        trainings = self._run.reports(complete)
         explained, faults = None, list(self._run.faults)
         with _fault_kept(faults, "reading the source"):
             trainings = self._with_source(trainings)

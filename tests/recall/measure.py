@@ -47,6 +47,7 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 sys.path.insert(0, str(ROOT))
 
+from diagnostics.report.places import PLACES  # noqa: E402
 from tests.recall.cutting import CUTS  # noqa: E402
 from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source, variants_of  # noqa: E402
 from tests.recall.variants import VARIANTS  # noqa: E402
@@ -59,6 +60,7 @@ NOT_FIRST = "named, behind another finding"
 LIMIT_S = 300  # of one program
 ENDS_S = 40  # for a launcher that is told to end, which gives its processes 30 seconds
 SLOWEST = 20  # that are printed: shorten them first
+LOCATED = 0.8  # of the errors and warnings about a line, that name one
 STILL_NAMED = 0.95  # of the programs on record, when they are rewritten
 STALL_S = 20  # a collective of a program that hangs gives up after 40 seconds
 
@@ -71,6 +73,7 @@ class Outcome:
         findings: rule and severity, in the order of the report, consequences after their cause.
         failure: why there is no report; empty if there is one.
         not_judged: by rule, what it would have needed.
+        located: of its errors and warnings about a line of a script, whether each names one.
         seconds: until the report was there.
     """
 
@@ -79,6 +82,7 @@ class Outcome:
     failure: str = ""
     not_judged: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    located: tuple[bool, ...] = ()
 
     @property
     def is_broken_by_its_cut(self) -> bool:
@@ -138,7 +142,14 @@ def run(program: Program, warm: WarmProcesses | None = None) -> Outcome:
     if not report:
         return Outcome(program, failure=errors.strip().rpartition("\n")[2], seconds=took)
     said = json.loads(report)
-    return Outcome(program, tuple(_flat(said["findings"])), "; ".join(said["faults"]), said["reasons"], took)
+    located = tuple(
+        one["where"] is not None
+        for one in said["findings"]
+        if one["severity"] != "note" and (one["where"] is not None or one["stage"] in PLACES)
+    )
+    return Outcome(
+        program, tuple(_flat(said["findings"])), "; ".join(said["faults"]), said["reasons"], took, located
+    )
 
 
 def _script(program: Program, folder: str) -> Path:
@@ -252,11 +263,19 @@ def show(outcomes: list[Outcome]) -> None:
         console.print(f"{len(alarmed)} of {len(healthy)} healthy programs alarmed")
         for outcome in alarmed:
             console.print(f"  alarm {outcome.program.name}: {', '.join(outcome.alarms)}", soft_wrap=True)
+    with_line, of = located(outcomes)
+    console.print(f"{with_line} of {of} errors and warnings about a line of the script name it")
     slowest = sorted(outcomes, key=lambda outcome: -outcome.seconds)[:SLOWEST]
     console.print("slowest:", ", ".join(f"{o.program.name} {o.seconds:.0f} s" for o in slowest), soft_wrap=True)
     for outcome in outcomes:
         if outcome.failure:
             console.print(f"  failed {outcome.program.name}: {outcome.failure}", soft_wrap=True)
+
+
+def located(outcomes: list[Outcome]) -> tuple[int, int]:
+    """Count the errors and warnings that name a line of the script, and those that could."""
+    found = [there for outcome in outcomes for there in outcome.located]
+    return sum(found), len(found)
 
 
 def functions() -> tuple[bool, dict[str, dict[str, int]]]:
@@ -290,6 +309,7 @@ def record(outcomes: list[Outcome], counted: dict[str, dict[str, int]]) -> None:
         },
         "healthy": len(outcomes) - len(broken),
         "alarmed": {o.program.path.stem: o.alarms for o in outcomes if o.program.is_healthy and o.alarms},
+        "located": dict(zip(("named", "of"), located(outcomes), strict=True)),
         "functions": counted,
     }
     RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
@@ -341,7 +361,12 @@ def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
 
 
 def main() -> int:
-    """Measure; return 1 if a healthy program is alarmed, bugs are no longer named, or a program fails to run."""
+    """Measure.
+
+    Returns:
+        1 if a healthy program is alarmed, bugs are no longer named, a program fails to run, or too few findings
+        name the line that they are about; 0 otherwise.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", metavar="RULE", help="broken programs of one rule")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
@@ -391,7 +416,8 @@ def main() -> int:
         record(outcomes, counted)
     alarmed = any(outcome.failure or (outcome.program.is_healthy and outcome.alarms) for outcome in outcomes)
     too_few = still < (STILL_NAMED if options.variant else 1) * (still + len(no_longer))
-    return int(alarmed or too_few or not as_meant)
+    with_line, of = located(outcomes)
+    return int(alarmed or too_few or not as_meant or with_line < LOCATED * of)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from diagnostics.api.explain import explanation_of
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.config import of_project
 from diagnostics.errors import message_of
-from diagnostics.report.merge import TrainingReports, merged
+from diagnostics.report.merge import merged
 from diagnostics.report.report import Report
 from diagnostics.run.library_frames import without_library_frames
 from diagnostics.run.notebook.cell_options import CellOptions
@@ -67,7 +67,7 @@ class CellSession:
     def _report(self, error: BaseException | None, ran: float) -> Report:
         complete = error is None or isinstance(error, AssertionError)  # which comes after the training
         looked = self._run.look_again(None, ran) if error is None else None
-        trainings = [TrainingReports(t.examined, self._run.course(t, complete)) for t in self._run.trainings]
+        trainings = self._run.reports(complete)
         explained, faults = None, list(self._run.faults)
         if isinstance(error, Exception):
             try:

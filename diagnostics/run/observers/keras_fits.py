@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.loss_graph import LossGraph
     from diagnostics.facts.training import TrainingHistory
+    from diagnostics.facts.where import Where
 
 
 class FitObserver:
@@ -37,10 +38,17 @@ class FitObserver:
         trainings: that the calls belong to.
         graph: returns the graph of the loss of a traced step; None if it is not known.
         losses: that layers add.
+        made_at: returns the line of the script that created an optimizer.
     """
 
-    def __init__(self, trainings: Trainings, graph: Callable[[], LossGraph | None], losses: LayerLosses) -> None:
-        self._trainings, self._graph, self._losses = trainings, graph, losses
+    def __init__(
+        self,
+        trainings: Trainings,
+        graph: Callable[[], LossGraph | None],
+        losses: LayerLosses,
+        made_at: Callable[[Any], Where | None] = lambda optimizer: None,
+    ) -> None:
+        self._trainings, self._graph, self._losses, self._made_at = trainings, graph, losses, made_at
         self._evaluations: Evaluations | None = None
         self._reported: ReportedMetrics | None = None
         self.instances: UntrainedInstanceProbe | None = None  # once Keras on TensorFlow is there
@@ -88,6 +96,8 @@ class FitObserver:
         from diagnostics.collectors.keras import fit_probes
         from diagnostics.collectors.keras.fit_probe import FitCall, FitProbe
 
+        made_at = self._made_at(getattr(arguments[0], "optimizer", None))
+        training.places = replace(training.places, optimizer=made_at)
         callback, call = KerasCallback(quiet=True), inspect.signature(fit).bind(*arguments, **options)
         given: Any = call.arguments.get("callbacks") or []
         if hasattr(given, "on_train_begin") and hasattr(given, "append"):  # a CallbackList

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.calls import FrozenCalls, ObjectLedger
+from diagnostics.facts.where import Places, Where
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_tape
 
@@ -95,6 +97,10 @@ class KerasLoopObserver:
         """Return the graph of the loss of a traced step; None if it is not known."""
         return None if self._finder is None else self._finder.graph()
 
+    def made_at(self, optimizer: Any) -> Where | None:
+        """Return the line of the script that created an optimizer; None if not known."""
+        return None if self._finder is None else self._finder.made_at.get(optimizer)
+
     def keep(self) -> None:
         """Keep what the second look needs of the only loop; two train in turn, as those of a GAN."""
         loops = [training for training in self._trainings.all if isinstance(training.watching, _TapeWatch)]
@@ -120,7 +126,8 @@ class KerasLoopObserver:
 
     def _watch(self, loop: TapeLoopWatcher, optimizer: Any, variables: list[Any]) -> None:
         watch = _TapeWatch(loop, self._is_alone, self._losses, self._losses.penalties(variables))
-        training = self._trainings.begin(Training(watching=watch))
+        places = Places(optimizer=self.made_at(optimizer), training=script_line())
+        training = self._trainings.begin(Training(watching=watch, places=places))
         self.handed.began(optimizer, training)
         if self._instances is not None:
             self._instances.trained(variables, optimizer, training)

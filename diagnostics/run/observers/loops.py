@@ -149,6 +149,7 @@ class LoopObserver:
         from diagnostics.api.walk import Walk
 
         training = self._of_watch[watching]
+        training.places = step.seen.places
         self._trainings.examined(training, Walk(step).report())
         if training.model is not None:
             look = functools.partial(of_loop, training.model, step, self._trainings.guard, self._at_close)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.errors import InvalidInput
+from diagnostics.facts.where import Places
 from diagnostics.taps.tap import TrainCall, TrainTap, Unsubscribe
 
 from .training import Training, Trainings, not_examined
@@ -70,7 +72,7 @@ class TrainCalls:
             call.until_it_ends.enter_context(suspended())
         if times > OFTEN:
             return
-        training = self._trainings.begin(Training())
+        training = self._trainings.begin(Training(places=Places(training=script_line())))
         if times == 1:
             self._examine(training, framework, call.arguments, call.options)
         joined = self._trainings.guard.attempt(framework.join, training, train, call.arguments, call.options)

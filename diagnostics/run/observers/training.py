@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.guard import FaultGuard, is_device_failure, is_out_of_memory
+from diagnostics.facts.where import NO_PLACES, Places
 from diagnostics.report.build import extended
 from diagnostics.report.contents import StageResult
 from diagnostics.report.report import Report
@@ -36,6 +37,7 @@ class Training:
         model: of a plain PyTorch loop, another object than the script's, with the same attributes.
         batches: returns what keeps those of a Trainer's training, while the second look wants them.
         walk: an examination whose overfit waits for the end of the training; None if nothing waits.
+        places: lines of the script that the training goes through.
     """
 
     examined: Report | None = None
@@ -48,6 +50,7 @@ class Training:
     model: Any = None
     batches: Callable[[], Any] = lambda: None
     walk: Walk | None = None
+    places: Places = NO_PLACES
     _came: list[tuple[tuple[Any, ...], str]] = field(default_factory=list)  # while `walk` waits
 
     def extend(self, facts: tuple[Any, ...], stage: str = "") -> None:

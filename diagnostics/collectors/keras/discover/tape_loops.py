@@ -15,7 +15,9 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.loss_graph import LossGraph
+from diagnostics.facts.where import Where
 from diagnostics.taps import keras as taps
 from diagnostics.taps.tap import subscribe
 
@@ -32,6 +34,7 @@ class TapeLoopFinder:
 
     Attributes:
         unapplied: gradients that are taken while no optimizer steps.
+        made_at: by optimizer, the line of the script that created it, or that compiled a model with its name.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class TapeLoopFinder:
         self._opened = self._asked = 0  # tapes, and gradients taken from them, since the latest step
         self._recorder = TapeRecorder(self._safely)
         self.unapplied = UnappliedGradients()
+        self.made_at: IdentityMap[Any, Where | None] = IdentityMap()
         self._unsubscribe = subscribe(
             self._safely,
             (taps.optimizer_init.before, self._made),
@@ -91,7 +95,8 @@ class TapeLoopFinder:
 
     # Events of the script. Each of these is called through `_safely`.
 
-    def _made(self, *_arguments: Any, **_options: Any) -> None:
+    def _made(self, optimizer: Any, *_arguments: Any, **_options: Any) -> None:
+        self.made_at[optimizer] = script_line()
         if not self._paused:
             self.unapplied.optimizers += 1
 

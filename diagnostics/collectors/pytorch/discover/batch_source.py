@@ -13,6 +13,8 @@ from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
 
 from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
+from diagnostics.collectors.shared.script_line import script_line
+from diagnostics.facts.where import Where
 
 from .latest_batch import latest_batch
 from .probes.row_order import CollatedItems
@@ -24,6 +26,9 @@ class BatchSource:
     """Records the iterations of loaders: the first batch of each, until the third.
 
     The second may be asked for before the first is used, as by Accelerate, or to copy it to a device meanwhile.
+
+    Attributes:
+        where: the line of the script that began the latest iteration; None if there was none.
     """
 
     def __init__(self) -> None:
@@ -32,10 +37,12 @@ class BatchSource:
         self._first: tuple[DataLoader[Any], Any] | None = None
         self._is_ahead = False  # whether the second batch was given
         self.items = CollatedItems()
+        self.where: Where | None = None
 
     def begins(self, iterator: Any, loader: DataLoader[Any]) -> None:
         """Record a new iteration."""
         self._begun[iterator] = loader
+        self.where = script_line()
         self.items.watch(loader, iterator)
 
     def gives(self, batch: Any, iterator: Any) -> None:

@@ -17,6 +17,8 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
+from diagnostics.collectors.shared.script_line import script_line
+from diagnostics.facts.where import Places, Where
 
 from .batch_source import BatchSource
 from .first_step_pipeline import NOTHING, FirstPass, Given
@@ -45,6 +47,7 @@ class _Call:
     prediction: Tensor | None = None
     inner: InnerCalls = field(default_factory=InnerCalls)
     vanished: Vanished = ()
+    where: Where | None = None
 
     def returned(self, output: Any, heard: int) -> None:
         """Record what the module returned."""
@@ -119,6 +122,7 @@ class FirstStepRecorder:
             }
             call.fed = any(tensor.grad_fn is not None for tensor in given.values())
             call.given = Given.of(given, without_graph((arguments, options)))
+            call.where = script_line()
             self._losses.open(self._is_mine)
         call.heard = len(self._losses.heard)
         self._calls.pop(id(module), None)  # so that the latest comes last
@@ -157,6 +161,8 @@ class FirstStepRecorder:
                 seen.reach = Reach(reached, _feeding(call, trained), _following(call, trained), call.vanished)
                 seen.graph = loss_graph(nodes) if call is trained[-1] else None
                 seen.terms = _terms(heard, other) if call is trained[-1] else ()
+                losses = (one.where for one in (seen.call, *heard, other) if one is not None)
+                seen.places = Places(self.loaders.where, call.where, next(losses, None), script_line())
                 self._hand_over(module, seen)
 
     def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
@@ -221,6 +227,7 @@ class FirstStepRecorder:
 
     def _before_failure(self, call: _Call, heard: RecordedLoss) -> FirstPass:
         seen = FirstPass(call.given, call=heard, is_output=call.gave(heard.source()))
+        seen.places = Places(loader=self.loaders.where, model=call.where, loss=heard.where)
         return self._with_source(seen)
 
     def _with_source(self, seen: FirstPass) -> FirstPass:

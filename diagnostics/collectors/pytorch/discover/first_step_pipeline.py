@@ -32,6 +32,7 @@ from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
+from diagnostics.facts.where import NO_PLACES, Places
 
 from .loss_calls import RecordedLoss
 from .probes.leaves import Reach
@@ -89,6 +90,7 @@ class FirstPass:
         graph: of the loss; None if it is not the last of several passes that led to it.
         terms: KL divergences beside other terms of the loss, and a loss that is not a common one.
         latest_loader: the DataLoader that was iterated last; the batch may have been changed since.
+        places: lines of the script that led here.
     """
 
     called_with: Given
@@ -107,6 +109,7 @@ class FirstPass:
     graph: LossGraph | None = None
     terms: tuple[RecordedLoss, ...] = ()
     latest_loader: Any = None
+    places: Places = NO_PLACES
 
 
 class FirstStepPipeline(Pipeline):

@@ -7,6 +7,7 @@ to the step. A Trainer's loop is excluded: see `LoopFinder.suspended`.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -342,7 +343,7 @@ class LoopFinder(Generic[W]):
         if len(self.watches) > MAX_LOOPS:
             self._end(self.watches[0])
         if (seen := self.first.begun(called)) is not None:
-            self._examine(watched, FirstStepPipeline(model, optimizers, seen, self._optimizers.all_held()))
+            self._examine(watched, self._first_step(model, optimizers, seen))
         self.watched_by[model] = watched
         self._probes.tell(LoopProbe.on_loop, model, watched, before)
         self._loops[model] = watched, [weakref.ref(optimizer) for optimizer in optimizers]
@@ -355,8 +356,12 @@ class LoopFinder(Generic[W]):
             return False
         watching, references = loop
         optimizers = [optimizer for reference in references if (optimizer := reference()) is not None]
-        self._examine(watching, FirstStepPipeline(module, optimizers, seen, self._optimizers.all_held()))
+        self._examine(watching, self._first_step(module, optimizers, seen))
         return True
+
+    def _first_step(self, model: nn.Module, optimizers: list[Optimizer], seen: FirstPass) -> FirstStepPipeline:
+        seen.places = dataclasses.replace(seen.places, optimizer=self._optimizers.made_at(optimizers))
+        return FirstStepPipeline(model, optimizers, seen, self._optimizers.all_held())
 
     def _when_gone(self, held: Any, then: Callable[[], None]) -> None:
         finalizer = weakref.finalize(held, then)

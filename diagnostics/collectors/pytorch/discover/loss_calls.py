@@ -25,8 +25,10 @@ from diagnostics.collectors.shared.loss_match import (
     entropy_floor,
     squared_floor,
 )
+from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.loss_call import Argument, LossCall, rows_kept
 from diagnostics.facts.loss_contracts import TORCH, LossContract, contract_of, functions_for
+from diagnostics.facts.where import Where
 from diagnostics.taps.exchanged_code import Listener, overheard
 
 COMMON = functions_for("classes", "shares", "numbers", "distribution")
@@ -71,6 +73,7 @@ class RecordedLoss:
         viewed: the tensor that the target is a view of; None if it is not a view.
         unflattened: the shape that the prediction had before it was flattened; None if it was not.
         multiplied: whether the prediction is something times a single factor; see `is_multiplied`.
+        where: the line of the script that computes it; None if not known.
     """
 
     name: str
@@ -82,6 +85,7 @@ class RecordedLoss:
     viewed: Tensor | None = None
     unflattened: tuple[int, ...] | None = None
     multiplied: bool = False
+    where: Where | None = None
     _source: weakref.ref[Tensor] | None = None
 
     @classmethod
@@ -293,6 +297,7 @@ class LossRecorder:
     def _hear_other(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if self.other is None and torch.is_grad_enabled():
             self.other = RecordedLoss.of(name, _by_name(name, arguments, options))
+            self.other.where = script_line()
 
     def _hear(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
         if not torch.is_grad_enabled() or len(self.heard) >= MAX_CALLS:
@@ -305,6 +310,7 @@ class LossRecorder:
         if not prediction.requires_grad or prediction.is_meta:
             return None
         call = RecordedLoss.of(name, given)
+        call.where = script_line()
         self._before(call)
         self.heard.append(call)
         return call.returned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.shared.script_line import script_line
+from diagnostics.facts.where import Where
 
 MAX_MODELS = 8  # models whose training is watched from its first step on
 SHORT = 16  # steps of a later model, before it is watched
@@ -27,12 +29,18 @@ class ScriptOptimizers:
 
     def __init__(self) -> None:
         self._references: dict[int, weakref.ref[Optimizer]] = {}  # by number, in order; of those that live
+        self._made_at: IdentityMap[Optimizer, Where | None] = IdentityMap()
         self.count = self._searches = 0
 
     def add(self, optimizer: Optimizer) -> None:
         """Add one, which may hold no parameters yet."""
+        self._made_at[optimizer] = script_line()
         self.count, number, references = self.count + 1, self.count, self._references
         references[number] = weakref.ref(optimizer, lambda _: references.pop(number, None))
+
+    def made_at(self, optimizers: Iterable[Optimizer]) -> Where | None:
+        """Return the line of the script that created the first of some optimizers; None if not known."""
+        return next((where for each in optimizers if (where := self._made_at.get(each)) is not None), None)
 
     def living(self) -> list[Optimizer]:
         """List those that the script still has."""

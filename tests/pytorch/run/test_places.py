@@ -1,0 +1,45 @@
+"""The lines that the findings of a whole run name, where the rule knows none."""
+
+import json
+
+import pytest
+
+LOOP = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+    torch.manual_seed(0)
+    inputs = torch.randn(256, 8)
+    rows = TensorDataset(inputs, inputs[:, :3].argmax(1))
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.SGD(
+        model.parameters(),
+        lr=0.1,
+    )
+    def train():
+        for batch, labels in DataLoader(rows, 32):
+            optimizer.zero_grad()
+            outputs = model(batch)
+            loss = nn.functional.cross_entropy(outputs, labels)
+            loss.backward()
+            optimizer.step()
+    for epoch in range(8):
+        train()
+    """
+
+
+@pytest.mark.parametrize(
+    ("plain", "broken", "rule", "line"),
+    [
+        ("cross_entropy(outputs", "cross_entropy(outputs.softmax(1)", "probabilities-as-logits", 17),
+        ("lr=0.1", "lr=300.0", "learning-rate-too-high", 9),
+        ("optimizer.zero_grad()", "pass", "gradients-not-zeroed", 18),
+        ("inputs[:, :3].argmax(1)", "torch.zeros(256, dtype=torch.long)", "single-class-labels", 14),
+    ],
+)
+def test_a_loop(forked, plain, broken, rule, line):
+    ended = forked(LOOP.replace(plain, broken), "--format", "json", "--output", "-")
+    findings = {one["rule"]: one for one in json.loads(ended.stdout)["findings"]}
+    function = "<module>" if line == 9 else "train"
+    assert findings[rule]["where"] == {"file": "train.py", "line": line, "function": function}
+    assert all(one["where"] is not None for one in findings.values() if one["severity"] != "note")
