@@ -51,13 +51,14 @@ const bugZooPaste = (() => {
   }
 
   function matches(row, texts, files, whole) {
-    if (row.beside && !new RegExp(row.beside, "u").test(whole)) return null;
+    const beside = row.beside ? new RegExp(row.beside, "u").exec(whole) : null;
+    if (row.beside && beside === null) return null;
     if (row.within && files.length && !files.some(file => new RegExp(row.within, "u").test(file))) return null;
     if (row.at && !new RegExp(row.at, "u").test(files.at(-1) ?? "")) return null;
     row.compiled ??= new RegExp(row.pattern, "u");
     for (const text of texts) {
       const match = row.compiled.exec(text);
-      if (match !== null && match[0] !== "") return match;
+      if (match !== null && match[0] !== "") return {groups: {...match.groups, ...beside?.groups}, said: match[0]};
     }
     return null;
   }
@@ -65,7 +66,7 @@ const bugZooPaste = (() => {
   function first(table, texts, files, whole, wanted) {
     for (const row of table) {
       const match = wanted(row) && matches(row, texts, files, whole);
-      if (match) return {row, groups: match.groups ?? {}, said: match[0]};
+      if (match) return {row, ...match};
     }
     return null;
   }

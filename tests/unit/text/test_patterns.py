@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import diagnostics
-from diagnostics.collectors.crash.messages.table import all_messages
+from diagnostics.collectors.crash.messages.table import all_messages, python_pattern
 from diagnostics.collectors.tracebacks.unknown_errors import FILE
 from diagnostics.errors import InvalidInput
 from diagnostics.report.redaction import _secrets
@@ -23,7 +23,7 @@ def of_the_table():
     """Return the patterns of the table of messages, each once; the page for pasted errors has them, too."""
     found = {}
     for row in all_messages():
-        for pattern in (row.compiled, *(re.compile(part) for part in (row.within, row.at, row.beside) if part)):
+        for pattern in (row.compiled, *(re.compile(python_pattern(part)) for part in (row.within, row.at, row.beside) if part)):
             found.setdefault(pattern, Written(f"table:{row.rule}", pattern, False))
     return list(found.values())
 
