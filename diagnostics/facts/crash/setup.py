@@ -8,6 +8,27 @@ from diagnostics.facts.frozen import frozen
 
 
 @frozen
+class ArgumentChange:
+    """A release in which a call stopped or began to take an argument.
+
+    Attributes:
+        package: as pip names it.
+        call: class, or class and method: ``Trainer``, ``Trainer.fit``.
+        version: the release with the change; at the latest, since not every release was read.
+        before: the release read before, without the change.
+        instead: what replaces a removed argument; None if nothing does, or it is not known.
+    """
+
+    package: str
+    call: str
+    name: str
+    kind: Literal["removed", "added"]
+    version: str
+    before: str
+    instead: str | None = None
+
+
+@frozen
 class VersionsDiffer:
     """A library was asked for a name that its installed version does not have.
 
@@ -16,12 +37,14 @@ class VersionsDiffer:
         name: the attribute, argument or import that it lacks; empty if only the version was told.
         kind: what `name` is.
         caller: the installed package that asked for it; None if it was the user's own code, or is unknown.
+        change: the release that removed or introduced it, where that is known.
     """
 
     owner: str
     name: str
     kind: Literal["attribute", "argument", "import", "interface"]
     caller: str | None = None
+    change: ArgumentChange | None = None
 
 
 @frozen

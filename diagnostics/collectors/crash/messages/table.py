@@ -43,8 +43,8 @@ class Message:
         fix: of such a row: what to change, the most likely first, with the same groups.
         within: pattern of the files of which one must be in the traceback, if it has frames; empty if any will do.
         at: pattern of the last frame's file, where the user's code may be below a library's.
-        beside: pattern of words that must be elsewhere in the pasted text, such as a warning above the traceback. Its
-            groups fill `cause` and `fix`, too.
+        beside: pattern of words that must be elsewhere in the pasted text, such as a warning above the traceback.
+            Its groups fill `cause` and `fix`, too.
     """
 
     rule: str

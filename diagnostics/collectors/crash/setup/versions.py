@@ -16,6 +16,8 @@ from diagnostics.facts.crash import CrashFacts, Symptom
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import VersionsDiffer
 
+from .argument_history import argument_change
+
 PACKAGES = (
     "numpy|np|scipy|sklearn|pandas|torch|torchvision|torchaudio|torchtext|torchmetrics|tensorflow|tf|keras|tf_keras"
     "|keras_hub|transformers|tokenizers|datasets|accelerate|peft|trl|diffusers|bitsandbytes|huggingface_hub"
@@ -85,6 +87,8 @@ _OF_KERAS = re.compile(
 def _versions_differ(crash: Crash) -> VersionsDiffer | None:
     facts = crash.facts
     message, caller = facts.message, calling_package(facts)
+    if (change := argument_change(crash)) is not None:
+        return VersionsDiffer(change.call, change.name, "argument", caller, change)
     if found := _SCHEDULER.search(message):
         return VersionsDiffer("torch.optim.lr_scheduler", found["name"], "interface", "pytorch_lightning")
     if found := _NO_SUCH_ATTRIBUTE.search(message):
@@ -131,7 +135,7 @@ def calling_package(facts: CrashFacts) -> str | None:
     if not frames or frames[-1].yours:
         return None
     last = frames[-1]
-    if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"\(\*args, \*\*kwargs\)", last.code or ""):
+    if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"[(\s]\*\*kwargs\)", last.code or ""):
         return None
     found = _SITE.search(last.file)
     return None if found is None else found["package"] or found["at"]
