@@ -16,6 +16,7 @@ _REFUSED = re.compile(
     r"(?<![\w.])(?:(?P<owner>\w{1,60})\.)?(?P<call>\w{1,60})\(\)"
     r" got an unexpected keyword argument '(?P<name>\w{1,60})'"
 )
+_CALLED = re.compile(r"\b(\w{1,60})\(")
 _MENTIONS = {
     "pytorch-lightning": re.compile(r"\b(?:pytorch[_-])?lightning\b|\bpl\.", re.IGNORECASE),
     "transformers": re.compile(r"\btransformers\b"),
@@ -53,7 +54,7 @@ def _is_call(known: str, owner: str | None, call: str, own: str) -> bool:
     owner_known, _, method = known.partition(".")
     if (method or "__init__") != call:
         return False
-    return owner == owner_known if owner else method != "" or re.search(rf"\b{owner_known}\(", own) is not None
+    return owner == owner_known if owner else method != "" or owner_known in _CALLED.findall(own)
 
 
 @functools.cache
