@@ -23,7 +23,8 @@ def of_the_table():
     """Return the patterns of the table of messages, each once; the page for pasted errors has them, too."""
     found = {}
     for row in all_messages():
-        for pattern in (row.compiled, *(re.compile(python_pattern(part)) for part in (row.within, row.at, row.beside) if part)):
+        parts = [python_pattern(part) for part in (row.within, row.at, row.beside) if part]
+        for pattern in (row.compiled, *map(re.compile, parts)):
             found.setdefault(pattern, Written(f"table:{row.rule}", pattern, False))
     return list(found.values())
 

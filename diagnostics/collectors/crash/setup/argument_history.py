@@ -31,13 +31,15 @@ def argument_change(crash: Crash) -> ArgumentChange | None:
     found = _REFUSED.search(crash.facts.message)
     if found is None:
         return None
-    own = next((frame.code or "" for frame in reversed(crash.facts.frames) if frame.yours), "")
-    around = "\n".join([crash.log, own, *(frame.file for frame in crash.facts.frames)])
+    frames = crash.facts.frames
+    own = next((frame.code or "" for frame in reversed(frames) if frame.yours), crash.log)
+    around = "\n".join([crash.log, own, *(frame.file for frame in frames)])
+    inner = "" if not frames or frames[-1].yours else frames[-1].file
     changes = [
         change
         for change in _changes()
         if found["name"] == change.name
-        and _is_call(change.call, found["owner"], found["call"], own)
+        and _is_call(change, found["owner"], found["call"], own, inner)
         and (_is_of_one_library(change) or _MENTIONS[change.package].search(around))
     ]
     return changes[0] if len(changes) == 1 else None
@@ -49,12 +51,17 @@ def _is_of_one_library(change: ArgumentChange) -> bool:
     return _OF_ONE_LIBRARY.fullmatch(change.call) is not None
 
 
-def _is_call(known: str, owner: str | None, call: str, own: str) -> bool:
-    """Whether a call of the history is the one in the message, which names no class before Python 3.10."""
-    owner_known, _, method = known.partition(".")
+def _is_call(change: ArgumentChange, owner: str | None, call: str, own: str, inner: str) -> bool:
+    """Return whether a call of the history is the one in the message, which names no class before Python 3.10.
+
+    Then the user's line shows it, or the frame of the library that passed the arguments on.
+    """
+    owner_known, _, method = change.call.partition(".")
     if (method or "__init__") != call:
         return False
-    return owner == owner_known if owner else method != "" or owner_known in _CALLED.findall(own)
+    if owner:
+        return owner == owner_known
+    return method != "" or owner_known in _CALLED.findall(own) or bool(_MENTIONS[change.package].search(inner))
 
 
 @functools.cache
