@@ -8,15 +8,16 @@ from diagnostics.facts.frozen import frozen
 
 
 @frozen
-class ArgumentChange:
-    """A release in which a call stopped or began to take an argument.
+class ReleaseChange:
+    """A release in which a call stopped or began to take an argument, or a class or module lost a name.
 
     Attributes:
         package: as pip names it.
-        call: class, or class and method: ``Trainer``, ``Trainer.fit``.
+        call: class, or class and method: ``Trainer``, ``Trainer.fit``; of an attribute, its class or package.
         version: the release with the change; at the latest, since not every release was read.
         before: the release read before, without the change.
-        instead: what replaces a removed argument; None if nothing does, or it is not known.
+        instead: what replaces it; None if nothing does, or it is not known.
+        is_attribute: whether `name` is an attribute or a module within `call`, not an argument.
     """
 
     package: str
@@ -26,6 +27,7 @@ class ArgumentChange:
     version: str
     before: str
     instead: str | None = None
+    is_attribute: bool = False
 
 
 @frozen
@@ -44,7 +46,7 @@ class VersionsDiffer:
     name: str
     kind: Literal["attribute", "argument", "import", "interface"]
     caller: str | None = None
-    change: ArgumentChange | None = None
+    change: ReleaseChange | None = None
 
 
 @frozen

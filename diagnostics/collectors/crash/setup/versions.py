@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Literal
 
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.facts.crash import CrashFacts, Symptom
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import VersionsDiffer
 
-from .argument_history import argument_change
+from .release_history import argument_change, attribute_change
 
 PACKAGES = (
     "numpy|np|scipy|sklearn|pandas|torch|torchvision|torchaudio|torchtext|torchmetrics|tensorflow|tf|keras|tf_keras"
@@ -92,17 +93,21 @@ def _versions_differ(crash: Crash) -> VersionsDiffer | None:
     if found := _SCHEDULER.search(message):
         return VersionsDiffer("torch.optim.lr_scheduler", found["name"], "interface", "pytorch_lightning")
     if found := _NO_SUCH_ATTRIBUTE.search(message):
-        return VersionsDiffer(found["owner"], found["name"], "attribute", caller)
+        return _lacking(found["owner"], found["name"], "attribute", caller)
     if found := _CANNOT_IMPORT.search(message):
         owner, name = (found["owner"], found["name"]) if found["owner"] else found["module"].rsplit(".", 1)
-        return VersionsDiffer(owner, name, "import", caller)
+        return _lacking(owner, name, "import", caller)
     if found := _ARGUMENT.search(message) or _FUNCTION.search(message):
         owner = found["owner"] or ""
         if caller or _is_library_class(owner, found["name"]):
             return VersionsDiffer(owner, found["name"], "argument", caller)
     if (found := _OBJECT.search(message)) and _is_library_class(found["owner"], found["name"]):
-        return VersionsDiffer(found["owner"], found["name"], "attribute", caller)
+        return _lacking(found["owner"], found["name"], "attribute", caller)
     return None
+
+
+def _lacking(owner: str, name: str, kind: Literal["attribute", "import"], caller: str | None) -> VersionsDiffer:
+    return VersionsDiffer(owner, name, kind, caller, attribute_change(owner, name))
 
 
 def _is_library_class(owner: str, name: str) -> bool:
