@@ -1,4 +1,4 @@
-"""The release that removed or introduced an argument is named, with what replaces it."""
+"""The release that removed or introduced an argument or a name is named, with what replaces it."""
 
 import pytest
 
@@ -64,6 +64,9 @@ REFUSED = "TypeError: {call}() got an unexpected keyword argument '{name}'\n"
             "too old",
             'python -m pip install -U "transformers>=',
         ),
+        ("OneHotEncoder(sparse=0)", "", "OneHotEncoder.__init__", "sparse", "1.3 still", "OneHotEncoder(sparse_"),
+        ("mean_squared_error(y, p)", "", "mean_squared_error", "squared", "1.5 still has it", "root_mean_squ"),
+        ("model.fit(g, workers=4)", "", "TensorFlowTrainer.fit", "workers", "2.15 still", "keras.utils.PyDataset"),
     ],
 )
 def test_names_release_and_replacement(line, between, call, name, said, fix):
@@ -90,3 +93,21 @@ def test_no_argument_has_two_histories():
     changes = [(change.package, change.call, change.name) for change in _changes()]
     assert len(changes) > 200
     assert [change for change in changes if changes.count(change) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "version", "fix"),
+    [
+        ("AttributeError: type object 'Trainer' has no attribute 'from_argparse_args'", "2.0", "Trainer(**vars("),
+        ("ModuleNotFoundError: No module named 'pytorch_lightning.metrics.functional'", "1.5", "torchmetrics"),
+        (
+            "ImportError: cannot import name 'DDPPlugin' from 'pytorch_lightning.plugins' (a)",
+            "1.8",
+            "Trainer(strategy",
+        ),
+    ],
+)
+def test_names_the_release_without_a_name(said, version, fix):
+    (finding,) = explain(FRAME.format(line="from a import b") + said).findings
+    assert f"but {version} does not" in finding.message
+    assert finding.fix.startswith(fix)
