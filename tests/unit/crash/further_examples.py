@@ -249,6 +249,11 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
         "restart the kernel or runtime",
         f"{_NO_ACCELERATE}\nI get it even after I pip install it.",
     ),
+    "a package that is missing after an upgrade": (
+        "installation-mismatch",
+        "install it, and restart",
+        f"{_NO_ACCELERATE}\nIt began after upgrading transformers.",
+    ),
     "a package that is missing": ("installation-mismatch", "install it, and restart", _NO_ACCELERATE),
     "text in a loss": ("dtype-mismatch", "keras.layers.StringLookup, LabelEncoder", _CAST),
 }
