@@ -15,6 +15,8 @@ const bugZooPaste = (() => {
   const BOUNDARY = /^(?:Traceback \(most recent|\s+File "|During handling of|The above exception)/;
   const FRAME = /^\s*(?:File "([^"]+)", line (\d+)|([\w./\\-]+\.py):(\d+): )/;
   const LIBRARY = /site-packages|dist-packages|[/\\]lib[/\\]python|^<|[/\\]Lib[/\\]/;
+  const SETTING = /\b(?:[A-Z][A-Z0-9_]{5,40}=[\w.:-]{1,40}|[a-z_]{5,40}=(?:True|False|None|\d{1,9})\b)/g;
+  const ADVICE = /consider|\btry|passing|please|hint|should|need to|suggest|by (?:setting|adding)|you can/i;
   const LAUNCHERS = new Set(["launcher-failure", "worker-failure"]); // they report a failure that came before
 
   function lines(text) {
@@ -51,13 +53,14 @@ const bugZooPaste = (() => {
   }
 
   function matches(row, texts, files, whole) {
-    if (row.beside && !new RegExp(row.beside, "u").test(whole)) return null;
+    const beside = row.beside ? new RegExp(row.beside, "u").exec(whole) : null;
+    if (row.beside && beside === null) return null;
     if (row.within && files.length && !files.some(file => new RegExp(row.within, "u").test(file))) return null;
     if (row.at && !new RegExp(row.at, "u").test(files.at(-1) ?? "")) return null;
     row.compiled ??= new RegExp(row.pattern, "u");
     for (const text of texts) {
       const match = row.compiled.exec(text);
-      if (match !== null && match[0] !== "") return match;
+      if (match !== null && match[0] !== "") return {groups: {...match.groups, ...beside?.groups}, said: match[0]};
     }
     return null;
   }
@@ -65,7 +68,7 @@ const bugZooPaste = (() => {
   function first(table, texts, files, whole, wanted) {
     for (const row of table) {
       const match = wanted(row) && matches(row, texts, files, whole);
-      if (match) return {row, groups: match.groups ?? {}, said: match[0]};
+      if (match) return {row, whole, ...match};
     }
     return null;
   }
@@ -100,8 +103,12 @@ const bugZooPaste = (() => {
     return filled(row.cause, groups).replace(/ \((?:, )?\)/g, "").replace(/: $/, "");
   }
 
-  function fixes({row, groups}) {
-    return row.fixes.map(fix => filled(fix, groups));
+  function fixes({row, groups, whole}) {
+    // What the text shows to have been done already comes last.
+    const told = whole.split("\n").filter(line => !ADVICE.test(line));
+    const done = fix => (fix.match(SETTING) ?? []).some(setting => told.some(line => line.includes(setting)));
+    const all = row.fixes.map(fix => filled(fix, groups));
+    return [...all.filter(fix => !done(fix)), ...all.filter(done)];
   }
 
   function verdict(words) {

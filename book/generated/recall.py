@@ -8,14 +8,20 @@ from typing import Any
 from diagnostics.rules.registry import all_rules
 
 VERDICTS = ("named", "symptom", "silent", "misleading")  # of a broken program in a blind round
+ANSWERS = ("right", "partly", "silent", "misleading")  # of a failure report in a blind round
 
 
-def recall_page(measured: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]] = ()) -> str:
+def recall_page(
+    measured: Mapping[str, Any],
+    rounds: Sequence[Mapping[str, Any]] = (),
+    reports: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """Return the page, in MyST.
 
     Args:
         measured: the content of `tests/recall/measured.json`, as `tests/recall/measure.py --record` writes it.
         rounds: the content of `tests/recall/blind.json`.
+        reports: the content of `tests/recall/blind_reports.json`.
     """
     rules, missed, alarmed = measured["rules"], measured["missed"], measured["alarmed"]
     programs = sum(row["programs"] for row in rules.values())
@@ -35,6 +41,7 @@ def recall_page(measured: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]
         "We wrote the programs ourselves, so in your own programs expect lower figures than these.",
         "",
         *_blind(rounds),
+        *_reports(reports),
         "## By rule",
         "",
         "*Named* counts the reports that contain the rule, *first* those that begin with it, and *only noted* "
@@ -122,6 +129,27 @@ def _blind(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
         for row in tried["broken"]
     ]
     return [*lines, ":::", ""]
+
+
+def _reports(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the section on failure reports that `diagnose explain` was given, with a table of the rounds."""
+    if not rounds:
+        return []
+    lines = [
+        "## Failure reports by others",
+        "",
+        "`diagnose explain` was given public reports of failures that nobody here had seen, each once. The right "
+        "answer, cause and fix, was written down beforehand. *Partly right* means that the cause or the fix is "
+        "missing.",
+        "",
+        "| round | reports | right | partly right | silent | misleading |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for tried in rounds:
+        verdicts = [row["verdict"] for row in tried["reports"]]
+        counts = " | ".join(str(verdicts.count(answer)) for answer in ANSWERS)
+        lines.append(f"| {tried['round']} | {len(verdicts)} | {counts} |")
+    return [*lines, ""]
 
 
 def _link(rule: str) -> str:

@@ -77,6 +77,10 @@ def explanation_of(failure: Any) -> Report:
         return Report(title, crash=crash, faults=(fault,))
     evaluator = evaluator_of_crashes()
     findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
+    if isinstance(failure, str):
+        from diagnostics.collectors.tracebacks.already_done import done_last
+
+        findings = [done_last(finding, failure) for finding in findings]
     if not findings and crash.nature is None:
         from diagnostics.collectors.tracebacks.nature import error_category
 

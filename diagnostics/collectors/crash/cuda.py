@@ -36,7 +36,14 @@ _ASSERTION = re.compile(
     r"Assertion `(?P<check>[^`\n]+)` failed"
 )
 _ABOUT_LABELS = re.compile(r"\bn_classes\b|cur_target")
+_LABEL_KERNEL = re.compile(r"\b(?:(?:Spatial)?ClassNLLCriterion|NLLLoss(?:2d)?|MultiMarginCriterion)\.cuh?\b")
+"""Where the message names the file of the kernel: only labels are checked there."""
 _ABOUT_ROWS = re.compile(r"srcIndex < srcSelectDimSize|vectorized gather kernel index out of bounds")
+
+_SET_TO_BLOCK = re.compile(  # not the message's own words, "consider passing CUDA_LAUNCH_BLOCKING=1"
+    r"CUDA_LAUNCH_BLOCKING ?= ?1 (?:\S{1,40} )?\S{0,80}python|CUDA_LAUNCH_BLOCKING['\"]\] ?= ?['\"]1"
+    r"|\b(?:with|set|setting|using|export|added) `?CUDA_LAUNCH_BLOCKING ?= ?1"
+)
 
 DATASETS_READ = 4  # each may take seconds
 ROWS_READ = 512  # labels of a dataset; enough for a class of 1% to be among them with probability 0.994
@@ -65,7 +72,7 @@ def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
         said=found.text,
         surfaced=surfaced,
         candidates=candidates(facts.frames) if facts.live else (),
-        blocking=_launches_block() if facts.live else None,
+        blocking=_launches_block() if facts.live else _SET_TO_BLOCK.search(crash.log) is not None or None,
         kernel=kernel,
         assertion=check,
         simulated="simulated" in facts.message.lower(),
@@ -96,7 +103,7 @@ def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
         return LabelBeyondOutputs() if _ABOUT_LABELS.search(check) else None
     outputs = _outputs(crash)
     if outputs is None:
-        return None
+        return LabelBeyondOutputs() if _LABEL_KERNEL.search(crash.facts.message) else None
     num_outputs, setting = outputs
     for labels, source in _labels(crash):
         classes = labels[labels != -100]

@@ -29,6 +29,10 @@ _CPU = (
     'run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
     "failing line and names the index"
 )
+_RANGES = (
+    "check the ranges on the CPU: labels.min() and labels.max() must be within 0 and the number of outputs - 1, "
+    "input_ids.max() below the number of rows of the embedding"
+)
 _EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
 _NEWER = (
     'python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())": if the list '
@@ -101,7 +105,8 @@ class AsynchronousError(MessageRule):
             f"{_candidates(symptom)}"
         )
         newer = (_NEWER,) if _EXECUTION.search(symptom.said) else ()
-        return self._found(crash, symptom, message, (_again(crash), *newer, _CPU))
+        ranges = (_RANGES,) if symptom.kind == "assert" else ()
+        return self._found(crash, symptom, message, (_again(crash), *newer, _CPU, *ranges))
 
     def _blocking(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (

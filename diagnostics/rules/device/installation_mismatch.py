@@ -7,7 +7,7 @@ from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.processes import InstallationCrash
-from diagnostics.facts.crash.setup import VersionsDiffer
+from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
 
 _REINSTALL = "reinstall PyTorch with the command that pytorch.org gives for your system and driver"
 
@@ -159,7 +159,26 @@ NUMPY_1_24 = {
 PIP_NAMES = {"pytorch_lightning": "lightning", "PIL": "pillow", "sklearn": "scikit-learn", "tf": "tensorflow"}
 
 
+def _changed(change: ReleaseChange, caller: str | None) -> tuple[str, Fix]:
+    package, call, name = change.package, change.call, change.name
+    by = f" The call is in {caller}." if caller and caller.replace("_", "-") != package else ""
+    if change.kind == "added":
+        return (
+            f"The installed {package} is too old for the argument {name} of {call}: {change.version} has it, but "
+            f"{change.before} does not.{by}",
+            (f'python -m pip install -U "{package}>={change.version}", and restart', f"leave out {name}"),
+        )
+    lacks = f"has {name}" if change.is_attribute else f"takes the argument {name}"
+    use = f"{change.instead}, in place of {name}" if change.instead else f"leave out {name}"
+    return (
+        f"{call} no longer {lacks}: {package} {change.before} still has it, but {change.version} does not.{by}",
+        (use, f'python -m pip install "{package}=={change.before}.*", for code that cannot be changed'),
+    )
+
+
 def _lacking(symptom: VersionsDiffer) -> tuple[str, Fix]:
+    if symptom.change is not None:
+        return _changed(symptom.change, symptom.caller)
     owner, name, caller = symptom.owner, symptom.name, symptom.caller
     top = owner.split(".")[0]
     if symptom.kind == "interface":

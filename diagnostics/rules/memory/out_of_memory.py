@@ -37,6 +37,11 @@ ACCUMULATE = {
     "keras": "create the optimizer with gradient_accumulation_steps=2",
 }
 
+WHILE_WEIGHTS_ARE_PLACED = (
+    "nvidia-smi: end the process that holds the GPU's memory: another user's, a notebook, an earlier run",
+    "use another GPU: CUDA_VISIBLE_DEVICES=1",
+    "if the GPU was empty: a smaller model, or its weights in half precision",
+)
 IN_EVALUATION: dict[str, tuple[str, Fix]] = {
     "gathered": (
         "Memory ran out while the Trainer was joining the predictions of an evaluation: it keeps the logits of "
@@ -146,6 +151,9 @@ class OutOfMemory(MessageRule):
             _added(symptom),
         ]
         fix = _unless_a_batch_helps(symptom)
+        if fix is None and symptom.on_gpu and _places_weights(crash):
+            sentences.append(_before_any_batch(symptom))
+            fix = WHILE_WEIGHTS_ARE_PLACED
         whose = _evaluation(crash) if symptom.on_gpu else None
         said, advised = IN_EVALUATION.get(whose or "", ("", _less(symptom, crash)))
         if fix is None:
@@ -311,6 +319,27 @@ def _evaluation(crash: CrashFacts) -> str | None:
         ):
             return "keras"
     return None
+
+
+def _places_weights(crash: CrashFacts) -> bool:
+    """Return whether memory ran out in `Module.to`, or in TensorFlow's initializer of a variable."""
+    if re.search(r"/Initializer/", crash.message):
+        return True
+    return any(
+        frame.function in ("_apply", "cuda")
+        and frame.file.replace("\\", "/").endswith("torch/nn/modules/module.py")
+        for frame in crash.frames
+    )
+
+
+def _before_any_batch(symptom: OutOfMemoryCrash) -> str:
+    said = "This was before any batch, while weights were put on the GPU, so a smaller batch does not help."
+    if symptom.tried is None or symptom.card is None or symptom.tried > symptom.card / 2:
+        return said
+    return (
+        f"{said} What was requested is {symptom.tried / symptom.card:.0%} of the card's {in_bytes(symptom.card)}: "
+        "other processes, or variables made before it, hold the rest."
+    )
 
 
 def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:

@@ -160,6 +160,22 @@ tensorflow.python.framework.errors_impl.UnimplementedError: Graph execution erro
 Cast string to float is not supported
 \t [[{{node binary_crossentropy/Cast}}]] [Op:__inference_train_function_1283]
 """
+_MAPPED = """\
+def encode(rows):
+    found = tokenizer(rows["text"], truncation=True)
+
+    found["labels"] = rows["label"]{end}
+
+data = data.map(encode)
+IndexError: Invalid key: 3 is out of bounds for size 0
+"""
+_NCCL = "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:784, unhandled system error, NCCL version 2.7.8\n"
+_GROUPS = (
+    "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group\n"
+)
+_NO_ACCELERATE = (
+    "ImportError: Using the `Trainer` with `PyTorch` requires `accelerate>=0.26.0`: Please run `pip install`"
+)
 WHOLE = {  # texts of which the message alone is not enough, with rule and the beginning of the first fix
     "a warning of checkpointing": (
         "no-gradient",
@@ -175,5 +191,69 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     "a watchdog's abort": ("collective-timeout", "look for the first rank that has a traceback", _ABORT),
     "an abort and torchrun": ("collective-timeout", "look for the first rank", _ABORT + _TORCHRUN),
     "torchrun alone": ("launcher-failure", "torchrun --log-dir logs", _TORCHRUN),
+    "a meter that keeps the loss": (
+        "out-of-memory",
+        "loss.item() in that line",
+        "meter.update(loss, x.size(0))\nRuntimeError: CUDA error: out of memory",
+    ),
+    "a sum that keeps the loss": (
+        "out-of-memory",
+        "loss.item() in that line",
+        "    running_loss += loss\nRuntimeError: CUDA error: out of memory",
+    ),
+    "a meter of numbers": (
+        "out-of-memory",
+        "half the batch size",
+        "meter.update(loss.item(), x.size(0))\ntotal += loss.item()\nRuntimeError: CUDA error: out of memory",
+    ),
+    "map without return": ("emptied-dataset", "end encode with return", _MAPPED.format(end="")),
+    "map with return": (
+        "emptied-dataset",
+        "print(trainer.train_dataset.column_names)",
+        _MAPPED.format(end="\n    return found"),
+    ),
+    "a variable smaller than the card": (
+        "out-of-memory",
+        "nvidia-smi: end the process",
+        "4 * Tesla P100-PCIE-16GB\nResourceExhaustedError: OOM when allocating tensor of shape [563354,256] and "
+        "type float\n\t [[Node: embeddings/Adam/Initializer/zeros = Const[dtype=DT_FLOAT]()]]",
+    ),
+    "a port of init_method": (
+        "unusable-setting",
+        "another port in init_method",
+        "train.py --init_method tcp://localhost:9999\nRuntimeError: Address already in use",
+    ),
+    "shared memory that is forbidden": (
+        "unreachable-rank",
+        "ls -ld /dev/shm must show drwxrwxrwt",
+        f"{_NCCL}node:27106 [0] include/shm.h:27 NCCL WARN Call to shm_open failed : Permission denied\n",
+    ),
+    "shared memory that is full": (
+        "unreachable-rank",
+        "docker run --shm-size=8g",
+        f"node:97 [0] shm.h:48 NCCL WARN Error while creating shared memory segment nccl-shm-recv-1\n{_NCCL}",
+    ),
+    "a warning of NCCL": (
+        "unreachable-rank",
+        "if it is about a connection",
+        "n:1 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n"
+        f"n:1 [0] misc/socket.cc:4 NCCL WARN Net : Connect to 10.0.0.7 failed : No route to host\n{_NCCL}",
+    ),
+    "parameter groups of fine-tuning": (
+        "checkpoint-keys-mismatch",
+        "to resume: start with the same options",
+        f"I resume with --fine-tune True\n{_GROUPS}",
+    ),
+    "a package that is installed": (
+        "installation-mismatch",
+        "restart the kernel or runtime",
+        f"{_NO_ACCELERATE}\nI get it even after I pip install it.",
+    ),
+    "a package that is missing after an upgrade": (
+        "installation-mismatch",
+        "install it, and restart",
+        f"{_NO_ACCELERATE}\nIt began after upgrading transformers.",
+    ),
+    "a package that is missing": ("installation-mismatch", "install it, and restart", _NO_ACCELERATE),
     "text in a loss": ("dtype-mismatch", "keras.layers.StringLookup, LabelEncoder", _CAST),
 }

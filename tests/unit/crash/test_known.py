@@ -1,5 +1,7 @@
 """Rows of the table that hold the cause and the fix of their message."""
 
+import re
+
 import pytest
 
 from diagnostics.api.explain import explain
@@ -23,6 +25,7 @@ def test_each_row_can_be_filled_with_what_its_examples_hold():
     for row in ROWS:
         for example in row.examples:
             held = {name: value or "" for name, value in row.compiled.search(example).groupdict().items()}
+            held |= dict.fromkeys(re.findall(r"\(\?<(\w+)>", row.beside), "")
             texts = [row.cause.format_map(held), *(fix.format_map(held) for fix in row.fix)]
             assert all(text.strip() for text in texts)
             assert texts[0].endswith((".", "}", ")")) or held, row.pattern

@@ -30,7 +30,7 @@ TypeError: init() got an unexpected keyword argument 'gpus'
 
 def test_a_class_that_old_pythons_do_not_name_is_read_as_it_was_printed():
     (finding,) = explain(CALL.format(call="trainer = Trainer(")).findings
-    assert "takes no argument gpus" in finding.message
+    assert "no longer takes the argument gpus" in finding.message
 
 
 def test_a_function_called_init_keeps_its_name():

@@ -47,8 +47,12 @@ def in_any_case(crash: Crash) -> KnownFailure | None:
         if row.cause and any(len(words) >= FEWEST_SHARED and words.lower() in folded for words in row.literals):
             match = re.search(row.compiled.pattern, text, re.ASCII | re.IGNORECASE)
             if match is not None and _is_within(row, crash):
-                return explained(Found(row, match))
+                return explained(_found(row, match, crash))
     return None
+
+
+def _found(row: Message, match: re.Match[str], crash: Crash) -> Found:
+    return Found(row, match, row.search_beside(crash.log) if row.beside else None)
 
 
 def _rows(priority: int) -> Iterator[Message]:
@@ -63,12 +67,12 @@ def _first(crash: Crash, rows: Iterable[Message]) -> KnownFailure | None:
     for row in rows:
         match = row.search(text) or row.search(named)
         if match is not None and _is_within(row, crash):
-            return explained(Found(row, match))
+            return explained(_found(row, match, crash))
     return None
 
 
 def _is_within(message: Message, crash: Crash) -> bool:
-    if message.beside and not re.search(message.beside, crash.log):
+    if message.beside and not message.search_beside(crash.log):
         return False
     files = [frame.file.replace("\\", "/") for frame in crash.facts.frames]
     if message.at and not (files and re.search(message.at, files[-1])):
@@ -79,7 +83,8 @@ def _is_within(message: Message, crash: Crash) -> bool:
 
 def explained(found: Found) -> KnownFailure:
     """Fill the cause and the fix of a row with what its groups hold."""
-    held = {name: " ".join((value or "").split()) for name, value in found.match.groupdict().items()}
+    groups = {**found.match.groupdict(), **(found.beside.groupdict() if found.beside else {})}
+    held = {name: " ".join((value or "").split()) for name, value in groups.items()}
     message = found.message
     fixes = tuple(fix.format_map(held) for fix in message.fix)
     said = " ".join(found.text.split())[:MOST_SAID]

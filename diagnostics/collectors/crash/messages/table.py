@@ -44,6 +44,7 @@ class Message:
         within: pattern of the files of which one must be in the traceback, if it has frames; empty if any will do.
         at: pattern of the last frame's file, where the user's code may be below a library's.
         beside: pattern of words that must be elsewhere in the pasted text, such as a warning above the traceback.
+            Its groups fill `cause` and `fix`, too.
     """
 
     rule: str
@@ -72,6 +73,10 @@ class Message:
         """The pattern for Python. Its classes are ASCII's, as JavaScript's are."""
         return re.compile(python_pattern(self.pattern), re.ASCII)
 
+    def search_beside(self, log: str) -> re.Match[str] | None:
+        """Search the text around the traceback for the words that must be there."""
+        return re.search(python_pattern(self.beside), log, re.ASCII)
+
     @property
     def is_told_by_frames(self) -> bool:
         """Whether the message alone says something else: its row needs frames, and does not go without any."""
@@ -88,6 +93,7 @@ class Found:
 
     message: Message
     match: re.Match[str]
+    beside: re.Match[str] | None = None
 
     @property
     def kind(self) -> Any:

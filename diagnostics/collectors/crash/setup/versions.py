@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Literal
 
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.facts.crash import CrashFacts, Symptom
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import VersionsDiffer
+
+from .release_history import argument_change, attribute_change
 
 PACKAGES = (
     "numpy|np|scipy|sklearn|pandas|torch|torchvision|torchaudio|torchtext|torchmetrics|tensorflow|tf|keras|tf_keras"
@@ -85,20 +88,26 @@ _OF_KERAS = re.compile(
 def _versions_differ(crash: Crash) -> VersionsDiffer | None:
     facts = crash.facts
     message, caller = facts.message, calling_package(facts)
+    if (change := argument_change(crash)) is not None:
+        return VersionsDiffer(change.call, change.name, "argument", caller, change)
     if found := _SCHEDULER.search(message):
         return VersionsDiffer("torch.optim.lr_scheduler", found["name"], "interface", "pytorch_lightning")
     if found := _NO_SUCH_ATTRIBUTE.search(message):
-        return VersionsDiffer(found["owner"], found["name"], "attribute", caller)
+        return _lacking(found["owner"], found["name"], "attribute", caller)
     if found := _CANNOT_IMPORT.search(message):
         owner, name = (found["owner"], found["name"]) if found["owner"] else found["module"].rsplit(".", 1)
-        return VersionsDiffer(owner, name, "import", caller)
+        return _lacking(owner, name, "import", caller)
     if found := _ARGUMENT.search(message) or _FUNCTION.search(message):
         owner = found["owner"] or ""
         if caller or _is_library_class(owner, found["name"]):
             return VersionsDiffer(owner, found["name"], "argument", caller)
     if (found := _OBJECT.search(message)) and _is_library_class(found["owner"], found["name"]):
-        return VersionsDiffer(found["owner"], found["name"], "attribute", caller)
+        return _lacking(found["owner"], found["name"], "attribute", caller)
     return None
+
+
+def _lacking(owner: str, name: str, kind: Literal["attribute", "import"], caller: str | None) -> VersionsDiffer:
+    return VersionsDiffer(owner, name, kind, caller, attribute_change(owner, name))
 
 
 def _is_library_class(owner: str, name: str) -> bool:
@@ -131,7 +140,7 @@ def calling_package(facts: CrashFacts) -> str | None:
     if not frames or frames[-1].yours:
         return None
     last = frames[-1]
-    if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"\(\*args, \*\*kwargs\)", last.code or ""):
+    if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"[(\s]\*\*kwargs\)", last.code or ""):
         return None
     found = _SITE.search(last.file)
     return None if found is None else found["package"] or found["at"]

@@ -145,6 +145,13 @@ class TestEvaluation:
     def test_a_batch_of_the_training_is_told_as_before(self, file, function):
         assert self.found((file, function)).severity == "error"
 
+    def test_weights_that_do_not_fit_ask_for_no_smaller_batch(self):
+        crowded = OutOfMemoryCrash("PyTorch", "GPU 0", GIB, card=10 * GIB)
+        finding = self.found(("torch/nn/modules/module.py", "_apply"), symptom=crowded)
+        assert "10% of the card's 10.0 GiB" in finding.message
+        assert finding.fix.startswith("nvidia-smi")
+        assert not any("batch" in fix for fix in (finding.fix, *finding.alternatives))
+
     def test_the_hosts_memory_has_no_room_for_what_the_gpu_gives_up(self):
         symptom = OutOfMemoryCrash("PyTorch", "CPU", 4 * GIB)
         assert self.found(("transformers/trainer.py", "evaluation_loop"), symptom=symptom).severity == "error"

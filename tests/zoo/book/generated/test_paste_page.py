@@ -125,6 +125,7 @@ TEXTS = (
 )
 ONLY_A_TERMINAL = (  # what a recogniser knows beside the table, or before the row that the page finds
     "module 'numpy' has no attribute 'float'",
+    "/Adam/Initializer/zeros",
     "Data cardinality is ambiguous:",
     "Process finished with exit code 137",
     "'BertTokenizer' object has no attribute 'batch_encode_plus'",

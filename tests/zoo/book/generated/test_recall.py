@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from book.generated.recall import VERDICTS, recall_page
+from book.generated.recall import ANSWERS, VERDICTS, recall_page
 
+REPORTS = Path(__file__).resolve().parents[3] / "recall" / "blind_reports.json"
 BLIND = Path(__file__).resolve().parents[3] / "recall" / "blind.json"
 
 MEASURED = {
@@ -66,3 +67,12 @@ def test_every_blind_round_on_record_is_complete() -> None:
             assert row["verdict"] in VERDICTS, row["name"]
             assert row["source"].startswith("https://"), row["name"]
             assert (row["verdict"] == "silent") == (row["said"] == []), row["name"]
+
+
+def test_every_round_of_reports_on_record_is_complete_and_counted() -> None:
+    rounds = json.loads(REPORTS.read_text("utf-8"))
+    for tried in rounds:
+        assert {"round", "date", "commit"} <= tried.keys()
+        assert {row["verdict"] for row in tried["reports"]} <= set(ANSWERS)
+        assert all(row["source"].startswith("https://") and row["library"] for row in tried["reports"])
+    assert "| 2026-11-28 | 40 | 27 | 7 | 2 | 4 |" in recall_page(MEASURED, reports=rounds)
