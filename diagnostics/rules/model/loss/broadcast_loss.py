@@ -169,21 +169,15 @@ class BroadcastLoss(MessageRule):
             "prediction_shape": list(prediction) if prediction is not None else None,
             "target_shape": list(target) if target is not None else None,
         }
-        if prediction is not None and prediction == target:
-            if len(prediction) < 2:
-                return None  # one score for each target: the shapes are right
+        equal = prediction is not None and prediction == target
+        if equal and len(prediction or ()) < 2:
+            return None  # one score for each target: the shapes are right
+        if equal or symptom.sparse:
+            last = symptom.sparse or len(prediction or ()) == 2
             return self.found(
-                f"Prediction and target both have shape {prediction}, but this loss reads class indices: it needs "
-                "one integer per prediction, but the target holds vectors.",
-                fix=ONE_HOT,
-                evidence=evidence,
-                where=crash.where,
-            )
-        if symptom.sparse:
-            return self.found(
-                "This loss reads class indices: one integer per prediction, along all axes of the prediction but "
-                f"the last. The prediction has shape {prediction} and the target {target}.",
-                fix=SPARSE,
+                f"The prediction has shape {prediction} and the target {target}, but this loss reads class indices: "
+                f"one integer per prediction, along all axes of the prediction but the {'last' if last else 'second'}.",
+                fix=SPARSE if symptom.sparse else ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
             )

@@ -182,10 +182,10 @@ PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 
     [
         (
             RANK.format("(32, 10)", "(32, 10)"),
-            "This loss reads class indices",
+            "this loss reads class indices",
             "keras.losses.CategoricalCrossentropy",
         ),
-        (RANK.format("(None,)", "(None, 20, 10)"), "This loss reads class indices", "keras.losses.Categorical"),
+        (RANK.format("(None,)", "(None, 20, 10)"), "this loss reads class indices", "keras.losses.Categorical"),
         (
             PRODUCT,
             "Matrix shapes (32, 4096) and (1024, 10) do not match",
@@ -196,7 +196,7 @@ PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 
 def test_page_and_terminal_say_the_same_of_shapes(answers, text, sentence, fix):
     (finding,), (answer,) = explain(text).findings, answers([text])
     assert (finding.message, [finding.fix, *finding.alternatives]) == (answer["sentence"], answer["fixes"])
-    assert finding.message.startswith(sentence)
+    assert sentence in finding.message
     assert finding.fix.startswith(fix)
 
 
