@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from diagnostics.facts.crash import Symptom
+from diagnostics.facts.crash.known import KnownFailure
 
 from . import (
     cuda,
@@ -19,6 +22,7 @@ from . import (
     usage,
 )
 from .frames import Crash
+from .live.cause import Proof
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
@@ -63,7 +67,42 @@ def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
         crash: an exception, or the text of one.
         cut: whether a known sentence counts that lacks its numbers.
     """
-    crash = Crash(with_module(crash.facts), crash.variables, crash.log)
+    crash = replace(crash, facts=with_module(crash.facts))
+    if crash.proof is not None and crash.proof.is_whole:
+        return [_proved(crash.proof, crash)]
+    found = _of_message(crash, cut)
+    if crash.proof is not None and all(isinstance(fact, KnownFailure) for fact in found):
+        return [_proved(crash.proof, crash, *found)]
+    return [_with_values(fact, crash) for fact in found]
+
+
+_ABOUT_VALUES = frozenset({
+    "shape-mismatch", "mismatched-call", "refused-call", "unusable-setting", "broadcast-loss", "dtype-mismatch",
+    "labels-out-of-range", "token-ids-out-of-range", "metric-on-logits", "ragged-batch", "unbatchable-example",
+    "emptied-dataset", "device-mismatch", "no-gradient", "graph-misuse", "labels-missing", "batch-of-one",
+})  # fmt: skip
+"""Rules of which the values in the failed line are evidence: of an installation or a file they are none."""
+_FIRST_SENTENCE = re.compile(r"[.:] (?=[A-Z])")
+
+
+def _with_values(fact: Symptom, crash: Crash) -> Symptom:
+    """Add what the failed line held to a cause that the message alone told, after its first sentence."""
+    told = "" if crash.facts.failed is None else crash.facts.failed.told
+    if not told or not isinstance(fact, KnownFailure) or fact.rule not in _ABOUT_VALUES:
+        return fact
+    first, *rest = _FIRST_SENTENCE.split(fact.cause, maxsplit=1)
+    return replace(fact, cause=" ".join((f"{first.rstrip('.')}.", told, *rest)))
+
+
+def _proved(proof: Proof, crash: Crash, told: KnownFailure | None = None, *_: Symptom) -> KnownFailure:
+    """Report what the values prove, before what the message is usually about."""
+    said = crash.facts.first_line or crash.facts.exception
+    if told is None:
+        return KnownFailure(proof.rule, proof.cause, proof.fixes, said)
+    return replace(told, cause=f"{proof.cause} {told.cause}", fixes=(*proof.fixes, *told.fixes))
+
+
+def _of_message(crash: Crash, cut: bool) -> list[Symptom]:
     for recognise in (known.certain, none_values.none_value, misused_index.misused_index):
         if (certain := _recognised(recognise, crash)) is not None:
             return [certain]

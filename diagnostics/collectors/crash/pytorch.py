@@ -288,19 +288,23 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         return None
     devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
     tensors: dict[str, str] = {}
-    for variables in crash.inward():
-        tensors = {name: str(value.device) for name, value in variables.items() if is_tensor(value)}
-        module = variables.get("self")
-        for name, parameter in getattr(module, "_parameters", {}).items():
-            if parameter is not None:
-                tensors[f"self.{name}"] = str(parameter.device)
-        if len(set(tensors.values())) > 1:
+    own = {} if crash.expression is None else crash.expression.tensors()
+    for held in (own, *(tensors_of(variables) for variables in crash.inward())):
+        places = {name: str(value.device) for name, value in held.items()}
+        if len(set(places.values())) > 1:
+            tensors = places
             break
-        tensors = {}
     odd = _ODD.search(message)
     return DevicesDiffer(
         devices, tensors, to_numpy="tensor to numpy" in message, odd=odd and (odd["name"], odd["device"])
     )
+
+
+def tensors_of(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tensors among the variables of a frame, and the parameters of its module."""
+    held: Mapping[str, Any] = getattr(variables.get("self"), "_parameters", {})
+    parameters = {f"self.{name}": value for name, value in held.items() if value is not None}
+    return {**{name: value for name, value in variables.items() if is_tensor(value)}, **parameters}
 
 
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:

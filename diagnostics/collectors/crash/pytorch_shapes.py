@@ -5,11 +5,10 @@ Asked last: a shape that is wrong for a reason that another recogniser knows is 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from diagnostics.collectors.shared.arrays import is_tensor
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -40,8 +39,6 @@ _CONCATENATION = Family("torch-concatenation")
 _RESHAPE = Family("torch-reshape")
 _WEIGHTS = Family("torch-weights")
 _PRETRAINED_WEIGHTS = Family("transformers-weights")
-
-_MAX_LISTED = 8  # tensors of one list
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -287,33 +284,11 @@ def _concatenation(crash: Crash) -> OperandsMisfit | None:
     return OperandsMisfit("concatenation", one, other, axis, (), tensors)
 
 
-_DOTTED = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?![\w(])")
-
-
 def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape]:
     """Return the two tensors that the failed line names, if their shapes clash."""
-    if not crash.variables:
-        return {}
-    variables, code = crash.variables[-1], crash.facts.frames[-1].code or ""
-    tensors: dict[str, Shape] = {}
-    for name in dict.fromkeys(_DOTTED.findall(code)):
-        value = _resolved(name, variables)
-        parts = value[:_MAX_LISTED] if isinstance(value, list | tuple) else ()
-        for label, part in ((name, value), *((f"{name}[{n}]", part) for n, part in enumerate(parts))):
-            if is_tensor(part):
-                tensors[label] = tuple(part.shape)
-    return tensors if len(tensors) == 2 and fits(list(tensors.values())) else {}
-
-
-def _resolved(name: str, variables: Mapping[str, Any]) -> Any:
-    """Look up a dotted name without running the user's code."""
-    first, *rest = name.split(".")
-    value = variables.get(first)
-    for part in rest:
-        held = getattr(value, "__dict__", {})
-        within = (held, *(held.get(kind) or {} for kind in ("_parameters", "_buffers", "_modules")))
-        value = next((places[part] for places in within if part in places), None)
-    return value
+    tensors = {} if crash.expression is None else crash.expression.tensors()
+    shapes = {name: tuple(value.shape) for name, value in tensors.items()}
+    return shapes if len(shapes) == 2 and fits(list(shapes.values())) else {}
 
 
 def _reshape(crash: Crash) -> ReshapeMisfit | None:
@@ -321,12 +296,9 @@ def _reshape(crash: Crash) -> ReshapeMisfit | None:
     if found is None:
         return None
     wanted, size = _sizes(found["wanted"]), int(found["size"])
-    if crash.variables:
-        code = crash.facts.frames[-1].code or ""
-        for name in re.findall(r"(?<![\w.)])([A-Za-z_][\w.]*)\.(?:view|reshape)\(", code):
-            value = _resolved(name, crash.variables[-1])
-            if is_tensor(value) and value.numel() == size:
-                return ReshapeMisfit(wanted, size, name, tuple(value.shape))
+    for name, value in ({} if crash.expression is None else crash.expression.tensors()).items():
+        if math.prod(value.shape) == size:
+            return ReshapeMisfit(wanted, size, name, tuple(value.shape))
     return ReshapeMisfit(wanted, size)
 
 

@@ -113,7 +113,7 @@ def error_category(crash: CrashFacts) -> str | None:
     crash = _by_number(crash)
     kind = kind_apart_from_refusals(crash) or _refusal(crash)
     more = (proved(crash) if kind else None) or differing(crash.message)
-    said = " ".join(part for part in (kind or topic_of(crash), more) if part)
+    said = " ".join(part for part in (kind or topic_of(crash), more, crash.failed and crash.failed.told) if part)
     return said or _by_name(crash)
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from diagnostics.facts.crash.bounded import bounded
 from diagnostics.facts.frozen import frozen
 from diagnostics.facts.where import Where
+from diagnostics.text.join import listed
 
 from .data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding, TokensMissing
 from .known import KnownFailure
@@ -56,6 +57,49 @@ class FrameFacts:
 
 
 @frozen
+class FailedExpression:
+    """The expression that a live exception came of, and what its names held.
+
+    Attributes:
+        code: source of the innermost expression of the user's own.
+        values: its parts whose value is known, by their source: ``("len(rows)", "0")``.
+        condition: of the statement that raised it, if it is a check: the user's own, or an installed package's.
+        raises_if: whether the check raises where the condition holds; else where it does not.
+        condition_values: the condition's parts, as `values`.
+    """
+
+    code: str
+    values: tuple[tuple[str, str], ...] = ()
+    condition: str | None = None
+    raises_if: bool = True
+    condition_values: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def values_told(self) -> str:
+        """A sentence about the values; empty if none is known."""
+        return f"In {self.code}, {_held(self.values)}." if self.values else ""
+
+    @property
+    def check_told(self) -> str:
+        """A sentence about the check that raised it; empty if it is no check of known values."""
+        if self.condition is None or not self.condition_values:
+            return ""
+        truth = "holds" if self.raises_if else "does not hold"
+        return f"It was raised because {self.condition} {truth}: {_held(self.condition_values)}."
+
+    @property
+    def told(self) -> str:
+        """What is known of the values of the expression, and of the check."""
+        if self.code.startswith(("raise", "assert")):
+            return self.check_told
+        return f"{self.values_told} {self.check_told}".strip()
+
+
+def _held(values: tuple[tuple[str, str], ...]) -> str:
+    return listed(f"{source} is {what}" for source, what in values)
+
+
+@frozen
 class CrashFacts:
     """An exception, or the text of one.
 
@@ -66,6 +110,7 @@ class CrashFacts:
         unhide: where a compiled graph hides the line that failed, what would show it.
         nature: for a failure that no rule recognises: what kind of failure it is, in a sentence; None if that is
             not known either.
+        failed: of a live exception; None if its source could not be read.
     """
 
     exception: str
@@ -74,6 +119,7 @@ class CrashFacts:
     live: bool
     unhide: str | None = None
     nature: str | None = None
+    failed: FailedExpression | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", bounded(self.message))
