@@ -71,8 +71,9 @@ def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
     if crash.proof is not None and crash.proof.is_whole:
         return [_proved(crash.proof, crash)]
     found = _of_message(crash, cut)
-    if crash.proof is not None and all(isinstance(fact, KnownFailure) for fact in found):
-        return [_proved(crash.proof, crash, *found)]
+    known = [fact for fact in found if isinstance(fact, KnownFailure)]
+    if crash.proof is not None and len(known) == len(found):
+        return [_proved(crash.proof, crash, *known)]
     return [_with_values(fact, crash) for fact in found]
 
 
@@ -94,7 +95,7 @@ def _with_values(fact: Symptom, crash: Crash) -> Symptom:
     return replace(fact, cause=" ".join((f"{first.rstrip('.')}.", told, *rest)))
 
 
-def _proved(proof: Proof, crash: Crash, told: KnownFailure | None = None, *_: Symptom) -> KnownFailure:
+def _proved(proof: Proof, crash: Crash, told: KnownFailure | None = None) -> KnownFailure:
     """Report what the values prove, before what the message is usually about."""
     said = crash.facts.first_line or crash.facts.exception
     if told is None:

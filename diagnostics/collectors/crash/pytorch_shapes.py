@@ -296,7 +296,8 @@ def _reshape(crash: Crash) -> ReshapeMisfit | None:
     if found is None:
         return None
     wanted, size = _sizes(found["wanted"]), int(found["size"])
-    for name, value in ({} if crash.expression is None else crash.expression.tensors()).items():
+    tensors = {} if crash.expression is None else crash.expression.tensors()
+    for name, value in tensors.items():
         if math.prod(value.shape) == size:
             return ReshapeMisfit(wanted, size, name, tuple(value.shape))
     return ReshapeMisfit(wanted, size)

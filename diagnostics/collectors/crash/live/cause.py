@@ -22,6 +22,7 @@ from .values import (
     class_of,
     described,
     evaluate,
+    is_a,
     is_array,
     keys_of,
     length_of,
@@ -122,9 +123,9 @@ def _key(error: Error, failed: Expression) -> Proof | None:
         return None
     held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
     keys = keys_of(held)
-    if keys is None or key is MISSING or not isinstance(key, str | int) or key in keys:
+    if keys is None or key is MISSING or not is_a(key, str, int) or key in keys:
         return None
-    source, texts = shown(node.value), [str(name) for name in keys if isinstance(name, str | int)]
+    source, texts = shown(node.value), [str(name) for name in keys if is_a(name, str, int)]
     near = [name for name in texts if name.lower().strip() == str(key).lower().strip()]
     near = near or difflib.get_close_matches(str(key), texts, n=1, cutoff=0.6)
     hint = f" The closest is {near[0]!r}." if near else ""
@@ -141,14 +142,14 @@ def _attribute(error: Error, failed: Expression) -> Proof | None:
     if not issubclass(error.kind, AttributeError) or not isinstance(node, ast.Attribute):
         return None
     value, source = evaluate(node.value, failed.names), shown(node.value)
-    if value is MISSING or value is None or isinstance(value, type):
+    if value is MISSING or value is None or is_a(value, type):
         return None
     if (several := _of_several(failed, source, value)) is not None:
         return several
-    plain = isinstance(value, list | tuple | dict | str | int | float) or is_array(value)
+    plain = is_a(value, list, tuple, dict, str, int, float) or is_array(value)
     if plain and type(value).__module__ in ("builtins", "numpy", "torch"):
         fixes = [_look(failed, source)]
-        if isinstance(value, list | tuple) and node.attr in ("to", "cuda", "cpu", "float", "detach"):
+        if is_a(value, list, tuple) and node.attr in ("to", "cuda", "cpu", "float", "detach"):
             fixes.insert(0, f"[part.{node.attr}(...) for part in {source}]")
         return Proof(
             f"{source} is {described(value)}, which has no {node.attr}.{_given_by(failed, source)}", tuple(fixes)
@@ -180,7 +181,7 @@ def _has(value: Any, name: str) -> bool:
 def _of_several(failed: Expression, source: str, value: Any) -> Proof | None:
     """Say which call returned several values of different kinds, where one variable took them all."""
     origin = failed.origin(source)
-    if not isinstance(value, tuple) or len(value) < 2 or origin is None or not isinstance(origin.value, ast.Call):
+    if not is_a(value, tuple) or len(value) < 2 or origin is None or not isinstance(origin.value, ast.Call):
         return None
     call = shown(origin.value)
     count = len(value)
@@ -201,7 +202,7 @@ def _several_values(error: Error, failed: Expression) -> Proof | None:
     if not issubclass(error.kind, TypeError | ValueError | RuntimeError):
         return None
     for source, value in failed.known():
-        of_kinds = isinstance(value, tuple) and len({class_of(part) for part in value}) > 1
+        of_kinds = is_a(value, tuple) and len({class_of(part) for part in value}) > 1
         if of_kinds and (proof := _of_several(failed, source, value)) is not None:
             return proof
     return None
@@ -255,7 +256,7 @@ def _kinds(error: Error, failed: Expression) -> Proof | None:
         )
     if not isinstance(node, ast.BinOp | ast.Compare | ast.Subscript | ast.AugAssign):
         return None
-    parts = [(source, value) for source, value in failed.known() if isinstance(value, str | list | tuple | dict)]
+    parts = [(source, value) for source, value in failed.known() if is_a(value, str, list, tuple, dict)]
     if not parts or any(is_array(value) for _, value in failed.known()):
         return None
     if texts := _number_texts(parts):
@@ -265,7 +266,7 @@ def _kinds(error: Error, failed: Expression) -> Proof | None:
 
 
 def _number_texts(known: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
-    return [(source, value) for source, value in known if isinstance(value, str) and _is_number(value)]
+    return [(source, value) for source, value in known if is_a(value, str) and _is_number(value)]
 
 
 def _as_numbers(failed: Expression, texts: list[tuple[str, str]]) -> Proof:
@@ -344,7 +345,7 @@ def _unpacked(error: Error, failed: Expression) -> Proof | None:
     fix = f"{names} = {by_name}" if keys else f"take it apart into {length_of(value)} names"
     return Proof(
         f"{source} is {described(value)}, and the line takes it apart into {wanted} names ({names})."
-        f"{' Taken apart, a dict gives its keys.' if isinstance(value, dict) else ''}{_given_by(failed, source)}",
+        f"{' Taken apart, a dict gives its keys.' if is_a(value, dict) else ''}{_given_by(failed, source)}",
         (fix, _look(failed, source)),
     )
 
@@ -364,7 +365,7 @@ def _empty(error: Error, failed: Expression) -> Proof | None:
         (source, value)
         for source, value in failed.known()
         if (is_array(value) and 0 in tuple(value.shape))
-        or (isinstance(value, list | tuple | dict | set) and length_of(value) == 0)
+        or (is_a(value, list, tuple, dict, set) and length_of(value) == 0)
     ]
     if len(empty) != 1:
         return None
@@ -397,13 +398,44 @@ def _not_finite(error: Error, failed: Expression) -> Proof | None:
 
 
 _DEVICES = re.compile(r"\bdevices?\b")
+_ON_SAME_DEVICE = (
+    "bool",
+    "float",
+    "long",
+    "half",
+    "unsqueeze",
+    "squeeze",
+    "view",
+    "reshape",
+    "expand",
+    "transpose",
+)
+"""Methods of tensors that leave their result on the same device, as an index and a comparison do."""
+
+
+def _base(node: ast.expr) -> ast.expr:
+    """Return what an expression takes its tensor from: `self.mask` of `self.mask[:, :T] == 0`."""
+    while True:
+        match node:
+            case ast.Subscript():
+                node = node.value
+            case ast.Compare(comparators=[ast.Constant()]):
+                node = node.left
+            case ast.UnaryOp():
+                node = node.operand
+            case ast.Call(func=ast.Attribute(attr=name, value=inner)) if name in _ON_SAME_DEVICE:
+                node = inner
+            case _:
+                return node
 
 
 def _devices(error: Error, failed: Expression) -> Proof | None:
     """Name a tensor that does not move with its module, because it is neither a parameter nor a buffer."""
     if not issubclass(error.kind, RuntimeError) or not _DEVICES.search(error.message):
         return None
-    tensors = {source: value for source, value in failed.known() if is_array(value) and hasattr(value, "device")}
+    bases = (_base(operand) for operand in failed.operands())
+    known = {shown(base): evaluate(base, failed.names) for base in bases}
+    tensors = {source: value for source, value in known.items() if is_array(value) and hasattr(value, "device")}
     places = {source: str(value.device) for source, value in tensors.items()}
     for source, place in places.items():
         owner, _, name = source.rpartition(".")

@@ -12,7 +12,7 @@ from typing import Any
 
 from diagnostics.facts.crash import FailedExpression
 
-from .values import described, is_array, leaves
+from .values import described, evaluate, is_array, leaves
 
 MOST_SOURCE = 2_000_000  # characters of a file
 MOST_SHOWN = 120  # characters of an expression
@@ -57,10 +57,29 @@ class Expression:
         """Return the parts of the expression whose value is known, each once."""
         return list(dict(leaves(self.node, self.names)).items())
 
+    def operands(self) -> list[ast.expr]:
+        """Return what an operation or call was given, the object whose method it is first."""
+        match self.node:
+            case ast.BinOp():
+                given = [self.node.left, self.node.right]
+            case ast.Compare():
+                given = [self.node.left, *self.node.comparators]
+            case ast.AugAssign():
+                given = [self.node.target, self.node.value]
+            case ast.Subscript():
+                given = [self.node.value, self.node.slice]
+            case ast.Call():
+                own = [self.node.func.value] if isinstance(self.node.func, ast.Attribute) else []
+                given = [*own, *self.node.args, *(keyword.value for keyword in self.node.keywords)]
+            case _:
+                given = []
+        return [part for operand in given for part in _parts(operand)]
+
     def tensors(self) -> dict[str, Any]:
-        """Return the tensors and arrays that it names, and those of the lists that it names."""
+        """Return the tensors and arrays that it was given, and those of the lists, by their source."""
         found: dict[str, Any] = {}
-        for source, value in self.known():
+        for operand in self.operands():
+            value, source = evaluate(operand, self.names), shown(operand)
             parts = value[:MOST_LISTED] if type(value) in (list, tuple) else ()
             found |= {source: value} if is_array(value) else {}
             found |= {f"{source}[{place}]": part for place, part in enumerate(parts) if is_array(part)}
@@ -103,15 +122,16 @@ def shown(node: ast.AST) -> str:
 
 def _binds(node: ast.AST, name: str) -> bool:
     """Whether a statement gives a name a value."""
-    targets = {
-        ast.Assign: lambda: node.targets,  # type: ignore[attr-defined]
-        ast.AugAssign: lambda: [node.target],  # type: ignore[attr-defined]
-        ast.AnnAssign: lambda: [node.target],  # type: ignore[attr-defined]
-        ast.For: lambda: [node.target],  # type: ignore[attr-defined]
-        ast.withitem: lambda: [node.optional_vars],  # type: ignore[attr-defined]
-        ast.NamedExpr: lambda: [node.target],  # type: ignore[attr-defined]
-    }.get(type(node), list)()
-    return any(ast.unparse(part) == name for target in targets if target for part in _parts(target))
+    match node:
+        case ast.Assign():
+            targets = node.targets
+        case ast.AugAssign() | ast.AnnAssign() | ast.For() | ast.NamedExpr():
+            targets = [node.target]
+        case ast.withitem(optional_vars=ast.expr() as target):
+            targets = [target]
+        case _:
+            targets = []
+    return any(ast.unparse(part) == name for target in targets for part in _parts(target))
 
 
 def _parts(target: ast.expr) -> Iterator[ast.expr]:

@@ -11,6 +11,7 @@ import contextlib
 import operator
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 MISSING: Final[Any] = object()
@@ -38,6 +39,11 @@ _OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+def is_a(value: Any, *kinds: type) -> bool:
+    """Whether a value is of one of these classes. `isinstance` may ask the value itself for its class."""
+    return issubclass(type(value), kinds)
+
+
 def class_of(value: Any) -> str:
     """Name the class of a value."""
     return type(value).__name__
@@ -50,12 +56,7 @@ def is_of_library(value: Any) -> bool:
 
 def is_array(value: Any) -> bool:
     """Whether a value is a tensor or an array of a known library."""
-    return (
-        is_of_library(value)
-        and not isinstance(value, type)
-        and hasattr(value, "shape")
-        and hasattr(value, "dtype")
-    )
+    return is_of_library(value) and not is_a(value, type) and hasattr(value, "shape") and hasattr(value, "dtype")
 
 
 def attributes_of(value: Any) -> Mapping[str, Any]:
@@ -73,7 +74,7 @@ def attributes_of(value: Any) -> Mapping[str, Any]:
 
 def attribute_of(value: Any, name: str) -> Any:
     """Return an attribute that can be read without running code; else `MISSING`."""
-    if is_of_library(value) and name in _ASKED and not isinstance(value, type):
+    if is_of_library(value) and name in _ASKED and not is_a(value, type):
         return getattr(value, name, MISSING)
     if name == "grad" and is_array(value):
         return value.grad if getattr(value, "is_leaf", False) else MISSING
@@ -86,14 +87,14 @@ def attribute_of(value: Any, name: str) -> Any:
     if name in held:
         return held[name]
     fields = getattr(type(value), "_fields", None)
-    if isinstance(value, tuple) and isinstance(fields, tuple) and name in fields:
+    if is_a(value, tuple) and isinstance(fields, tuple) and name in fields:
         return tuple.__getitem__(value, fields.index(name))
     return of_class if of_class is None or type(of_class) in (*_NUMBERS, str, tuple, list, dict) else MISSING
 
 
 def keys_of(value: Any) -> list[Any] | None:
     """Return the keys by which a dict, a table or a batch can be asked; None of anything else."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return list(dict.keys(value))
     if is_of_library(value) and class_of(value) == "DataFrame":
         return list(value.columns)
@@ -107,10 +108,11 @@ def keys_of(value: Any) -> list[Any] | None:
 
 def length_of(value: Any) -> int | None:
     """Return the length of a container of Python's own, or of an array; None of anything else."""
-    for kind in (list, tuple, dict, str, bytes, set, frozenset):
-        if isinstance(value, kind):
+    kinds: tuple[Any, ...] = (list, tuple, dict, str, bytes, set, frozenset)
+    for kind in kinds:
+        if is_a(value, kind):
             return int(kind.__len__(value))
-    if isinstance(value, range):
+    if is_a(value, range):
         return len(value)
     if is_array(value):
         return int(value.shape[0]) if len(value.shape) else None
@@ -120,12 +122,13 @@ def length_of(value: Any) -> int | None:
 def item_of(value: Any, key: Any) -> Any:
     """Return an item of a container of Python's own; else `MISSING`."""
     plain = key is None or type(key) in (*_NUMBERS, str)
-    if isinstance(value, dict) and plain:
+    if is_a(value, dict) and plain:
         return dict.get(value, key, MISSING)
-    for kind in (list, tuple, str):
-        if isinstance(value, kind) and type(key) is int:
-            found: Any = kind.__getitem__(value, key) if -len(kind(value)) <= key < len(kind(value)) else MISSING
-            return found
+    kinds: tuple[Any, ...] = (list, tuple, str)
+    for kind in kinds:
+        if is_a(value, kind) and type(key) is int:
+            length = int(kind.__len__(value))
+            return kind.__getitem__(value, key) if -length <= key < length else MISSING
     if is_of_library(value) and class_of(value) == "Size" and type(key) is int:
         return int(value[key]) if -len(value) <= key < len(value) else MISSING
     return MISSING
@@ -198,14 +201,14 @@ def described(value: Any, parts: bool = True) -> str:
 def _described(value: Any, parts: bool) -> str:
     if value is None or type(value) in _NUMBERS or value is Ellipsis:
         return repr(value)
-    if isinstance(value, str):
+    if is_a(value, str):
         text = str.__str__(value)
         return f"the string {text[:MOST_CHARACTERS]!r}" + ("..." if len(text) > MOST_CHARACTERS else "")
-    if isinstance(value, type):
+    if is_a(value, type):
         return f"the class {type.__dict__['__name__'].__get__(value)}"
-    if isinstance(value, types.ModuleType):
+    if is_a(value, types.ModuleType):
         return f"the module {value.__dict__.get('__name__')}"
-    if callable(value) and isinstance(value, types.FunctionType | types.MethodType | types.BuiltinFunctionType):
+    if is_a(value, types.FunctionType, types.MethodType, types.BuiltinFunctionType):
         return f"the function {value.__name__}"
     if is_of_library(value) and class_of(value) == "Size":
         return str(tuple(value))
@@ -219,7 +222,7 @@ def _described(value: Any, parts: bool) -> str:
         return f"an image of mode {value.mode}, {value.size[0]} x {value.size[1]}"
     if (keys := keys_of(value)) is not None:
         return _keyed(value, keys)
-    if isinstance(value, list | tuple | set | frozenset):
+    if is_a(value, list, tuple, set, frozenset):
         return _sequence(value, parts)
     return _with_article(class_of(value))
 
@@ -241,11 +244,12 @@ def _keyed(value: Any, keys: Sequence[Any]) -> str:
 
 
 def _sequence(value: Any, parts: bool) -> str:
-    kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
+    kinds: tuple[Any, ...] = (list, tuple, set, frozenset)
+    kind = next(kind for kind in kinds if is_a(value, kind))
     length, what = length_of(value) or 0, class_of(value)
     if not length:
         return f"an empty {what}"
-    first = list(kind.__iter__(value))[: MOST_PARTS + 1]
+    first = list(islice(kind.__iter__(value), MOST_PARTS + 1))
     if not parts:
         return f"{_with_article(what)} of {length}"
     shown = [described(part, parts=False) for part in first]
@@ -287,9 +291,9 @@ def _content(value: Any, of_torch: bool) -> str:
 
 def is_telling(value: Any) -> bool:
     """Whether a value's description says more than the name of its class."""
-    if value is MISSING or isinstance(value, types.ModuleType | types.FunctionType | type) or value is Ellipsis:
+    if value is MISSING or is_a(value, types.ModuleType, types.FunctionType, type) or value is Ellipsis:
         return False
-    known = value is None or isinstance(value, (*_NUMBERS, str, list, tuple, set, frozenset))
+    known = value is None or is_a(value, *_NUMBERS, str, list, tuple, set, frozenset)
     return known or is_array(value) or keys_of(value) is not None or hasattr(type(value), "getbands")
 
 
