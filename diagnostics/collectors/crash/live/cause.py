@@ -34,10 +34,11 @@ MOST_READ = 400  # characters of a message
 
 @dataclass(frozen=True)
 class Error:
-    """The class of an exception, and its message."""
+    """An exception: its class, the beginning of its message, and whether an installed package's line raised it."""
 
     kind: type[BaseException]
     message: str
+    in_library: bool
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def proof_of(kind: type[BaseException], message: str, failed: Expression, *, in_
     if isinstance(failed.node, ast.Raise | ast.Assert):  # a check of the user's own explains itself
         return None
     readers = _IN_ANY_FRAME if in_library else (*_IN_OWN_FRAME, *_IN_ANY_FRAME)
-    proofs = (reader(Error(kind, message[:MOST_READ]), failed) for reader in readers)
+    proofs = (reader(Error(kind, message[:MOST_READ], in_library), failed) for reader in readers)
     return next((proof for proof in proofs if proof is not None), None)
 
 
@@ -123,7 +124,7 @@ def _key(error: Error, failed: Expression) -> Proof | None:
         return None
     held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
     keys = keys_of(held)
-    if keys is None or key is MISSING or not is_a(key, str, int) or key in keys:
+    if keys is None or key is MISSING or not is_a(key, str, int) or key in keys or str(key) not in error.message:
         return None
     source, texts = shown(node.value), [str(name) for name in keys if is_a(name, str, int)]
     near = [name for name in texts if name.lower().strip() == str(key).lower().strip()]
@@ -142,7 +143,7 @@ def _attribute(error: Error, failed: Expression) -> Proof | None:
     if not issubclass(error.kind, AttributeError) or not isinstance(node, ast.Attribute):
         return None
     value, source = evaluate(node.value, failed.names), shown(node.value)
-    if value is MISSING or value is None or is_a(value, type):
+    if value is MISSING or value is None or is_a(value, type) or node.attr not in error.message:
         return None
     if (several := _of_several(failed, source, value)) is not None:
         return several
@@ -178,16 +179,18 @@ def _has(value: Any, name: str) -> bool:
     return name in attributes_of(value) or any(name in kind.__dict__ for kind in type(value).__mro__[:-1])
 
 
-def _of_several(failed: Expression, source: str, value: Any) -> Proof | None:
+def _of_several(failed: Expression, source: str, value: Any, in_library: bool = False) -> Proof | None:
     """Say which call returned several values of different kinds, where one variable took them all."""
     origin = failed.origin(source)
-    if not is_a(value, tuple) or len(value) < 2 or origin is None or not isinstance(origin.value, ast.Call):
+    if type(value) is not tuple or len(value) < 2 or origin is None or not isinstance(origin.value, ast.Call):
         return None
     call = shown(origin.value)
     count = len(value)
     asked = origin.value.func.attr if isinstance(origin.value.func, ast.Attribute) else ""
     names = {("reset", 2): "observation, info", ("step", 5): "observation, reward, terminated, truncated, info"}
     names |= {("step", 4): "observation, reward, done, info"}
+    if in_library and (asked, count) not in names:  # it may take a tuple
+        return None
     taken = names.get((asked, count)) or ", ".join((source.rpartition(".")[2], *("_" * (count - 1))))
     return Proof(
         f"{source} is {described(value)}: {call}, on line {origin.lineno}, returns {count} values, and {source} "
@@ -203,7 +206,7 @@ def _several_values(error: Error, failed: Expression) -> Proof | None:
         return None
     for source, value in failed.known():
         of_kinds = is_a(value, tuple) and len({class_of(part) for part in value}) > 1
-        if of_kinds and (proof := _of_several(failed, source, value)) is not None:
+        if of_kinds and (proof := _of_several(failed, source, value, error.in_library)) is not None:
             return proof
     return None
 
@@ -350,9 +353,7 @@ def _unpacked(error: Error, failed: Expression) -> Proof | None:
     )
 
 
-_NEEDS_SOME = re.compile(
-    r"empty|zero-size|at least one|need at least|non-zero|positive|no (?:data|elements)|got 0|\b0\b"
-)
+_NEEDS_SOME = re.compile(r"\bempty\b|zero-size|at least one|need at least|no (?:data|elements)\b")
 
 
 def _empty(error: Error, failed: Expression) -> Proof | None:
@@ -462,6 +463,6 @@ def _devices(error: Error, failed: Expression) -> Proof | None:
     return None
 
 
-_IN_OWN_FRAME = (_index, _unset, _divided, _unpacked)
-"""Readers of what Python itself refuses in the user's line."""
-_IN_ANY_FRAME = (_key, _attribute, _devices, _several_values, _nothing, _kinds, _empty, _not_finite)
+_IN_OWN_FRAME = (_index, _unset, _divided, _unpacked, _nothing)
+"""What Python or compiled code refuses in the user's line; a library may take None, and fail for another reason."""
+_IN_ANY_FRAME = (_key, _attribute, _devices, _several_values, _kinds, _empty, _not_finite)
