@@ -23,6 +23,7 @@ from . import (
 )
 from .frames import Crash
 from .live.cause import Proof
+from .live.told import told
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
@@ -87,20 +88,25 @@ _FIRST_SENTENCE = re.compile(r"[.:] (?=[A-Z])")
 
 
 def _with_values(fact: Symptom, crash: Crash) -> Symptom:
-    """Add what the failed line held to a cause that the message alone told, after its first sentence."""
-    told = "" if crash.facts.failed is None else crash.facts.failed.told
-    if not told or not isinstance(fact, KnownFailure) or fact.rule not in _ABOUT_VALUES:
+    """Add what the failed line held to a cause that the message alone told, after its first sentence.
+
+    A cause with numbers of a library's own check has its values already, and under better names.
+    """
+    values = told(crash.facts)
+    if not values or not isinstance(fact, KnownFailure) or fact.rule not in _ABOUT_VALUES:
+        return fact
+    if not crash.facts.frames[-1].yours and re.search(r"\d", fact.cause):
         return fact
     first, *rest = _FIRST_SENTENCE.split(fact.cause, maxsplit=1)
-    return replace(fact, cause=" ".join((f"{first.rstrip('.')}.", told, *rest)))
+    return replace(fact, cause=" ".join((f"{first.rstrip('.')}.", values, *rest)))
 
 
-def _proved(proof: Proof, crash: Crash, told: KnownFailure | None = None) -> KnownFailure:
+def _proved(proof: Proof, crash: Crash, known: KnownFailure | None = None) -> KnownFailure:
     """Report what the values prove, before what the message is usually about."""
     said = crash.facts.first_line or crash.facts.exception
-    if told is None:
+    if known is None:
         return KnownFailure(proof.rule, proof.cause, proof.fixes, said)
-    return replace(told, cause=f"{proof.cause} {told.cause}", fixes=(*proof.fixes, *told.fixes))
+    return replace(known, cause=f"{proof.cause} {known.cause}", fixes=(*proof.fixes, *known.fixes))
 
 
 def _of_message(crash: Crash, cut: bool) -> list[Symptom]:

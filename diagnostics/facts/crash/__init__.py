@@ -10,7 +10,6 @@ from typing import Literal
 from diagnostics.facts.crash.bounded import bounded
 from diagnostics.facts.frozen import frozen
 from diagnostics.facts.where import Where
-from diagnostics.text.join import listed
 
 from .data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding, TokensMissing
 from .known import KnownFailure
@@ -73,30 +72,6 @@ class FailedExpression:
     condition: str | None = None
     raises_if: bool = True
     condition_values: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def values_told(self) -> str:
-        """A sentence about the values; empty if none is known."""
-        return f"In {self.code}, {_held(self.values)}." if self.values else ""
-
-    @property
-    def check_told(self) -> str:
-        """A sentence about the check that raised it; empty if it is no check of known values."""
-        if self.condition is None or not self.condition_values:
-            return ""
-        truth = "holds" if self.raises_if else "does not hold"
-        return f"It was raised because {self.condition} {truth}: {_held(self.condition_values)}."
-
-    @property
-    def told(self) -> str:
-        """What is known of the values of the expression, and of the check."""
-        if self.code.startswith(("raise", "assert")):
-            return self.check_told
-        return f"{self.values_told} {self.check_told}".strip()
-
-
-def _held(values: tuple[tuple[str, str], ...]) -> str:
-    return listed(f"{source} is {what}" for source, what in values)
 
 
 @frozen

@@ -464,5 +464,5 @@ def _devices(error: Error, failed: Expression) -> Proof | None:
 
 
 _IN_OWN_FRAME = (_index, _unset, _divided, _unpacked, _nothing)
-"""What Python or compiled code refuses in the user's line; a library may take None, and fail for another reason."""
+"""What Python or compiled code refuses in the user's line; a library may take None and fail otherwise."""
 _IN_ANY_FRAME = (_key, _attribute, _devices, _several_values, _kinds, _empty, _not_finite)

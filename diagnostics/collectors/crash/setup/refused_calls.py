@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 
+from diagnostics.collectors.crash.live.told import is_check, told, values_told
 from diagnostics.collectors.tracebacks.expectations import expectation_in
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
 from diagnostics.collectors.tracebacks.topic import advice_in, package_of, subject_of
-from diagnostics.facts.crash import CrashFacts, FailedExpression, FrameFacts
+from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
 
 MOST_SAID = 320  # characters of the message in the cause
@@ -76,8 +77,8 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     """
     last = crash.frames[-1] if crash.frames else None
     said = " ".join(crash.message.split())
-    if last is not None and last.yours and said and crash.failed is not None:
-        return _compiled_call(crash, crash.failed, said)
+    if last is not None and last.yours and said:
+        return _compiled_call(crash, said)
     if said.startswith("assertion failed: ["):  # of `tf.debugging`, which the user's function may call, too
         return None
     if last is None or last.yours or not said or _LIBRARIES.fullmatch(package_of(last)) is None:
@@ -99,14 +100,14 @@ def _is_made(last: FrameFacts) -> bool:
     return last.function in _MAKING and _MADE_OF_SETTINGS.match(last.file.replace("\\", "/")) is not None
 
 
-def _compiled_call(crash: CrashFacts, failed: FailedExpression, said: str) -> KnownFailure | None:
+def _compiled_call(crash: CrashFacts, said: str) -> KnownFailure | None:
     """Recognise an operation in the user's own line that is compiled, and leaves no frame of its own."""
-    raised = failed.code.startswith(("raise", "assert"))
-    if raised or not failed.values or crash.exception not in _OF_COMPILED or kind_apart_from_refusals(crash):
+    known = values_told(crash) and not is_check(crash)
+    if not known or crash.exception not in _OF_COMPILED or kind_apart_from_refusals(crash):
         return None
     return KnownFailure(
         "refused-call",
-        f"{failed.values_told} The operation refuses these values: {_shown(said)}",
+        f"{values_told(crash)} The operation refuses these values: {_shown(said)}",
         _advised(crash) or (_look_of(crash),),
         said[:MOST_SAID],
     )
@@ -124,8 +125,8 @@ def _setting(crash: CrashFacts, said: str) -> KnownFailure:
     where = "" if crash.where is None else f", at {crash.where}"
     return KnownFailure(
         "unusable-setting",
-        f"{_values_told(crash)}{library} refuses a setting while it makes an object of it{where}. It says: "
-        f"{_shown(said)}",
+        f"{told(crash)} {library} refuses a setting while it makes an object of it{where}. It says: "
+        f"{_shown(said)}".strip(),
         (
             *_advised(crash),
             "change the argument that the message names, where that line, or the configuration behind it, sets it",
@@ -160,13 +161,7 @@ def _call(crash: CrashFacts, said: str) -> KnownFailure:
         *(_advised(crash) or (_look_of(crash),)),
         f"python -m pip show {library}, if the code was written for another release",
     )
-    return KnownFailure("refused-call", _values_told(crash) + cause + _shown(said), fixes, said[:MOST_SAID])
-
-
-def _values_told(crash: CrashFacts) -> str:
-    """Say what the library's check compared, or what it was given; empty if that is not known."""
-    told = "" if crash.failed is None else crash.failed.told
-    return f"{told} " if told else ""
+    return KnownFailure("refused-call", f"{told(crash)} {cause}{_shown(said)}".strip(), fixes, said[:MOST_SAID])
 
 
 def _called(frames: tuple[FrameFacts, ...]) -> str | None:
