@@ -27,7 +27,8 @@ from .live.told import told
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
-from .setup import checkpoints, examples, misused_index, none_values, settings, unimported_names, versions
+from .setup import checkpoints, examples, settings, unimported_names, versions
+from .setup.line_causes import line_cause
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch.RECOGNISERS,
@@ -45,7 +46,6 @@ NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (
     *examples.RECOGNISERS,
     *settings.RECOGNISERS,
     checkpoints.unreadable,
-    checkpoints.lacking_part,
     *versions.RECOGNISERS,
     *unimported_names.RECOGNISERS,
 )
@@ -110,7 +110,7 @@ def _proved(proof: Proof, crash: Crash, known: KnownFailure | None = None) -> Kn
 
 
 def _of_message(crash: Crash, cut: bool) -> list[Symptom]:
-    for recognise in (known.certain, none_values.none_value, misused_index.misused_index):
+    for recognise in (known.certain, line_cause):
         if (certain := _recognised(recognise, crash)) is not None:
             return [certain]
     others = (*NEXT, *LAST, known.cut) if cut else (*NEXT, *LAST)

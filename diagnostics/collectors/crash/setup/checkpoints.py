@@ -12,7 +12,6 @@ from diagnostics.facts.crash.setup import UnreadableCheckpoint
 
 _UNREADABLE = Family("unreadable")
 _TENSORFLOW = Family("tf-weights")
-MOST_READ = 400  # characters of the line
 
 
 def unreadable(crash: Crash) -> UnreadableCheckpoint | None:
@@ -29,42 +28,6 @@ def unreadable(crash: Crash) -> UnreadableCheckpoint | None:
     if lacking is not None and unpickles:
         return UnreadableCheckpoint("missing module", lacking[1])
     return None
-
-
-_PART = re.compile(r"'(?P<name>[A-Za-z]\w{1,40})'")
-_HOLDER = r"\w{0,60}(?:ckpt|checkpoint|chkpt|state_?dict|pretrain|snapshot|saved)\w{0,60}"
-
-
-def lacking_part(crash: Crash) -> KnownFailure | None:
-    """Recognise that a saved file has no entry of the name that a line asks of it.
-
-    Returns:
-        None if the key is not one that a line asks of something called a checkpoint: a weight's name has dots.
-    """
-    facts = crash.facts
-    part = _PART.fullmatch(facts.message.strip()) if facts.exception == "KeyError" and facts.frames else None
-    if part is None:
-        return None
-    asked = re.search(
-        rf"(?<!\w)(?P<holder>(?:\w{{1,60}}\.)?{_HOLDER})\[\s*['\"]{part['name']}['\"]\s*\]",
-        (facts.frames[-1].code or "")[:MOST_READ],
-        re.IGNORECASE,
-    )
-    if asked is None:
-        return None
-    holder, name = asked["holder"], part["name"]
-    return KnownFailure(
-        "unreadable-checkpoint",
-        f"The file that {holder} was read from has no part {name!r}: it holds the weights alone, as published "
-        "files and those of the best epoch often do, or was saved under other names.",
-        (
-            f"print({holder}.keys())",
-            f"to resume a run: the file that the run itself wrote with {name!r} in it, often last.pth or a file "
-            "of its own",
-            f"if {name!r} in {holder}: before the line, where only the weights are needed",
-        ),
-        facts.message,
-    )
 
 
 def weights(crash: Crash) -> KnownFailure | None:
