@@ -35,6 +35,21 @@ def of_unknown_errors():
     return [Written(FILE.name, pattern, False) for pattern in patterns]
 
 
+def of_lines():
+    """Return the patterns of causes that a line shows, each with what stands around it."""
+    table = tomllib.loads((PACKAGE / "collectors/crash/setup/line_causes.toml").read_text("utf-8"))
+    shown = {
+        use.get("before", "") + cause["pattern"] + use.get("after", "")
+        for use in table["uses"]
+        for cause in table["causes"]
+        if use["of"] == cause["of"]
+    }
+    patterns = sorted({*shown, *(use["message"] for use in table["uses"])})
+    return [
+        Written("line_causes.toml", re.compile(pattern.replace("@name@", "name")), False) for pattern in patterns
+    ]
+
+
 def slow(patterns):
     found = ((one, growth(one.pattern, at_start=one.at_start)) for one in patterns)
     return [f"{one.place} {one.pattern.pattern[:80]}: {text}" for one, text in found if text is not None]
@@ -74,6 +89,11 @@ def test_patterns_of_secrets_take_linear_time():
 def test_patterns_of_unknown_errors_take_linear_time():
     assert len(of_unknown_errors()) > 80
     assert slow(of_unknown_errors()) == []
+
+
+def test_patterns_of_lines_take_linear_time():
+    assert len(of_lines()) > 60
+    assert slow(of_lines()) == []
 
 
 @pytest.mark.parametrize("part", range(8))
