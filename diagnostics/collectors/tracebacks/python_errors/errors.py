@@ -15,7 +15,7 @@ from ..unknown_errors import entries, search
 from .conditions import condition_of
 from .environments import arguments_of_environment, of_environment
 from .keys import key_of
-from .lines import expression_before
+from .lines import expression_before, indexed
 from .missing import NO_SUCH_PATH, module_missing, name_missing, pip_name, to_be_written
 from .nothing import library_of, none, none_compared, none_used, unset, unset_by
 
@@ -158,11 +158,12 @@ def _index(found: re.Match[str], line: str) -> str:
             f"{shaped} has fewer axes than the line asks for: print its shape. Where rows of different length are "
             "joined into one array (a smaller last batch), NumPy makes an array of objects with one axis."
         )
-    if ".split(" in line:
+    short = indexed(line)
+    if any(".split(" in held for held in short) or (not short and ".split(" in line):
         return (
             "A line or name has fewer parts than are taken from it: print what is split, an empty last line too."
         )
-    held = expression_before(line, r"\[")
+    held = next(iter(short)) if len(short) == 1 else expression_before(line, r"\[")
     return (
         f"{held or 'The list'} has fewer entries than that, perhaps none: print its length. A folder or pattern "
         "that matches no file gives an empty list."
