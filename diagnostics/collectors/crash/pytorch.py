@@ -26,7 +26,7 @@ from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 from .frames import Crash
 from .messages.known import explained
-from .messages.table import Family
+from .messages.table import Family, sizes
 
 ELEMENT_WISE = Family("torch-element-wise")  # whose shapes differ may be of a loss, or of positions
 _LABELS = Family("torch-labels")
@@ -92,13 +92,13 @@ def _ragged_columns(crash: Crash) -> RaggedColumns | KnownFailure | None:
         lengths=lengths,
         clash=differing_sizes(one, other),
         column=column,
-        shapes=(_sizes(one), _sizes(other)) if "," in one else None,
+        shapes=(sizes(one), sizes(other)) if "," in one else None,
     )
 
 
 def differing_sizes(one: str, other: str) -> tuple[int, int] | None:
     """Return the first sizes in which two shapes, written as `3, 32, 40`, differ."""
-    return next(((a, b) for a, b in zip(_sizes(one), _sizes(other), strict=False) if a != b), None)
+    return next(((a, b) for a, b in zip(sizes(one), sizes(other), strict=False) if a != b), None)
 
 
 def _ragged_lengths(crash: Crash, column: str | None = None) -> dict[str, tuple[int, ...]]:
@@ -259,16 +259,12 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     if found is not None and found.kind == "rows":
         return ShapesDiffer(rows=(int(found["predictions"]), int(found["targets"])))
     if found is not None and found.kind == "classes axis":
-        return ShapesDiffer(asked=(_sizes(found["wanted"]), _sizes(found["got"])))
+        return ShapesDiffer(asked=(sizes(found["wanted"]), sizes(found["got"])))
     if found is not None and wants_indices and found.get("target"):
-        return ShapesDiffer(None, _sizes(found["target"]), wants_indices)
+        return ShapesDiffer(None, sizes(found["target"]), wants_indices)
     if found is None or found.get("target") is None:
         return ShapesDiffer(wants_indices=wants_indices)
-    return ShapesDiffer(_sizes(found["prediction"]), _sizes(found["target"]))
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in text.split(",") if size.strip())
+    return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
 
 
 def _not_probabilities(crash: Crash) -> NotProbabilities | None:

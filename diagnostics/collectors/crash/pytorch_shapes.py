@@ -22,7 +22,7 @@ from diagnostics.facts.crash.shapes import (
 
 from .failed_layer import failed_layer
 from .frames import Crash
-from .messages.table import Family
+from .messages.table import Family, sizes
 from .pytorch import ELEMENT_WISE
 
 _PRODUCT = Family("torch-product")
@@ -39,10 +39,6 @@ _CONCATENATION = Family("torch-concatenation")
 _RESHAPE = Family("torch-reshape")
 _WEIGHTS = Family("torch-weights")
 _PRETRAINED_WEIGHTS = Family("transformers-weights")
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in re.findall(r"-?\d+", text))
 
 
 def _product(message: str) -> tuple[int, int, int, int] | None:
@@ -87,8 +83,8 @@ def _convolution(crash: Crash) -> LayerMisfit | None:
     if found is None:
         return None
     weight, shape, wanted, got = (
-        _sizes(found["weight"]),
-        _sizes(found["shape"]),
+        sizes(found["weight"]),
+        sizes(found["shape"]),
         int(found["wanted"]),
         int(found["got"]),
     )
@@ -127,7 +123,7 @@ def _axes(crash: Crash) -> AxesMisfit | None:
     )
     if layer is None and operation is None and crash.facts.frames:
         return None
-    shape = _sizes(found["shape"]) if operation else layer.shape if layer is not None else None
+    shape = sizes(found["shape"]) if operation else layer.shape if layer is not None else None
     module = None if layer is None else layer.module
     few, many = found["few"], found.get("many")
     name = layer.name if layer is not None else None
@@ -155,7 +151,7 @@ def _batch_norm(crash: Crash) -> LayerMisfit | None:
         return None
     wanted = int(found["wanted"])
     if found.kind == "group":
-        shape: Shape | None = _sizes(found["shape"])
+        shape: Shape | None = sizes(found["shape"])
         got = int((shape or (0, 0))[1] or 0)
     else:
         got, shape = int(found["got"]), None
@@ -183,7 +179,7 @@ def _layer_norm(crash: Crash) -> LayerMisfit | None:
     found = _LAYER_NORM.search(crash.facts.message)
     if found is None:
         return None
-    wanted, shape = _sizes(found["wanted"]), _sizes(found["shape"])
+    wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
     clash = next(
         ((n, w, s) for n, (w, s) in enumerate(zip(reversed(wanted), reversed(shape), strict=False), 1) if w != s),
         None,
@@ -271,7 +267,7 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
     tensors = _named(crash, clash) or _named(crash, lambda shapes: clash(shapes[::-1]))
     told = _EXPANDED.search(crash.facts.message)
     if found.kind == "expanded" and told is not None:
-        return OperandsMisfit("expansion", one, other, axis, (_sizes(told["target"]), _sizes(told["tensor"])))
+        return OperandsMisfit("expansion", one, other, axis, (sizes(told["target"]), sizes(told["tensor"])))
     return OperandsMisfit("element-wise", one, other, axis, (), tensors)
 
 
@@ -295,7 +291,7 @@ def _reshape(crash: Crash) -> ReshapeMisfit | None:
     found = _RESHAPE.search(crash.facts.message)
     if found is None:
         return None
-    wanted, size = _sizes(found["wanted"]), int(found["size"])
+    wanted, size = sizes(found["wanted"]), int(found["size"])
     tensors = {} if crash.expression is None else crash.expression.tensors()
     for name, value in tensors.items():
         if math.prod(value.shape) == size:
@@ -308,7 +304,7 @@ def _weights(crash: Crash) -> WeightsMisfit | None:
     differing = list(_WEIGHTS.each(message))
     if not differing:
         return None
-    weights = {found["name"]: (_sizes(found["saved"]), _sizes(found["built"])) for found in differing}
+    weights = {found["name"]: (sizes(found["saved"]), sizes(found["built"])) for found in differing}
     model = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
     named = "model" if model is None else model[1]
     return WeightsMisfit(named, weights, pretrained="ignore_mismatched_sizes" in message)
@@ -327,7 +323,7 @@ def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
         rf"(?<![\w.])([\w.]+) {{1,200}}\| MISMATCH +\|[^\n]{{0,400}} ckpt: {size} vs model: ?{size}", crash.log
     )
     model = re.search(r"\b(\w+) LOAD REPORT", crash.log)
-    weights = {name: (_sizes(saved), _sizes(built)) for name, saved, built in rows}
+    weights = {name: (sizes(saved), sizes(built)) for name, saved, built in rows}
     return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
 
 
@@ -336,7 +332,7 @@ def _window(crash: Crash) -> WindowMisfit | None:
     if found is None:
         return None
     window = found.get("window")
-    return WindowMisfit(_sizes(found["size"]), None if window is None else _sizes(window))
+    return WindowMisfit(sizes(found["size"]), None if window is None else sizes(window))
 
 
 RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (

@@ -99,11 +99,7 @@ def _graph_misused(crash: Crash) -> GraphMisused | None:
     if found is None:
         return None
     operation = (found.get("of") or "").rpartition("::")[2] or None
-    return GraphMisused(found.kind, operation, _sizes(found.get("shape")))
-
-
-def _sizes(written: str | None) -> tuple[int, ...] | None:
-    return None if written is None else tuple(int(size) for size in written.split(",") if size.strip())
+    return GraphMisused(found.kind, operation, found.sizes("shape"))
 
 
 _LISTED_KEYS = r"{} key\(s\) in state_dict:((?:\s*\"[^\"]+\",?)+)"
@@ -130,7 +126,7 @@ def _checkpoint_keys_differ(crash: Crash) -> CheckpointKeysDiffer | None:
 
 def _batch_of_one(crash: Crash) -> BatchOfOneCrash | None:
     found = _ONE_VALUE.search(crash.facts.message)
-    return None if found is None else BatchOfOneCrash(_sizes(found.get("shape")))
+    return None if found is None else BatchOfOneCrash(found.sizes("shape"))
 
 
 def _mixed_precision_misused(crash: Crash) -> MixedPrecisionMisused | None:

@@ -6,7 +6,7 @@ import re
 
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.collectors.crash.keras import LOSS_SHAPES, of_weights
-from diagnostics.collectors.crash.messages.table import Family, Found
+from diagnostics.collectors.crash.messages.table import Family, Found, sizes
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import UnreadableCheckpoint
 
@@ -42,7 +42,7 @@ def weights(crash: Crash) -> KnownFailure | None:
 
 def _misfit(found: Found, saved: str, built: str) -> KnownFailure:
     """Kernels of TensorFlow have the outputs last: a head for other classes differs there alone."""
-    shapes = (_shape(saved), _shape(built))
+    shapes = (sizes(saved), sizes(built))
     head = " Only the last axis differs: a head for other classes." if shapes[0][:-1] == shapes[1][:-1] else ""
     return KnownFailure(
         "shape-mismatch",
@@ -53,7 +53,3 @@ def _misfit(found: Found, saved: str, built: str) -> KnownFailure:
         ),
         " ".join(found.text.split()),
     )
-
-
-def _shape(written: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in re.findall(r"\d+", written))
