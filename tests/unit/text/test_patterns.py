@@ -10,7 +10,7 @@ import pytest
 
 import diagnostics
 from diagnostics.collectors.crash.messages.table import all_messages
-from diagnostics.collectors.tracebacks.unknown_errors import FILE
+from diagnostics.collectors.tracebacks.unknown_errors import FILE, entries, of_packages
 from diagnostics.errors import InvalidInput
 from diagnostics.report.redaction import _secrets
 from tests.support.patterns import Sources, Written, growth, recorded
@@ -32,7 +32,11 @@ def of_unknown_errors():
     """Return the patterns of the words and lines that are known where no rule is."""
     rows = (row for rows in tomllib.loads(FILE.read_text("utf-8")).values() for row in rows)
     patterns = (re.compile(row["pattern"]) for row in rows if isinstance(row, dict))
-    return [Written(FILE.name, pattern, False) for pattern in patterns]
+    searched = ("no_such_attribute", "cannot_import", "argument", "object", "scheduler", "site", "of_packages")
+    of_names = [
+        Written(f"packages:{name}", of_packages(name), name not in searched) for name in entries("packages")
+    ]
+    return [*of_names, *(Written(FILE.name, pattern, False) for pattern in patterns)]
 
 
 def of_lines():
