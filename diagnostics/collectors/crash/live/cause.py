@@ -259,8 +259,8 @@ def _kinds(error: Error, failed: Expression) -> Proof | None:
         )
     if not isinstance(node, ast.BinOp | ast.Compare | ast.Subscript | ast.AugAssign):
         return None
-    parts = [(source, value) for source, value in failed.known() if is_a(value, str, list, tuple, dict)]
-    if not parts or any(is_array(value) for _, value in failed.known()):
+    parts = failed.known()
+    if not any(is_a(value, str, list, tuple, dict) for _, value in parts):
         return None
     if texts := _number_texts(parts):
         return _as_numbers(failed, texts)
