@@ -204,6 +204,21 @@ def a_tensor_called():
     return accuracy()
 
 
+def the_tuple_of_a_recurrent_layer():
+    out = nn.LSTM(4, 8)(torch.zeros(5, 2, 4))
+    return nn.Linear(8, 1)(out)
+
+
+def a_number_of_steps_with_a_fraction():
+    steps = 100 / 8
+    return list(range(steps))
+
+
+def a_module_called():
+    loss = F
+    return loss(torch.zeros(1))
+
+
 CASES = [
     (fewer_queries_than_targets, "refused-call", "tensor of shape (100, 120) and len(targets) is 120"),
     (an_empty_list, "mismatched-call", "image_paths is an empty list"),
@@ -235,6 +250,9 @@ CASES = [
     (a_cost_that_is_not_finite, "non-finite-inputs", "cost is a float64 array of shape (3, 4) with 12 of 12"),
     (several_losses_as_one_number, "mismatched-call", "loss is a float32 tensor of shape (32,)"),
     (a_list_asked_by_name, "mismatched-call", "batch is a list of 2 (the string 'a'; the string 'b')"),
+    (the_tuple_of_a_recurrent_layer, "mismatched-call", "returns 2 values, and out holds them all"),
+    (a_number_of_steps_with_a_fraction, "mismatched-call", "steps is 12.5, a float"),
+    (a_module_called, "mismatched-call", "loss is the module torch.nn.functional"),
     (a_tensor_called, "mismatched-call", "accuracy is a float32 tensor of shape ()"),
 ]
 

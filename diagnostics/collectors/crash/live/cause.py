@@ -11,9 +11,10 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
-from diagnostics.text.join import listed
+from diagnostics.text.join import count_of, listed
 
 from .expression import Expression, shown
 from .values import (
@@ -39,6 +40,11 @@ class Error:
     kind: type[BaseException]
     message: str
     in_library: bool
+
+    @property
+    def is_of_a_tuple(self) -> bool:
+        """Whether a tuple was refused: by compiled code, or by a library that says so, as others take one."""
+        return not self.in_library or "tuple" in self.message
 
 
 @dataclass(frozen=True)
@@ -109,11 +115,12 @@ def _index(error: Error, failed: Expression) -> Proof | None:
     index = shown(node.slice)
     told = "" if isinstance(node.slice, ast.Constant) else f", and {index} is {key}"
     return Proof(
-        f"{source} has {length} elements, with indices up to {length - 1}{told}: {source} is "
+        f"{source} has {count_of(length, 'element')}, with indices up to {length - 1}{told}: {source} is "
         f"{described(held, parts=False)}.{_given_by(failed, source)}",
         (
-            f"compare {index} with len({source}) where {index} is computed: a count from 1, or of another list",
-            _look(failed, source),
+            _look(failed, source)
+            if isinstance(node.slice, ast.Constant)
+            else f"compare {index} with len({source}) where it is computed: a count from 1, or of another list",
         ),
     )
 
@@ -128,7 +135,7 @@ def _key(error: Error, failed: Expression) -> Proof | None:
         return None
     source, texts = shown(node.value), [str(name) for name in keys if is_a(name, str, int)]
     near = [name for name in texts if name.lower().strip() == str(key).lower().strip()]
-    near = near or difflib.get_close_matches(str(key), texts, n=1, cutoff=0.6)
+    near = near or difflib.get_close_matches(str(key), texts, n=1, cutoff=0.8)
     hint = f" The closest is {near[0]!r}." if near else ""
     asked = f"{key!r}" if isinstance(node.slice, ast.Constant) else f"{key!r} ({shown(node.slice)})"
     fix = f"{source}[{near[0]!r}]" if near else f"ask {source} for a key that it has"
@@ -165,11 +172,13 @@ def _attribute(error: Error, failed: Expression) -> Proof | None:
             (f"{source}.{inner}.{node.attr}", "keep the model itself in a variable before it is wrapped"),
         )
     names = {*held, *(name for kind in type(value).__mro__ for name in kind.__dict__)}
-    near = difflib.get_close_matches(node.attr, sorted(names), n=1, cutoff=0.75)
+    names = {name for name in names if is_a(name, str) and not name.startswith("__")}
+    near = difflib.get_close_matches(node.attr, sorted(names), n=1, cutoff=0.6)
     if near:
         return Proof(
-            f"{source} is {described(value)}, which has no {node.attr}; it has {near[0]}.",
-            (f"{source}.{near[0]}", f"set {node.attr} in __init__, if it is another one"),
+            f"{source} is {described(value)}, which has no {node.attr}; it has {near[0]}."
+            f"{_given_by(failed, source)}",
+            (f"{source}.{near[0]}, if that is meant", f"set {node.attr} where {source} is made, if it is another"),
         )
     return None
 
@@ -179,7 +188,7 @@ def _has(value: Any, name: str) -> bool:
     return name in attributes_of(value) or any(name in kind.__dict__ for kind in type(value).__mro__[:-1])
 
 
-def _of_several(failed: Expression, source: str, value: Any, in_library: bool = False) -> Proof | None:
+def _of_several(failed: Expression, source: str, value: Any, refused: Error | None = None) -> Proof | None:
     """Say which call returned several values of different kinds, where one variable took them all."""
     origin = failed.origin(source)
     if type(value) is not tuple or len(value) < 2 or origin is None or not isinstance(origin.value, ast.Call):
@@ -189,7 +198,7 @@ def _of_several(failed: Expression, source: str, value: Any, in_library: bool = 
     asked = origin.value.func.attr if isinstance(origin.value.func, ast.Attribute) else ""
     names = {("reset", 2): "observation, info", ("step", 5): "observation, reward, terminated, truncated, info"}
     names |= {("step", 4): "observation, reward, done, info"}
-    if in_library and (asked, count) not in names:  # it may take a tuple
+    if refused is not None and (asked, count) not in names and not refused.is_of_a_tuple:
         return None
     taken = names.get((asked, count)) or ", ".join((source.rpartition(".")[2], *("_" * (count - 1))))
     return Proof(
@@ -206,7 +215,7 @@ def _several_values(error: Error, failed: Expression) -> Proof | None:
         return None
     for source, value in failed.known():
         of_kinds = is_a(value, tuple) and len({class_of(part) for part in value}) > 1
-        if of_kinds and (proof := _of_several(failed, source, value, error.in_library)) is not None:
+        if of_kinds and (proof := _of_several(failed, source, value, error)) is not None:
             return proof
     return None
 
@@ -253,6 +262,11 @@ def _kinds(error: Error, failed: Expression) -> Proof | None:
         if called is MISSING or "not callable" not in error.message:
             return None
         source = shown(node.func)
+        if is_a(called, ModuleType):
+            name = str(called.__dict__.get("__name__"))
+            same = name.rpartition(".")[2] == source
+            fix = f"from {name} import {source}" if same else f"{source}.NAME(...), a function that it holds"
+            return Proof(f"{source} is {described(called)}, and is called.", (fix,))
         return Proof(
             f"{source} is {described(called)}, and is called.{_given_by(failed, source)}",
             (f"{source} without the brackets, or another name for the variable that hides a function",),
@@ -266,6 +280,23 @@ def _kinds(error: Error, failed: Expression) -> Proof | None:
         return _as_numbers(failed, texts)
     told = listed(f"{source} is {described(value)}" for source, value in parts)
     return Proof(f"{told}.{_given_by(failed, parts[0][0])}", (_look(failed, parts[0][0]),))
+
+
+def _fractions(error: Error, failed: Expression) -> Proof | None:
+    """Name the one float where a whole number is needed."""
+    if not issubclass(error.kind, TypeError) or not _NEEDS_WHOLE.search(error.message):
+        return None
+    floats = [(source, value) for source, value in failed.known() if type(value) is float]
+    if len(floats) != 1:
+        return None
+    source, value = floats[0]
+    return Proof(
+        f"{source} is {value!r}, a float, and {failed.source} needs a whole number.{_given_by(failed, source)}",
+        (f"int({source}), or // in place of / where it is computed",),
+    )
+
+
+_NEEDS_WHOLE = re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers")
 
 
 def _number_texts(known: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
@@ -463,6 +494,6 @@ def _devices(error: Error, failed: Expression) -> Proof | None:
     return None
 
 
-_IN_OWN_FRAME = (_index, _unset, _divided, _unpacked, _nothing)
+_IN_OWN_FRAME = (_index, _unset, _divided, _unpacked, _nothing, _fractions)
 """What Python or compiled code refuses in the user's line; a library may take None and fail otherwise."""
 _IN_ANY_FRAME = (_key, _attribute, _devices, _several_values, _kinds, _empty, _not_finite)
