@@ -17,22 +17,35 @@ from diagnostics.facts.crash import CrashFacts, Symptom
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import VersionsDiffer
 
+_SCHEDULER = of_packages("scheduler")
+_NO_SUCH_ATTRIBUTE = of_packages("no_such_attribute")
+_CANNOT_IMPORT = of_packages("cannot_import")
+_ARGUMENT = of_packages("argument")
+_FUNCTION = of_packages("function")
+_OBJECT = of_packages("object")
+_OF_KERAS = of_packages("of_keras")
+_OF_TRAINERS = of_packages("of_trainers")
+_OF_LIGHTNING = of_packages("of_lightning")
+_OF_TIMM = of_packages("of_timm")
+_LIBRARY_CLASSES = of_packages("classes")
+_SITE = of_packages("site")
+
 
 def _versions_differ(crash: Crash) -> VersionsDiffer | None:
     facts = crash.facts
     message, caller = facts.message, calling_package(facts)
-    if found := of_packages("scheduler").search(message):
+    if found := _SCHEDULER.search(message):
         return VersionsDiffer("torch.optim.lr_scheduler", found["name"], "interface", "pytorch_lightning")
-    if found := of_packages("no_such_attribute").search(message):
+    if found := _NO_SUCH_ATTRIBUTE.search(message):
         return VersionsDiffer(found["owner"], found["name"], "attribute", caller)
-    if found := of_packages("cannot_import").search(message):
+    if found := _CANNOT_IMPORT.search(message):
         owner, name = (found["owner"], found["name"]) if found["owner"] else found["module"].rsplit(".", 1)
         return VersionsDiffer(owner, name, "import", caller)
-    if found := of_packages("argument").search(message) or of_packages("function").search(message):
+    if found := _ARGUMENT.search(message) or _FUNCTION.search(message):
         owner = found["owner"] or ""
         if caller or _is_library_class(owner, found["name"]):
             return VersionsDiffer(owner, found["name"], "argument", caller)
-    if (found := of_packages("object").search(message)) and _is_library_class(found["owner"], found["name"]):
+    if (found := _OBJECT.search(message)) and _is_library_class(found["owner"], found["name"]):
         return VersionsDiffer(found["owner"], found["name"], "attribute", caller)
     return None
 
@@ -40,18 +53,16 @@ def _versions_differ(crash: Crash) -> VersionsDiffer | None:
 def _is_library_class(owner: str, name: str) -> bool:
     of_keras = owner in ("Model", "Sequential", "Functional", "ModelCheckpoint", "TensorBoard")
     if of_keras and (
-        of_packages("of_keras").fullmatch(name) or re.match(r"_[a-z]", name)
+        _OF_KERAS.fullmatch(name) or re.match(r"_[a-z]", name)
     ):  # only Keras asks for its private names
         return True
     if owner == "LightningModule":
         return True
-    if owner.endswith("Trainer") and of_packages("of_trainers").fullmatch(name):
+    if owner.endswith("Trainer") and _OF_TRAINERS.fullmatch(name):
         return True
     if owner == "Trainer" or not owner:
-        return bool(
-            of_packages("of_lightning").fullmatch(name) or (not owner and of_packages("of_timm").fullmatch(name))
-        )
-    return bool(of_packages("classes").fullmatch(owner))
+        return bool(_OF_LIGHTNING.fullmatch(name) or (not owner and _OF_TIMM.fullmatch(name)))
+    return bool(_LIBRARY_CLASSES.fullmatch(owner))
 
 
 _PASSES_ON = re.compile(r"deprecat|decorat|wrapper|functools|typeguard|contextlib", re.IGNORECASE)
@@ -70,7 +81,7 @@ def calling_package(facts: CrashFacts) -> str | None:
     last = frames[-1]
     if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"\(\*args, \*\*kwargs\)", last.code or ""):
         return None
-    found = of_packages("site").search(last.file)
+    found = _SITE.search(last.file)
     return None if found is None else found["package"] or found["at"]
 
 
