@@ -130,7 +130,9 @@ def _read(error: BaseException) -> Crash:
     crash = read_exception(error)
     facts = unwrapped(crash.facts)
     frames_elsewhere = len(facts.frames) - len(crash.facts.frames)
-    return Crash(facts, (*crash.variables, *({} for _ in range(frames_elsewhere))))
+    if frames_elsewhere:  # another process's: the expression here only passed it on
+        return Crash(replace(facts, failed=None), (*crash.variables, *({} for _ in range(frames_elsewhere))))
+    return replace(crash, facts=facts)
 
 
 def read_text(text: str) -> _Explained:

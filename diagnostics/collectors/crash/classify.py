@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
+from diagnostics.collectors.tracebacks.python_errors import errors as python_errors
 from diagnostics.facts.crash import Symptom
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.text.join import capitalized
 
 from . import (
     cuda,
@@ -19,10 +24,13 @@ from . import (
     usage,
 )
 from .frames import Crash
+from .live.cause import Proof
+from .live.told import told
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
-from .setup import checkpoints, examples, misused_index, none_values, settings, unimported_names, versions
+from .setup import checkpoints, examples, settings, unimported_names, versions
+from .setup.line_causes import line_cause
 
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *pytorch.RECOGNISERS,
@@ -40,7 +48,6 @@ NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (
     *examples.RECOGNISERS,
     *settings.RECOGNISERS,
     checkpoints.unreadable,
-    checkpoints.lacking_part,
     *versions.RECOGNISERS,
     *unimported_names.RECOGNISERS,
 )
@@ -63,8 +70,58 @@ def symptoms(crash: Crash, cut: bool = True) -> list[Symptom]:
         crash: an exception, or the text of one.
         cut: whether a known sentence counts that lacks its numbers.
     """
-    crash = Crash(with_module(crash.facts), crash.variables, crash.log)
-    for recognise in (known.certain, none_values.none_value, misused_index.misused_index):
+    crash = replace(crash, facts=with_module(crash.facts))
+    if crash.proof is not None and crash.proof.is_whole:
+        return [_proved(crash.proof, crash)]
+    found = _of_message(crash, cut)
+    known = [fact for fact in found if isinstance(fact, KnownFailure)]
+    if crash.proof is not None and len(known) == len(found):
+        return [_proved(crash.proof, crash, *known)]
+    return [_with_values(fact, crash) for fact in found]
+
+
+_ABOUT_VALUES = frozenset({
+    "shape-mismatch", "mismatched-call", "refused-call", "unusable-setting", "broadcast-loss", "dtype-mismatch",
+    "labels-out-of-range", "token-ids-out-of-range", "metric-on-logits", "ragged-batch", "unbatchable-example",
+    "emptied-dataset", "device-mismatch", "no-gradient", "graph-misuse", "labels-missing", "batch-of-one",
+})  # fmt: skip
+"""Rules of which the values in the failed line are evidence: of an installation or a file they are none."""
+_FIRST_SENTENCE = re.compile(r"[.:] (?=[A-Z])")
+
+
+def _with_values(fact: Symptom, crash: Crash) -> Symptom:
+    """Add what the failed line held to a cause that the message alone told, after its first sentence.
+
+    A cause with numbers of a library's own check has its values already, and under better names.
+    """
+    values = told(crash.facts)
+    if not values or not isinstance(fact, KnownFailure) or fact.rule not in _ABOUT_VALUES:
+        return fact
+    if not crash.facts.frames[-1].yours and re.search(r"\d", fact.cause):
+        return fact
+    first, *rest = _FIRST_SENTENCE.split(fact.cause, maxsplit=1)
+    return replace(fact, cause=" ".join((f"{first.rstrip('.')}.", values, *rest)))
+
+
+def _proved(proof: Proof, crash: Crash, known: KnownFailure | None = None) -> KnownFailure:
+    """Report what the values prove, before what the message is usually about."""
+    said = crash.facts.first_line or crash.facts.exception
+    if known is None:
+        return KnownFailure(proof.rule, f"{proof.cause}{_usual(crash)}", proof.fixes, said)
+    return replace(known, cause=f"{proof.cause} {known.cause}", fixes=(*proof.fixes, *known.fixes))
+
+
+def _usual(crash: Crash) -> str:
+    """Say what usually leaves out an entry of that name, after a sentence that says which one it is."""
+    told = python_errors.proved(crash.facts) if crash.facts.exception == "KeyError" else None
+    first, _, more = (told or "").partition(": ")
+    if " has no " not in first:
+        return f" {told}" if told else ""
+    return f" {capitalized(more)}" if more != "print its keys." else ""
+
+
+def _of_message(crash: Crash, cut: bool) -> list[Symptom]:
+    for recognise in (known.certain, line_cause):
         if (certain := _recognised(recognise, crash)) is not None:
             return [certain]
     others = (*NEXT, *LAST, known.cut) if cut else (*NEXT, *LAST)

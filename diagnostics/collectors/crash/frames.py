@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import linecache
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Any
 
 from diagnostics.errors import InvalidInput, message_of
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.where import LIBRARY, is_user_code, shorten
+
+from .live.cause import Proof, proof_of
+from .live.expression import Expression, expression_of, facts_of
 
 
 @dataclass(frozen=True)
@@ -20,11 +25,15 @@ class Crash:
 
     Attributes:
         log: all of the text that it was found in; what a device prints stands there, outside the traceback.
+        expression: of the user's innermost line, that failed or made the call that did; None if it is not known.
+        proof: what its values prove.
     """
 
     facts: CrashFacts
     variables: tuple[Mapping[str, Any], ...] = ()
     log: str = ""
+    expression: Expression | None = None
+    proof: Proof | None = None
 
     def inward(self, *functions: str) -> Iterator[Mapping[str, Any]]:
         """Yield the variables of the frames, innermost first; only of these functions if any are named."""
@@ -60,7 +69,26 @@ def read_exception(error: BaseException) -> Crash:
         frames.append(FrameFacts(shorten(file), line, frame.f_code.co_name, code or None, is_user_code(file)))
         variables.append(dict(frame.f_locals))
     facts = CrashFacts(type(error).__name__, message_of(error), outside_dispatch(frames), live=True)
+    with contextlib.suppress(Exception):  # variables can be anything
+        return _with_expression(error, facts, tuple(variables))
     return Crash(facts, tuple(variables))
+
+
+def _with_expression(error: BaseException, facts: CrashFacts, variables: tuple[Mapping[str, Any], ...]) -> Crash:
+    """Add the expression that failed, in the user's innermost line, and the check that raised."""
+    own = max((place for place, frame in enumerate(facts.frames) if frame.yours), default=None)
+    traced: list[tuple[FrameType, int, int]] = []
+    trace = error.__traceback__
+    while trace is not None:
+        traced.append((trace.tb_frame, trace.tb_lasti, trace.tb_lineno))
+        trace = trace.tb_next
+    failed = None if own is None else expression_of(*traced[own])
+    if failed is None:
+        return Crash(facts, variables)
+    last = len(traced) - 1
+    raised = failed if own == last else expression_of(*traced[last])
+    proof = proof_of(type(error), facts.message, failed, in_library=own != last)
+    return Crash(replace(facts, failed=facts_of(failed, raised)), variables, expression=failed, proof=proof)
 
 
 def outside_dispatch(frames: Iterable[FrameFacts]) -> tuple[FrameFacts, ...]:
@@ -76,4 +104,4 @@ def outside_dispatch(frames: Iterable[FrameFacts]) -> tuple[FrameFacts, ...]:
 def within(outer: Crash, inner: Crash) -> Crash:
     """Return `inner`, its frames preceded by those of the exception raised from it, which led there, too."""
     facts = replace(inner.facts, frames=(*outer.facts.frames, *inner.facts.frames))
-    return Crash(facts, (*outer.variables, *inner.variables), outer.log)
+    return Crash(facts, (*outer.variables, *inner.variables), outer.log, inner.expression, inner.proof)

@@ -16,7 +16,7 @@ from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 
 from .frames import Crash
-from .messages.table import Family
+from .messages.table import Family, sizes
 from .model_memory import model_memory
 
 _SIZE = r"(\d{1,20}(?:\.\d{0,20})?) ?(bytes|[KMGT]?i?B)\b"
@@ -124,7 +124,7 @@ def _of_host(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     if found.kind == "torch":
         return OutOfMemoryCrash("PyTorch", "CPU", tried=int(found["bytes"]))
     tried = _size("SIZE", found["size"])
-    return OutOfMemoryCrash("NumPy", "CPU", tried=tried, shape=_shape(found["shape"]), dtype=found["dtype"])
+    return OutOfMemoryCrash("NumPy", "CPU", tried=tried, shape=sizes(found["shape"]), dtype=found["dtype"])
 
 
 def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
@@ -133,7 +133,7 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
         return None
     of_tensor = found.kind == "tensor"
     both = f"{log}\n{message}"
-    shape = _shape(found["shape"]) if of_tensor else None
+    shape = sizes(found["shape"]) if of_tensor else None
     dtype = found.get("dtype") if of_tensor else None
     tried = _size("SIZE", found["size"]) if found.kind == "size" else None
     if tried is None:
@@ -182,10 +182,6 @@ def _tf_device(text: str) -> str:
     if found is not None and found[1] == "CPU":
         return "CPU"
     return "GPU" if found is None else f"GPU {found[2] or found[3]}"
-
-
-def _shape(written: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in written.replace(" ", "").split(",") if size)
 
 
 def _of_system(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:

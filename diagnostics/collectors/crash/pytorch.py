@@ -26,7 +26,7 @@ from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 from .frames import Crash
 from .messages.known import explained
-from .messages.table import Family
+from .messages.table import Family, sizes
 
 ELEMENT_WISE = Family("torch-element-wise")  # whose shapes differ may be of a loss, or of positions
 _LABELS = Family("torch-labels")
@@ -92,13 +92,13 @@ def _ragged_columns(crash: Crash) -> RaggedColumns | KnownFailure | None:
         lengths=lengths,
         clash=differing_sizes(one, other),
         column=column,
-        shapes=(_sizes(one), _sizes(other)) if "," in one else None,
+        shapes=(sizes(one), sizes(other)) if "," in one else None,
     )
 
 
 def differing_sizes(one: str, other: str) -> tuple[int, int] | None:
     """Return the first sizes in which two shapes, written as `3, 32, 40`, differ."""
-    return next(((a, b) for a, b in zip(_sizes(one), _sizes(other), strict=False) if a != b), None)
+    return next(((a, b) for a, b in zip(sizes(one), sizes(other), strict=False) if a != b), None)
 
 
 def _ragged_lengths(crash: Crash, column: str | None = None) -> dict[str, tuple[int, ...]]:
@@ -259,16 +259,12 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     if found is not None and found.kind == "rows":
         return ShapesDiffer(rows=(int(found["predictions"]), int(found["targets"])))
     if found is not None and found.kind == "classes axis":
-        return ShapesDiffer(asked=(_sizes(found["wanted"]), _sizes(found["got"])))
+        return ShapesDiffer(asked=(sizes(found["wanted"]), sizes(found["got"])))
     if found is not None and wants_indices and found.get("target"):
-        return ShapesDiffer(None, _sizes(found["target"]), wants_indices)
+        return ShapesDiffer(None, sizes(found["target"]), wants_indices)
     if found is None or found.get("target") is None:
         return ShapesDiffer(wants_indices=wants_indices)
-    return ShapesDiffer(_sizes(found["prediction"]), _sizes(found["target"]))
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in text.split(",") if size.strip())
+    return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
 
 
 def _not_probabilities(crash: Crash) -> NotProbabilities | None:
@@ -288,19 +284,23 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         return None
     devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
     tensors: dict[str, str] = {}
-    for variables in crash.inward():
-        tensors = {name: str(value.device) for name, value in variables.items() if is_tensor(value)}
-        module = variables.get("self")
-        for name, parameter in getattr(module, "_parameters", {}).items():
-            if parameter is not None:
-                tensors[f"self.{name}"] = str(parameter.device)
-        if len(set(tensors.values())) > 1:
+    own = {} if crash.expression is None else crash.expression.tensors()
+    for held in (own, *(tensors_of(variables) for variables in crash.inward())):
+        places = {name: str(value.device) for name, value in held.items()}
+        if len(set(places.values())) > 1:
+            tensors = places
             break
-        tensors = {}
     odd = _ODD.search(message)
     return DevicesDiffer(
         devices, tensors, to_numpy="tensor to numpy" in message, odd=odd and (odd["name"], odd["device"])
     )
+
+
+def tensors_of(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tensors among the variables of a frame, and the parameters of its module."""
+    held: Mapping[str, Any] = getattr(variables.get("self"), "_parameters", {})
+    parameters = {f"self.{name}": value for name, value in held.items() if value is not None}
+    return {**{name: value for name, value in variables.items() if is_tensor(value)}, **parameters}
 
 
 def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:

@@ -5,11 +5,10 @@ Asked last: a shape that is wrong for a reason that another recogniser knows is 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from diagnostics.collectors.shared.arrays import is_tensor
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -23,7 +22,7 @@ from diagnostics.facts.crash.shapes import (
 
 from .failed_layer import failed_layer
 from .frames import Crash
-from .messages.table import Family
+from .messages.table import Family, sizes
 from .pytorch import ELEMENT_WISE
 
 _PRODUCT = Family("torch-product")
@@ -40,12 +39,6 @@ _CONCATENATION = Family("torch-concatenation")
 _RESHAPE = Family("torch-reshape")
 _WEIGHTS = Family("torch-weights")
 _PRETRAINED_WEIGHTS = Family("transformers-weights")
-
-_MAX_LISTED = 8  # tensors of one list
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in re.findall(r"-?\d+", text))
 
 
 def _product(message: str) -> tuple[int, int, int, int] | None:
@@ -90,8 +83,8 @@ def _convolution(crash: Crash) -> LayerMisfit | None:
     if found is None:
         return None
     weight, shape, wanted, got = (
-        _sizes(found["weight"]),
-        _sizes(found["shape"]),
+        sizes(found["weight"]),
+        sizes(found["shape"]),
         int(found["wanted"]),
         int(found["got"]),
     )
@@ -130,7 +123,7 @@ def _axes(crash: Crash) -> AxesMisfit | None:
     )
     if layer is None and operation is None and crash.facts.frames:
         return None
-    shape = _sizes(found["shape"]) if operation else layer.shape if layer is not None else None
+    shape = sizes(found["shape"]) if operation else layer.shape if layer is not None else None
     module = None if layer is None else layer.module
     few, many = found["few"], found.get("many")
     name = layer.name if layer is not None else None
@@ -158,7 +151,7 @@ def _batch_norm(crash: Crash) -> LayerMisfit | None:
         return None
     wanted = int(found["wanted"])
     if found.kind == "group":
-        shape: Shape | None = _sizes(found["shape"])
+        shape: Shape | None = sizes(found["shape"])
         got = int((shape or (0, 0))[1] or 0)
     else:
         got, shape = int(found["got"]), None
@@ -186,7 +179,7 @@ def _layer_norm(crash: Crash) -> LayerMisfit | None:
     found = _LAYER_NORM.search(crash.facts.message)
     if found is None:
         return None
-    wanted, shape = _sizes(found["wanted"]), _sizes(found["shape"])
+    wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
     clash = next(
         ((n, w, s) for n, (w, s) in enumerate(zip(reversed(wanted), reversed(shape), strict=False), 1) if w != s),
         None,
@@ -274,7 +267,7 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
     tensors = _named(crash, clash) or _named(crash, lambda shapes: clash(shapes[::-1]))
     told = _EXPANDED.search(crash.facts.message)
     if found.kind == "expanded" and told is not None:
-        return OperandsMisfit("expansion", one, other, axis, (_sizes(told["target"]), _sizes(told["tensor"])))
+        return OperandsMisfit("expansion", one, other, axis, (sizes(told["target"]), sizes(told["tensor"])))
     return OperandsMisfit("element-wise", one, other, axis, (), tensors)
 
 
@@ -287,46 +280,22 @@ def _concatenation(crash: Crash) -> OperandsMisfit | None:
     return OperandsMisfit("concatenation", one, other, axis, (), tensors)
 
 
-_DOTTED = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?![\w(])")
-
-
 def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape]:
     """Return the two tensors that the failed line names, if their shapes clash."""
-    if not crash.variables:
-        return {}
-    variables, code = crash.variables[-1], crash.facts.frames[-1].code or ""
-    tensors: dict[str, Shape] = {}
-    for name in dict.fromkeys(_DOTTED.findall(code)):
-        value = _resolved(name, variables)
-        parts = value[:_MAX_LISTED] if isinstance(value, list | tuple) else ()
-        for label, part in ((name, value), *((f"{name}[{n}]", part) for n, part in enumerate(parts))):
-            if is_tensor(part):
-                tensors[label] = tuple(part.shape)
-    return tensors if len(tensors) == 2 and fits(list(tensors.values())) else {}
-
-
-def _resolved(name: str, variables: Mapping[str, Any]) -> Any:
-    """Look up a dotted name without running the user's code."""
-    first, *rest = name.split(".")
-    value = variables.get(first)
-    for part in rest:
-        held = getattr(value, "__dict__", {})
-        within = (held, *(held.get(kind) or {} for kind in ("_parameters", "_buffers", "_modules")))
-        value = next((places[part] for places in within if part in places), None)
-    return value
+    tensors = {} if crash.expression is None else crash.expression.tensors()
+    shapes = {name: tuple(value.shape) for name, value in tensors.items()}
+    return shapes if len(shapes) == 2 and fits(list(shapes.values())) else {}
 
 
 def _reshape(crash: Crash) -> ReshapeMisfit | None:
     found = _RESHAPE.search(crash.facts.message)
     if found is None:
         return None
-    wanted, size = _sizes(found["wanted"]), int(found["size"])
-    if crash.variables:
-        code = crash.facts.frames[-1].code or ""
-        for name in re.findall(r"(?<![\w.)])([A-Za-z_][\w.]*)\.(?:view|reshape)\(", code):
-            value = _resolved(name, crash.variables[-1])
-            if is_tensor(value) and value.numel() == size:
-                return ReshapeMisfit(wanted, size, name, tuple(value.shape))
+    wanted, size = sizes(found["wanted"]), int(found["size"])
+    tensors = {} if crash.expression is None else crash.expression.tensors()
+    for name, value in tensors.items():
+        if math.prod(value.shape) == size:
+            return ReshapeMisfit(wanted, size, name, tuple(value.shape))
     return ReshapeMisfit(wanted, size)
 
 
@@ -335,7 +304,7 @@ def _weights(crash: Crash) -> WeightsMisfit | None:
     differing = list(_WEIGHTS.each(message))
     if not differing:
         return None
-    weights = {found["name"]: (_sizes(found["saved"]), _sizes(found["built"])) for found in differing}
+    weights = {found["name"]: (sizes(found["saved"]), sizes(found["built"])) for found in differing}
     model = re.search(r"Error\(s\) in loading state_dict for (\w+)", message)
     named = "model" if model is None else model[1]
     return WeightsMisfit(named, weights, pretrained="ignore_mismatched_sizes" in message)
@@ -354,7 +323,7 @@ def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
         rf"(?<![\w.])([\w.]+) {{1,200}}\| MISMATCH +\|[^\n]{{0,400}} ckpt: {size} vs model: ?{size}", crash.log
     )
     model = re.search(r"\b(\w+) LOAD REPORT", crash.log)
-    weights = {name: (_sizes(saved), _sizes(built)) for name, saved, built in rows}
+    weights = {name: (sizes(saved), sizes(built)) for name, saved, built in rows}
     return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
 
 
@@ -363,7 +332,7 @@ def _window(crash: Crash) -> WindowMisfit | None:
     if found is None:
         return None
     window = found.get("window")
-    return WindowMisfit(_sizes(found["size"]), None if window is None else _sizes(window))
+    return WindowMisfit(sizes(found["size"]), None if window is None else sizes(window))
 
 
 RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (

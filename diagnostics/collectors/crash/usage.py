@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from diagnostics.collectors.shared.arrays import is_tensor
 from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.usage import (
     BatchOfOneCrash,
@@ -19,6 +18,7 @@ from diagnostics.facts.crash.usage import (
 
 from .frames import Crash
 from .messages.table import Family, Found
+from .pytorch import tensors_of
 
 _DTYPE_MESSAGES = Family("dtypes")
 _GRAPHS = Family("graphs")
@@ -86,13 +86,11 @@ def _on_two_devices(found: Found) -> bool:
 
 def _tensors(crash: Crash) -> dict[str, str]:
     """Return dtypes by name, from the innermost frame that holds tensors of different dtypes."""
-    for variables in crash.inward():
-        named = {name: str(value.dtype) for name, value in variables.items() if is_tensor(value)}
-        for name, parameter in getattr(variables.get("self"), "_parameters", {}).items():
-            if parameter is not None:
-                named[f"self.{name}"] = str(parameter.dtype)
+    own = {} if crash.expression is None else crash.expression.tensors()
+    for held in (own, *(tensors_of(variables) for variables in crash.inward())):
+        named = {name: str(value.dtype).removeprefix("torch.") for name, value in held.items()}
         if len(set(named.values())) > 1:
-            return {name: dtype.removeprefix("torch.") for name, dtype in named.items()}
+            return named
     return {}
 
 
@@ -101,11 +99,7 @@ def _graph_misused(crash: Crash) -> GraphMisused | None:
     if found is None:
         return None
     operation = (found.get("of") or "").rpartition("::")[2] or None
-    return GraphMisused(found.kind, operation, _sizes(found.get("shape")))
-
-
-def _sizes(written: str | None) -> tuple[int, ...] | None:
-    return None if written is None else tuple(int(size) for size in written.split(",") if size.strip())
+    return GraphMisused(found.kind, operation, found.sizes("shape"))
 
 
 _LISTED_KEYS = r"{} key\(s\) in state_dict:((?:\s*\"[^\"]+\",?)+)"
@@ -132,7 +126,7 @@ def _checkpoint_keys_differ(crash: Crash) -> CheckpointKeysDiffer | None:
 
 def _batch_of_one(crash: Crash) -> BatchOfOneCrash | None:
     found = _ONE_VALUE.search(crash.facts.message)
-    return None if found is None else BatchOfOneCrash(_sizes(found.get("shape")))
+    return None if found is None else BatchOfOneCrash(found.sizes("shape"))
 
 
 def _mixed_precision_misused(crash: Crash) -> MixedPrecisionMisused | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from diagnostics.collectors.crash.live.told import told
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .python_errors.errors import proved
@@ -113,7 +114,7 @@ def error_category(crash: CrashFacts) -> str | None:
     crash = _by_number(crash)
     kind = kind_apart_from_refusals(crash) or _refusal(crash)
     more = (proved(crash) if kind else None) or differing(crash.message)
-    said = " ".join(part for part in (kind or topic_of(crash), more) if part)
+    said = " ".join(part for part in (kind or topic_of(crash), more, told(crash)) if part)
     return said or _by_name(crash)
 
 

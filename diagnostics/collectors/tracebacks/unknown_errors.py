@@ -30,3 +30,9 @@ def search(row: dict[str, Any], text: str) -> re.Match[str] | None:
 @functools.cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
+
+
+def of_packages(name: str) -> re.Pattern[str]:
+    """Return a pattern of the names of packages, or of what is in them."""
+    named = entries("packages")
+    return _compiled(named[name].replace("@packages@", named["packages"]))

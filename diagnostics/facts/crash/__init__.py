@@ -56,6 +56,25 @@ class FrameFacts:
 
 
 @frozen
+class FailedExpression:
+    """The expression that a live exception came of, and what its names held.
+
+    Attributes:
+        code: source of the innermost expression of the user's own.
+        values: its parts whose value is known, by their source: ``("len(rows)", "0")``.
+        condition: of the statement that raised it, if it is a check: the user's own, or an installed package's.
+        raises_if: whether the check raises where the condition holds; else where it does not.
+        condition_values: the condition's parts, as `values`.
+    """
+
+    code: str
+    values: tuple[tuple[str, str], ...] = ()
+    condition: str | None = None
+    raises_if: bool = True
+    condition_values: tuple[tuple[str, str], ...] = ()
+
+
+@frozen
 class CrashFacts:
     """An exception, or the text of one.
 
@@ -66,6 +85,7 @@ class CrashFacts:
         unhide: where a compiled graph hides the line that failed, what would show it.
         nature: for a failure that no rule recognises: what kind of failure it is, in a sentence; None if that is
             not known either.
+        failed: of a live exception; None if its source could not be read.
     """
 
     exception: str
@@ -74,6 +94,7 @@ class CrashFacts:
     live: bool
     unhide: str | None = None
     nature: str | None = None
+    failed: FailedExpression | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", bounded(self.message))

@@ -10,7 +10,7 @@ import pytest
 
 import diagnostics
 from diagnostics.collectors.crash.messages.table import all_messages, python_pattern
-from diagnostics.collectors.tracebacks.unknown_errors import FILE
+from diagnostics.collectors.tracebacks.unknown_errors import FILE, entries, of_packages
 from diagnostics.errors import InvalidInput
 from diagnostics.report.redaction import _secrets
 from tests.support.patterns import Sources, Written, growth, recorded
@@ -33,7 +33,26 @@ def of_unknown_errors():
     """Return the patterns of the words and lines that are known where no rule is."""
     rows = (row for rows in tomllib.loads(FILE.read_text("utf-8")).values() for row in rows)
     patterns = (re.compile(row["pattern"]) for row in rows if isinstance(row, dict))
-    return [Written(FILE.name, pattern, False) for pattern in patterns]
+    searched = ("no_such_attribute", "cannot_import", "argument", "object", "scheduler", "site", "of_packages")
+    of_names = [
+        Written(f"packages:{name}", of_packages(name), name not in searched) for name in entries("packages")
+    ]
+    return [*of_names, *(Written(FILE.name, pattern, False) for pattern in patterns)]
+
+
+def of_lines():
+    """Return the patterns of causes that a line shows, each with what stands around it."""
+    table = tomllib.loads((PACKAGE / "collectors/crash/setup/line_causes.toml").read_text("utf-8"))
+    shown = {
+        use.get("before", "") + cause["pattern"] + use.get("after", "")
+        for use in table["uses"]
+        for cause in table["causes"]
+        if use["of"] == cause["of"]
+    }
+    patterns = sorted({*shown, *(use["message"] for use in table["uses"])})
+    return [
+        Written("line_causes.toml", re.compile(pattern.replace("@name@", "name")), False) for pattern in patterns
+    ]
 
 
 def slow(patterns):
@@ -77,6 +96,11 @@ def test_patterns_of_unknown_errors_take_linear_time():
     assert slow(of_unknown_errors()) == []
 
 
+def test_patterns_of_lines_take_linear_time():
+    assert len(of_lines()) > 60
+    assert slow(of_lines()) == []
+
+
 @pytest.mark.parametrize("part", range(8))
 def test_patterns_of_the_table_take_linear_time(part):
     assert slow(of_the_table()[part::8]) == []
@@ -105,9 +129,9 @@ LINES = [  # of source, and what they raise
      'state_dict: "body.weight".\n\tUnexpected key(s) in state_dict: "body.0.weight".'),
 ]  # fmt: skip
 WORDS = "Watchdog", "OOM when allocating", "Tried to allocate", "ignore_mismatched_sizes"
-IN_OTHER_TESTS = "messages/known.py", "messages/table.py", "redaction.py:62"
+IN_OTHER_TESTS = "messages/known.py", "messages/table.py", "redaction.py:62", "tracebacks/unknown_errors.py"
 # A machine's name; what Linux writes; the rows of our own table.
-OF_NO_TEXT_OF_THE_USER = "redaction.py:76", "out_of_memory.py:235", "api/message_table.py"
+OF_NO_TEXT_OF_THE_USER = "redaction.py:76", "out_of_memory.py:231", "api/message_table.py"
 
 
 def test_patterns_made_at_run_time_take_linear_time():

@@ -80,6 +80,9 @@ NONE = "'NoneType' object has no attribute '{}'"
         ("IndexError", "list index out of range", "sys.argv[1]", "The script was called with fewer arguments"),
         ("IndexError", "list index out of range", "line.split(' ')[3]", "A line or name has fewer parts"),
         ("IndexError", "list index out of range", "files[0]", "files has fewer entries than that, perhaps none"),
+        ("IndexError", "list index out of range", "os.path.split(paths[0])[1]", "paths has fewer entries"),
+        ("IndexError", "list index out of range", "x = names[i].split('.')[0]", "names has fewer entries"),
+        ("IndexError", "list index out of range", "if rows[i]['text']:", "rows has fewer entries"),
         ("ZeroDivisionError", "division by zero", "total / len(loader)", "len(loader) is 0: most often nothing"),
         (
             "UnboundLocalError",

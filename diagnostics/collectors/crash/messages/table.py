@@ -117,6 +117,11 @@ class Found:
         """Return what a group holds; None if the pattern has none of this name, or it took no part."""
         return self.match.groupdict().get(group)
 
+    def sizes(self, group: str) -> tuple[int, ...] | None:
+        """Return the sizes of a shape that a group holds; None if it took no part."""
+        held = self.get(group)
+        return None if held is None else sizes(held)
+
 
 @dataclass(frozen=True)
 class Family:
@@ -159,6 +164,11 @@ def _by_recogniser() -> dict[str, tuple[Message, ...]]:
     for row in all_messages():
         rows.setdefault(row.recogniser, []).append(row)
     return {name: tuple(members) for name, members in rows.items()}
+
+
+def sizes(written: str) -> tuple[int, ...]:
+    """Read the sizes of a shape: ``3, 32, -1``."""
+    return tuple(int(size) for size in re.findall(r"-?\d+", written))
 
 
 def python_pattern(pattern: str) -> str:

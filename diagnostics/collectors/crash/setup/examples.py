@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from diagnostics.collectors.crash.cuda import assertion
 from diagnostics.collectors.crash.frames import Crash
-from diagnostics.collectors.crash.messages.table import Family
+from diagnostics.collectors.crash.messages.table import Family, sizes
 from diagnostics.facts.crash import AsynchronousErrorCrash, Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from diagnostics.facts.crash.loss import NotProbabilities
@@ -32,7 +32,7 @@ def _unbatchable(crash: Crash) -> UnbatchableExample | None:
 
 def _state(crash: Crash) -> StateOfOtherBatch | None:
     found = _STATE.search(crash.facts.message)
-    return None if found is None else StateOfOtherBatch(_shape(found["wanted"]), _shape(found["got"]))
+    return None if found is None else StateOfOtherBatch(sizes(found["wanted"]), sizes(found["got"]))
 
 
 _SIZES = re.compile(r"size of tensor a \((?P<length>\d+)\) must match the size of tensor b \((?P<rows>\d+)\)")
@@ -48,19 +48,15 @@ def _positions(crash: Crash) -> PositionsDiffer | None:
     return PositionsDiffer(int(found["length"]), int(found["rows"]))
 
 
-def _shape(written: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in re.findall(r"\d+", written))
-
-
 def _shapes(crash: Crash) -> ReshapeMisfit | OperandsMisfit | None:
     message = crash.facts.message
     if found := _ARRAY.search(message):
-        wanted = tuple(int(size) for size in re.findall(r"-?\d+", found["wanted"].replace("newaxis", "-1")))
+        wanted = sizes(found["wanted"].replace("newaxis", "-1"))
         if len(wanted) == 1 and message[found.match.end() :].startswith(")"):
             wanted = (-1, *wanted)  # NumPy leaves an open axis out where it stands first: (6,) is one of six
         return ReshapeMisfit(wanted, int(found["size"]), library="numpy")
     if found := _ARRAYS.search(message):
-        shapes = _shape(found["one"]), _shape(found["other"])
+        shapes = sizes(found["one"]), sizes(found["other"])
         for back in range(1, min(map(len, shapes)) + 1):
             one, other = shapes[0][-back], shapes[1][-back]
             if one != other and 1 not in (one, other):

@@ -8,30 +8,17 @@ from __future__ import annotations
 
 import re
 
+from diagnostics.collectors.crash.live.told import is_check, told, values_told
 from diagnostics.collectors.tracebacks.expectations import expectation_in
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
 from diagnostics.collectors.tracebacks.topic import advice_in, package_of, subject_of
+from diagnostics.collectors.tracebacks.unknown_errors import of_packages
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
 
 MOST_SAID = 320  # characters of the message in the cause
 
-_LIBRARIES = re.compile(
-    r"torch(?:vision|audio|text|metrics|data|_geometric|_xla|tune|titan)?|pytorch_(?:lightning|forecasting|metric_learning)"
-    r"|lightning(?:_fabric)?|keras(?:_hub|_nlp|_cv|_tuner)?|tf_(?:keras|slim)|tensorflow(?:_\w+)?|tensorboard|autokeras|ktrain"
-    r"|transformers|datasets|accelerate|peft|trl|diffusers|tokenizers|safetensors|evaluate|optimum|sentence_transformers|setfit"
-    r"|bitsandbytes|deepspeed|fairscale|apex|flash_attn|xformers|unsloth(?:_zoo)?|llamafactory|axolotl|verl|colossalai|composer"
-    r"|timm|monai|kornia|albumentations|segmentation_models(?:_pytorch)?|ultralytics|mm\w{2,8}|detectron2|open_clip|clip|nnunetv2"
-    r"|skorch|sklearn|xgboost|imblearn|fastai|ignite|catalyst|tsai|darts|neuralforecast|gluonts|dgl|escnn|e3nn|opacus"
-    r"|fairseq2?|espnet2?|nemo|speechbrain|whisper|librosa|spacy|allennlp|flair|simpletransformers|jax|flax|optax|haiku"
-    r"|stable_baselines3|gymnasium|gym|pandas|numpy|scipy|pyarrow|torchrl|tensordict|botorch|gpytorch|pyro"
-)
-"""Packages that people train with: a check of theirs is about what they are given."""
 _COMPILED = re.compile(r"torch\w*|keras|tf_keras|tensorflow")
-_CHECKS = re.compile(
-    r"(?:Value|Type|Assertion|NotImplemented|Runtime|Index|Key|Attribute|NotFitted|InvalidArgument|Unimplemented|OS"
-    r"|FailedPrecondition|\w{0,80}(?:Parameter|Shape)|\w{0,80}?Config\w{0,80})Error|(?:Misconfiguration|\w{0,80}?Config\w{0,80})?Exception"
-)
 _OF_COMPILED = (
     "RuntimeError",
     "IndexError",
@@ -40,30 +27,10 @@ _OF_COMPILED = (
     "FailedPreconditionError",
 )
 _RAISES = re.compile(r"^(?:raise|assert)\b|\b_?(?:check|raise|assert|fail)\w*\(")
-_PASSED = re.compile(
-    r"^(?:__\w+__|<\w+>|wrapp(?:er|ed)\w*|inner|_?\w*call_impl|error_handler|new_func|quick_execute|execute|f|fn|func|decorated?)$"
-)
-"""Functions that a traceback passes through before the one that was called by name."""
 _MAKING = ("__init__", "__post_init__")
-_MADE_OF_SETTINGS = re.compile(
-    r"^(?:"
-    r"torch/(?:nn/modules|nn/parallel|optim|amp|cuda/amp|distributed/fsdp|utils/data/(?:dataloader|sampler|distributed))\b"
-    r"|(?:tf_keras|keras)(?:/src|/api)?/(?:layers|optimizers|losses|metrics|callbacks|initializers|regularizers)/"
-    r"|transformers/(?:trainer\w*|training_args\w*|optimization|configuration_utils|data/data_collator"
-    r"|generation/configuration_utils|utils/quantization_config|models/\w+/(?:configuration|modeling)_\w+)\.py"
-    r"|(?:trl|peft|accelerate|pytorch_lightning|lightning|lightning_fabric|torchmetrics|deepspeed|skorch"
-    r"|sentence_transformers/(?:losses|models|evaluation)|timm/(?:models|layers|loss|optim|scheduler)"
-    r"|monai/(?:networks|losses|metrics|transforms)|diffusers/(?:models|schedulers)|torch_geometric/nn)/"
-    r")"
-)
-"""What is made of numbers and names alone: not datasets and tokenizers, which refuse the files that they read."""
 _IMPORTS = ("ImportError", "ModuleNotFoundError", "PackageNotFoundError")
 _PYTHONS_IMPORT = re.compile(
     r"cannot import name|No module named|DLL load failed|\.so\b|undefined symbol|circular import"
-)
-_OF_PACKAGES = re.compile(
-    r"\bpip3? install|\b[Pp]lease (?:re)?install|\bupgrade|\brequires? (?:\w+ )?[><=]=|[><]=? ?\d+\.\d"
-    r"|\bnot installed"
 )
 
 
@@ -76,25 +43,50 @@ def refused_call(crash: CrashFacts) -> KnownFailure | None:
     """
     last = crash.frames[-1] if crash.frames else None
     said = " ".join(crash.message.split())
+    if last is not None and last.yours and said:
+        return _compiled_call(crash, said)
     if said.startswith("assertion failed: ["):  # of `tf.debugging`, which the user's function may call, too
         return None
-    if last is None or last.yours or not said or _LIBRARIES.fullmatch(package_of(last)) is None:
+    if last is None or last.yours or not said or of_packages("refusing").fullmatch(package_of(last)) is None:
         return None
     raised = _RAISES.search((last.code or "").strip()) is not None
     exception = crash.exception.rpartition(".")[2]
     if exception in _IMPORTS:
         return _package(crash, said) if raised and not _PYTHONS_IMPORT.search(said) else None
-    if kind_apart_from_refusals(crash) is not None or _CHECKS.fullmatch(exception) is None:
+    if kind_apart_from_refusals(crash) is not None or of_packages("checks").fullmatch(exception) is None:
         return None
     if not raised and not (exception in _OF_COMPILED and _COMPILED.fullmatch(package_of(last))):
         return None
-    if raised and _OF_PACKAGES.search(said):
+    if raised and of_packages("of_packages").search(said):
         return _package(crash, said)
     return _setting(crash, said) if raised and _is_made(last) else _call(crash, said)
 
 
 def _is_made(last: FrameFacts) -> bool:
-    return last.function in _MAKING and _MADE_OF_SETTINGS.match(last.file.replace("\\", "/")) is not None
+    return (
+        last.function in _MAKING
+        and of_packages("made_of_settings").match(last.file.replace("\\", "/")) is not None
+    )
+
+
+def _compiled_call(crash: CrashFacts, said: str) -> KnownFailure | None:
+    """Recognise an operation in the user's own line that is compiled, and leaves no frame of its own."""
+    known = values_told(crash) and not is_check(crash)
+    if not known or crash.exception not in _OF_COMPILED or kind_apart_from_refusals(crash):
+        return None
+    return KnownFailure(
+        "refused-call",
+        f"{values_told(crash)} The operation refuses these values: {_shown(said)}",
+        _advised(crash) or (_look_of(crash),),
+        said[:MOST_SAID],
+    )
+
+
+def _look_of(crash: CrashFacts) -> str:
+    expectation = expectation_in(crash.message)
+    if expectation is not None:
+        return expectation.advice
+    return subject_of(crash)[1] or "compare what that line passes with what the message asks for"
 
 
 def _setting(crash: CrashFacts, said: str) -> KnownFailure:
@@ -102,7 +94,8 @@ def _setting(crash: CrashFacts, said: str) -> KnownFailure:
     where = "" if crash.where is None else f", at {crash.where}"
     return KnownFailure(
         "unusable-setting",
-        f"{library} refuses a setting while it makes an object of it{where}. It says: {_shown(said)}",
+        f"{told(crash)} {library} refuses a setting while it makes an object of it{where}. It says: "
+        f"{_shown(said)}".strip(),
         (
             *_advised(crash),
             "change the argument that the message names, where that line, or the configuration behind it, sets it",
@@ -133,22 +126,18 @@ def _call(crash: CrashFacts, said: str) -> KnownFailure:
     asked = f" in the call of {called}" if called and called != f"{last.function}()" else ""
     where = "" if crash.where is None else f", from {crash.where}"
     cause = f"{library} refuses what it is given{asked}{where}. {last.function} ({last.file}:{last.line}) says: "
-    expectation = expectation_in(crash.message)
-    look = subject_of(crash)[1] or "compare what that line passes with what the message asks for"
-    if expectation is not None:
-        look = expectation.advice
     fixes = (
-        *(_advised(crash) or (look,)),
+        *(_advised(crash) or (_look_of(crash),)),
         f"python -m pip show {library}, if the code was written for another release",
     )
-    return KnownFailure("refused-call", cause + _shown(said), fixes, said[:MOST_SAID])
+    return KnownFailure("refused-call", f"{told(crash)} {cause}{_shown(said)}".strip(), fixes, said[:MOST_SAID])
 
 
 def _called(frames: tuple[FrameFacts, ...]) -> str | None:
     """Name the library's function that the user's innermost line led to; None if its name says nothing."""
     own = max((n for n, frame in enumerate(frames) if frame.yours), default=-1)
     names = (frame.function.rpartition(".")[2] for frame in frames[own + 1 :]) if own >= 0 else iter(())
-    return next((f"{name}()" for name in names if not _PASSED.match(name)), None)
+    return next((f"{name}()" for name in names if not of_packages("passed").match(name)), None)
 
 
 def _advised(crash: CrashFacts) -> tuple[str, ...]:

@@ -11,17 +11,9 @@ from collections.abc import Callable
 
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.collectors.tracebacks.topic import package_of
-from diagnostics.collectors.tracebacks.unknown_errors import entries, search
+from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages, search
 from diagnostics.facts.crash.known import KnownFailure
 
-_GUARDING = re.compile(
-    r"transformers|trl|peft|diffusers|accelerate|datasets|evaluate|optimum|sentence_transformers|setfit|tokenizers"
-    r"|unsloth(?:_zoo)?|llamafactory|axolotl|swift|verl|openrlhf|auto_gptq|awq|gptqmodel|bitsandbytes|deepspeed|vllm"
-    r"|xformers|flash_attn|timm|open_clip|torchmetrics|lightning(?:_fabric)?|pytorch_lightning|monai|kornia|ultralytics"
-    r"|mm(?:cv|engine|det\w*|seg\w*|pose|pretrain|cls|action\d?|rotate|yolo)|detectron2|fairseq|espnet2?|nemo|speechbrain"
-    r"|torch_geometric|stable_baselines3|gymnasium|gym|simpletransformers|fastai|skorch|keras|keras_hub|spacy|flair"
-)
-"""Packages that work without some of what they use."""
 _NAME = re.compile(r"^name '(?P<name>\w{1,80})' is not defined")
 
 
@@ -36,7 +28,7 @@ def unimported_name(crash: Crash) -> KnownFailure | None:
     if facts.exception != "NameError" or last is None or last.yours:
         return None
     found, library = _NAME.match(facts.message), package_of(last)
-    if found is None or found["name"] in entries("python_2") or _GUARDING.fullmatch(library) is None:
+    if found is None or found["name"] in entries("python_2") or of_packages("guarding").fullmatch(library) is None:
         return None
     name = found["name"]
     if name == "_C":

@@ -15,13 +15,11 @@ from ..unknown_errors import entries, search
 from .conditions import condition_of
 from .environments import arguments_of_environment, of_environment
 from .keys import key_of
-from .lines import expression_before
+from .lines import expression_before, indexed
 from .missing import NO_SUCH_PATH, module_missing, name_missing, pip_name, to_be_written
 from .nothing import library_of, none, none_compared, none_used, unset, unset_by
 
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
-
-_BUILTIN = ("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "function", "method", "type")
 
 
 def proved(crash: CrashFacts) -> str | None:
@@ -123,22 +121,6 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
     if found is None:
         return None
     owner, name = found["owner"], found["name"]
-    if owner in ("Namespace", "Config", "EasyDict", "AttrDict", "DotDict", "Munch", "DictConfig", "ConfigDict"):
-        return (
-            f"The settings have no {name}: the parser or the configuration file of this version does not define "
-            "it, or it was written for another script."
-        )
-    if owner in ("tuple", "list") and name in ("keys", "values", "items", "get", "update"):
-        return (
-            f"A {owner} stands where a dict was expected: what made it (a model, a collate function) gives its "
-            "parts by place here, and by name where the code was written. print(type(x)) just before."
-        )
-    if owner in _BUILTIN:
-        return (
-            f"A {owner} stands where an object with {name} was expected: a variable or argument of that name "
-            "hides a module or an object, a name or path is passed in place of what it names, or a call "
-            "returned another kind of value. print(type(x)) just before."
-        )
     if owner in ("Tensor", "Variable", "Parameter", "Adam", "AdamW", "SGD") and name in entries("misspelt"):
         return f"{name} is misspelt: {entries('misspelt')[name]}."
     if owner in ("Tensor", "Variable", "Parameter"):
@@ -176,11 +158,12 @@ def _index(found: re.Match[str], line: str) -> str:
             f"{shaped} has fewer axes than the line asks for: print its shape. Where rows of different length are "
             "joined into one array (a smaller last batch), NumPy makes an array of objects with one axis."
         )
-    if ".split(" in line:
+    short = indexed(line)
+    if any(".split(" in held for held in short) or (not short and ".split(" in line):
         return (
             "A line or name has fewer parts than are taken from it: print what is split, an empty last line too."
         )
-    held = expression_before(line, r"\[")
+    held = next(iter(short)) if len(short) == 1 else expression_before(line, r"\[")
     return (
         f"{held or 'The list'} has fewer entries than that, perhaps none: print its length. A folder or pattern "
         "that matches no file gives an empty list."
@@ -215,8 +198,6 @@ def _condition(found: re.Match[str], line: str) -> str | None:
 
 def _callable(found: re.Match[str], line: str) -> str | None:
     got = found["got"]
-    if got == "module":
-        return "A module is called in place of what it holds: from tqdm import tqdm, not import tqdm."
     if got in ("list", "tuple", "dict", "str", "int", "float", "bool", "numpy.ndarray", "set"):
         held = expression_before(line, r"\(") or "The name"
         return (
@@ -233,13 +214,6 @@ def _keyword(found: re.Match[str], line: str) -> str:
         f"{what} takes no argument {name}. If it is a library's, the installed version does not know it (yet, or "
         "any more): see that version's documentation. If it is your own, its definition lacks it."
     )
-
-
-def _too_few(found: re.Match[str], line: str) -> str:
-    """Say what Python 2 says of it: it does not name the number that was expected."""
-    if found["got"] == "0":
-        return "The right side is empty: no file matched the path, or every row was filtered out. Print it once."
-    return f"The right side gives only {found['got']}: print it once, and look at the last line of what is read."
 
 
 _HOOK = re.compile(
@@ -313,11 +287,6 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
             r"(?:(?P<first>'NoneType') and '\w+'|'\w+' and 'NoneType')"
         ),
         none_compared,
-    ),
-    (
-        ("ValueError",),
-        re.compile(r"need more than (?P<got>\d{1,9}) values? to unpack"),
-        _too_few,
     ),
     (
         ("ValueError",),

@@ -173,10 +173,10 @@ class BroadcastLoss(MessageRule):
         if equal and len(prediction or ()) < 2:
             return None  # one score for each target: the shapes are right
         if equal or symptom.sparse:
-            last = symptom.sparse or len(prediction or ()) == 2
+            axis = "last" if symptom.sparse or len(prediction or ()) == 2 else "second"
             return self.found(
-                f"The prediction has shape {prediction} and the target {target}, but this loss reads class indices: "
-                f"one integer per prediction, along all axes of the prediction but the {'last' if last else 'second'}.",
+                f"The prediction has shape {prediction} and the target {target}, but this loss reads class "
+                f"indices: one integer per prediction, along all axes of the prediction but the {axis}.",
                 fix=SPARSE if symptom.sparse else ONE_HOT,
                 evidence=evidence,
                 where=crash.where,

@@ -33,7 +33,8 @@ class MismatchedCall(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    The message names the type, but not where the value was created.
+    The text of a traceback names the type, but not where the value was created. From the exception itself, the
+    finding names the variable, what it held, and the line that set it.
 
     ## Sources
     The documentation of `torch.nn.LSTM`, of transformers' `ModelOutput`, and of `cv2.imread`.

@@ -1,0 +1,1 @@
+"""Reads from the frames of a live exception which expression failed, and what its names held."""

@@ -1,0 +1,499 @@
+"""Says what the values in a failed expression prove: which one is empty, None, missing, or of another kind.
+
+Each reader knows one way in which Python, or a library's compiled code, refuses an expression. It names the value
+that decides, where the source gave it, and what to change.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from diagnostics.text.join import count_of, listed
+
+from .expression import Expression, shown
+from .values import (
+    MISSING,
+    attributes_of,
+    class_of,
+    described,
+    evaluate,
+    is_a,
+    is_array,
+    keys_of,
+    length_of,
+)
+
+RULE = "mismatched-call"
+MOST_READ = 400  # characters of a message
+
+
+@dataclass(frozen=True)
+class Error:
+    """An exception: its class, the beginning of its message, and whether an installed package's line raised it."""
+
+    kind: type[BaseException]
+    message: str
+    in_library: bool
+
+    @property
+    def is_of_a_tuple(self) -> bool:
+        """Whether a tuple was refused: by compiled code, or by a library that says so, as others take one."""
+        return not self.in_library or "tuple" in self.message
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the values of an expression prove.
+
+    Attributes:
+        cause: a sentence or two, the deciding value in the first.
+        fixes: what to change, the most likely first.
+        rule: that reports it.
+        is_whole: whether it explains the failure by itself, whatever the message is usually about.
+    """
+
+    cause: str
+    fixes: tuple[str, ...]
+    rule: str = RULE
+    is_whole: bool = False
+
+
+def proof_of(kind: type[BaseException], message: str, failed: Expression, *, in_library: bool) -> Proof | None:
+    """Return what the values of a failed expression prove; None if they decide nothing.
+
+    Args:
+        kind: class of the exception.
+        message: of it.
+        failed: the innermost expression of the user's own.
+        in_library: whether an installed package's line raised it, in the call of that expression.
+    """
+    if isinstance(failed.node, ast.Raise | ast.Assert):  # a check of the user's own explains itself
+        return None
+    readers = _IN_ANY_FRAME if in_library else (*_IN_OWN_FRAME, *_IN_ANY_FRAME)
+    proofs = (reader(Error(kind, message[:MOST_READ], in_library), failed) for reader in readers)
+    return next((proof for proof in proofs if proof is not None), None)
+
+
+def _given_by(failed: Expression, source: str) -> str:
+    """Say which line gave a variable, or the object that holds it, its value; empty if that is not certain."""
+    origin = failed.origin(source)
+    if origin is not None:
+        return f" Line {origin.lineno} sets it: {shown(origin)}."
+    owner = source.rpartition(".")[0]
+    origin = failed.origin(owner) if owner else None
+    return "" if origin is None else f" Line {origin.lineno} sets {owner}: {shown(origin)}."
+
+
+def _look(failed: Expression, source: str) -> str:
+    origin = failed.origin(source)
+    return f"check what gives {source} its value" + ("" if origin is None else f", line {origin.lineno}")
+
+
+def _index(error: Error, failed: Expression) -> Proof | None:
+    node = failed.node
+    if not issubclass(error.kind, IndexError) or not isinstance(node, ast.Subscript):
+        return None
+    held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
+    length, source = length_of(held), shown(node.value)
+    if length is None or type(key) is not int or is_array(held):
+        return None
+    if not length:
+        return Proof(
+            f"{source} is {described(held)}, and {failed.source} asks for an element of it."
+            f"{_given_by(failed, source)}",
+            (
+                f"{_look(failed, source)}: a folder or pattern without a match, or a filter that keeps nothing",
+                f"if not {source}: raise an error that names the folder, so that the next run says so",
+            ),
+        )
+    index = shown(node.slice)
+    told = "" if isinstance(node.slice, ast.Constant) else f", and {index} is {key}"
+    return Proof(
+        f"{source} has {count_of(length, 'element')}, with indices up to {length - 1}{told}: {source} is "
+        f"{described(held, parts=False)}.{_given_by(failed, source)}",
+        (
+            _look(failed, source)
+            if isinstance(node.slice, ast.Constant)
+            else f"compare {index} with len({source}) where it is computed: a count from 1, or of another list",
+        ),
+    )
+
+
+def _key(error: Error, failed: Expression) -> Proof | None:
+    node = failed.node
+    if not issubclass(error.kind, KeyError) or not isinstance(node, ast.Subscript):
+        return None
+    held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
+    keys = keys_of(held)
+    if keys is None or key is MISSING or not is_a(key, str, int) or key in keys or str(key) not in error.message:
+        return None
+    source, texts = shown(node.value), [str(name) for name in keys if is_a(name, str, int)]
+    near = [name for name in texts if name.lower().strip() == str(key).lower().strip()]
+    near = near or difflib.get_close_matches(str(key), texts, n=1, cutoff=0.8)
+    hint = f" The closest is {near[0]!r}." if near else ""
+    asked = f"{key!r}" if isinstance(node.slice, ast.Constant) else f"{key!r} ({shown(node.slice)})"
+    fix = f"{source}[{near[0]!r}]" if near else f"ask {source} for a key that it has"
+    return Proof(
+        f"{source} has no key {asked}: it is {described(held)}.{hint}{_given_by(failed, source)}",
+        (fix, f"{_look(failed, source)}: an earlier step named the entry otherwise, or dropped it"),
+    )
+
+
+def _attribute(error: Error, failed: Expression) -> Proof | None:
+    node = failed.node
+    if not issubclass(error.kind, AttributeError) or not isinstance(node, ast.Attribute):
+        return None
+    value, source = evaluate(node.value, failed.names), shown(node.value)
+    if value is MISSING or value is None or is_a(value, type) or node.attr not in error.message:
+        return None
+    if (several := _of_several(failed, source, value)) is not None:
+        return several
+    plain = is_a(value, list, tuple, dict, str, int, float) or is_array(value)
+    if plain and type(value).__module__ in ("builtins", "numpy", "torch"):
+        fixes = [_look(failed, source)]
+        if is_a(value, list, tuple) and node.attr in ("to", "cuda", "cpu", "float", "detach"):
+            fixes.insert(0, f"[part.{node.attr}(...) for part in {source}]")
+        return Proof(
+            f"{source} is {described(value)}, which has no {node.attr}.{_given_by(failed, source)}", tuple(fixes)
+        )
+    held = attributes_of(value)
+    within = {name: part for name, part in held.items() if _has(part, node.attr)}
+    inner = next((name for name in ("module", "_orig_mod", "model", "base_model") if name in within), None)
+    if inner is not None:
+        return Proof(
+            f"{source} is {described(value)}, which has no {node.attr}; {source}.{inner} is "
+            f"{described(within[inner])} and has one.{_given_by(failed, source)}",
+            (f"{source}.{inner}.{node.attr}", "keep the model itself in a variable before it is wrapped"),
+        )
+    names = {*held, *(name for kind in type(value).__mro__ for name in kind.__dict__)}
+    names = {name for name in names if is_a(name, str) and not name.startswith("__")}
+    near = difflib.get_close_matches(node.attr, sorted(names), n=1, cutoff=0.6)
+    if near:
+        return Proof(
+            f"{source} is {described(value)}, which has no {node.attr}; it has {near[0]}."
+            f"{_given_by(failed, source)}",
+            (f"{source}.{near[0]}, if that is meant", f"set {node.attr} where {source} is made, if it is another"),
+        )
+    return None
+
+
+def _has(value: Any, name: str) -> bool:
+    """Whether an object has an attribute, as far as that is known without asking it."""
+    return name in attributes_of(value) or any(name in kind.__dict__ for kind in type(value).__mro__[:-1])
+
+
+def _of_several(failed: Expression, source: str, value: Any, refused: Error | None = None) -> Proof | None:
+    """Say which call returned several values of different kinds, where one variable took them all."""
+    origin = failed.origin(source)
+    if type(value) is not tuple or len(value) < 2 or origin is None or not isinstance(origin.value, ast.Call):
+        return None
+    call = shown(origin.value)
+    count = len(value)
+    asked = origin.value.func.attr if isinstance(origin.value.func, ast.Attribute) else ""
+    names = {("reset", 2): "observation, info", ("step", 5): "observation, reward, terminated, truncated, info"}
+    names |= {("step", 4): "observation, reward, done, info"}
+    if refused is not None and (asked, count) not in names and not refused.is_of_a_tuple:
+        return None
+    taken = names.get((asked, count)) or ", ".join((source.rpartition(".")[2], *("_" * (count - 1))))
+    return Proof(
+        f"{source} is {described(value)}: {call}, on line {origin.lineno}, returns {count} values, and {source} "
+        "holds them all.",
+        (f"{taken} = {call}", f"{source}[0] where only the first is meant"),
+        is_whole=True,
+    )
+
+
+def _several_values(error: Error, failed: Expression) -> Proof | None:
+    """Recognise a tuple of different kinds that was passed where one tensor belongs."""
+    if not issubclass(error.kind, TypeError | ValueError | RuntimeError):
+        return None
+    for source, value in failed.known():
+        of_kinds = is_a(value, tuple) and len({class_of(part) for part in value}) > 1
+        if of_kinds and (proof := _of_several(failed, source, value, error)) is not None:
+            return proof
+    return None
+
+
+_ABOUT_NONE = re.compile(r"\bNone(?:Type)?\b")
+
+
+def _nothing(error: Error, failed: Expression) -> Proof | None:
+    """Name the one value that is None."""
+    if not issubclass(error.kind, TypeError | AttributeError | ValueError) or not _ABOUT_NONE.search(
+        error.message
+    ):
+        return None
+    node = failed.node.value if isinstance(failed.node, ast.Attribute | ast.Subscript) else failed.node
+    inner = Expression(node, failed.path, failed.names)
+    nothing = [source for source, value in inner.known() if value is None and source != "None"]
+    if isinstance(node, ast.Call) and evaluate(node.func, failed.names) is None:
+        nothing = [shown(node.func)]
+    if len(nothing) != 1:
+        return None
+    source = nothing[0]
+    owner, _, name = source.rpartition(".")
+    held = evaluate(ast.parse(owner, mode="eval").body, failed.names) if owner else MISSING
+    has = "" if held is MISSING else f", where {owner} is {described(held)}"
+    fixes = [_look(failed, source)]
+    if name == "loss":
+        fixes.insert(
+            0, f"pass labels to the call that returned {owner or source}: without them it computes no loss"
+        )
+    return Proof(
+        f"{source} is None{has}.{_given_by(failed, source)}", (*fixes, f"if {source} is not None, before it")
+    )
+
+
+def _kinds(error: Error, failed: Expression) -> Proof | None:
+    """Name the operands of an operation that Python has for none of their kinds."""
+    if not issubclass(error.kind, TypeError):
+        return None
+    node = failed.node
+    if isinstance(node, ast.Call):
+        if "'str'" in error.message and (texts := _number_texts(failed.known())):
+            return _as_numbers(failed, texts)
+        called = evaluate(node.func, failed.names)
+        if called is MISSING or "not callable" not in error.message:
+            return None
+        source = shown(node.func)
+        if is_a(called, ModuleType):
+            name = str(called.__dict__.get("__name__"))
+            same = name.rpartition(".")[2] == source
+            fix = f"from {name} import {source}" if same else f"{source}.NAME(...), a function that it holds"
+            return Proof(f"{source} is {described(called)}, and is called.", (fix,))
+        return Proof(
+            f"{source} is {described(called)}, and is called.{_given_by(failed, source)}",
+            (f"{source} without the brackets, or another name for the variable that hides a function",),
+        )
+    if not isinstance(node, ast.BinOp | ast.Compare | ast.Subscript | ast.AugAssign):
+        return None
+    parts = failed.known()
+    if not any(is_a(value, str, list, tuple, dict) for _, value in parts):
+        return None
+    if texts := _number_texts(parts):
+        return _as_numbers(failed, texts)
+    told = listed(f"{source} is {described(value)}" for source, value in parts)
+    return Proof(f"{told}.{_given_by(failed, parts[0][0])}", (_look(failed, parts[0][0]),))
+
+
+def _fractions(error: Error, failed: Expression) -> Proof | None:
+    """Name the one float where a whole number is needed."""
+    if not issubclass(error.kind, TypeError) or not _NEEDS_WHOLE.search(error.message):
+        return None
+    floats = [(source, value) for source, value in failed.known() if type(value) is float]
+    if len(floats) != 1:
+        return None
+    source, value = floats[0]
+    return Proof(
+        f"{source} is {value!r}, a float, and {failed.source} needs a whole number.{_given_by(failed, source)}",
+        (f"int({source}), or // in place of / where it is computed",),
+    )
+
+
+_NEEDS_WHOLE = re.compile(r"'float' object cannot be interpreted as an integer|slice indices must be integers")
+
+
+def _number_texts(known: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
+    return [(source, value) for source, value in known if is_a(value, str) and _is_number(value)]
+
+
+def _as_numbers(failed: Expression, texts: list[tuple[str, str]]) -> Proof:
+    told = listed(f"{source} is {described(value)}" for source, value in texts)
+    fixes = [f"float({source}), or a number where it is set: YAML reads 1e-3 as a text" for source, _ in texts]
+    return Proof(f"{told}, a text and not a number.{_given_by(failed, texts[0][0])}", tuple(fixes))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _unset(error: Error, failed: Expression) -> Proof | None:
+    node = failed.node
+    if not issubclass(error.kind, UnboundLocalError) or not isinstance(node, ast.Name):
+        return None
+    loops = [
+        loop
+        for loop in ast.walk(failed.scope)
+        if isinstance(loop, ast.For) and any(_stores(part, node.id) for part in ast.walk(loop))
+    ]
+    outside = sum(_stores(part, node.id) for part in ast.walk(failed.scope))
+    inside = sum(_stores(part, node.id) for loop in loops[:1] for part in ast.walk(loop))
+    if len(loops) != 1 or outside != inside:
+        return None
+    over, value = shown(loops[0].iter), evaluate(loops[0].iter, failed.names)
+    if value is MISSING:
+        found = [(source, held) for source, held in Expression(loops[0].iter, (), failed.names).known()]
+        over, value = next(((source, held) for source, held in found if length_of(held) == 0), (over, MISSING))
+    if length_of(value) != 0:
+        return None
+    return Proof(
+        f"{node.id} has no value: only the loop over {over} (line {loops[0].lineno}) sets it, and {over} is "
+        f"{described(value)}.{_given_by(failed, over)}",
+        (_look(failed, over), f"{node.id} = ... before the loop, if it may be empty"),
+    )
+
+
+def _stores(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+
+
+def _divided(error: Error, failed: Expression) -> Proof | None:
+    node = failed.node
+    if not issubclass(error.kind, ZeroDivisionError) or not isinstance(node, ast.BinOp | ast.AugAssign):
+        return None
+    by = node.right if isinstance(node, ast.BinOp) else node.value
+    if evaluate(by, failed.names) != 0:
+        return None
+    source = shown(by)
+    parts = [(part, value) for part, value in Expression(by, (), failed.names).known() if part != source]
+    counted = by.args[0] if isinstance(by, ast.Call) and by.args else None
+    if counted is not None:
+        parts = [(shown(counted), evaluate(counted, failed.names))]
+    of = f": {parts[0][0]} is {described(parts[0][1])}" if parts else ""
+    name = parts[0][0] if parts else source
+    return Proof(
+        f"{source} is 0{of}.{_given_by(failed, name)}",
+        (f"{_look(failed, name)}: most often nothing was loaded or counted",),
+    )
+
+
+def _unpacked(error: Error, failed: Expression) -> Proof | None:
+    target, statement = failed.node, failed.statement
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(statement, ast.Assign):
+        return None
+    value, wanted, source = evaluate(statement.value, failed.names), len(target.elts), shown(statement.value)
+    if not issubclass(error.kind, ValueError | TypeError) or value is MISSING:
+        return None
+    keys, names = keys_of(value), shown(target).strip("()")
+    by_name = ", ".join(f"{source}[{key!r}]" for key in (keys or ())[:wanted])
+    fix = f"{names} = {by_name}" if keys else f"take it apart into {length_of(value)} names"
+    return Proof(
+        f"{source} is {described(value)}, and the line takes it apart into {wanted} names ({names})."
+        f"{' Taken apart, a dict gives its keys.' if is_a(value, dict) else ''}{_given_by(failed, source)}",
+        (fix, _look(failed, source)),
+    )
+
+
+_NEEDS_SOME = re.compile(r"\bempty\b|zero-size|at least one|need at least|no (?:data|elements)\b")
+
+
+def _empty(error: Error, failed: Expression) -> Proof | None:
+    """Name the argument that is empty, where a call says that it needs something in it."""
+    if not issubclass(error.kind, ValueError | RuntimeError | TypeError | IndexError):
+        return None
+    if not _NEEDS_SOME.search(error.message):
+        return None
+    empty = [
+        (source, value)
+        for source, value in failed.known()
+        if (is_array(value) and 0 in tuple(value.shape))
+        or (is_a(value, list, tuple, dict, set) and length_of(value) == 0)
+    ]
+    if len(empty) != 1:
+        return None
+    source, value = empty[0]
+    return Proof(
+        f"{source} is {described(value)}, and {failed.source} needs something in it.{_given_by(failed, source)}",
+        (
+            f"{_look(failed, source)}: nothing was loaded, or a filter kept nothing",
+            f"skip the call if {source} is empty",
+        ),
+    )
+
+
+_NEEDS_FINITE = re.compile(
+    r"\bnan\b|infinit|\binf\b|invalid (?:numeric|values?)|not finite|non-?finite", re.IGNORECASE
+)
+
+
+def _not_finite(error: Error, failed: Expression) -> Proof | None:
+    if not issubclass(error.kind, ValueError | RuntimeError) or not _NEEDS_FINITE.search(error.message):
+        return None
+    bad = [(source, told) for source, value in failed.known() if "NaN or infinite" in (told := described(value))]
+    if len(bad) != 1:
+        return None
+    source, told = bad[0]
+    return Proof(
+        f"{source} is {told}, and {failed.source} takes finite numbers only.{_given_by(failed, source)}",
+        (f"{_look(failed, source)}: the first line after which it is not finite is the cause",),
+    )
+
+
+_DEVICES = re.compile(r"\bdevices?\b")
+_ON_SAME_DEVICE = (
+    "bool",
+    "float",
+    "long",
+    "half",
+    "unsqueeze",
+    "squeeze",
+    "view",
+    "reshape",
+    "expand",
+    "transpose",
+)
+"""Methods of tensors that leave their result on the same device, as an index and a comparison do."""
+
+
+def _base(node: ast.expr) -> ast.expr:
+    """Return what an expression takes its tensor from: `self.mask` of `self.mask[:, :T] == 0`."""
+    while True:
+        match node:
+            case ast.Subscript():
+                node = node.value
+            case ast.Compare(comparators=[ast.Constant()]):
+                node = node.left
+            case ast.UnaryOp():
+                node = node.operand
+            case ast.Call(func=ast.Attribute(attr=name, value=inner)) if name in _ON_SAME_DEVICE:
+                node = inner
+            case _:
+                return node
+
+
+def _devices(error: Error, failed: Expression) -> Proof | None:
+    """Name a tensor that does not move with its module, because it is neither a parameter nor a buffer."""
+    if not issubclass(error.kind, RuntimeError) or not _DEVICES.search(error.message):
+        return None
+    bases = (_base(operand) for operand in failed.operands())
+    known = {shown(base): evaluate(base, failed.names) for base in bases}
+    tensors = {source: value for source, value in known.items() if is_array(value) and hasattr(value, "device")}
+    places = {source: str(value.device) for source, value in tensors.items()}
+    for source, place in places.items():
+        owner, _, name = source.rpartition(".")
+        held = evaluate(ast.parse(owner, mode="eval").body, failed.names) if owner else MISSING
+        inside = {} if held is MISSING else attributes_of(held)
+        if "_buffers" not in inside or name not in object.__getattribute__(held, "__dict__"):
+            continue
+        apart = [f"{other} on {where}" for other, where in places.items() if where != place]
+        if not apart and (len(places) > 1 or place != "cpu"):
+            continue
+        beside = f", and {listed(apart)}" if apart else ""
+        on_cpu = " on cpu" if place == "cpu" else ""
+        return Proof(
+            f"{source} is {described(tensors[source])}{on_cpu}{beside}: it is a plain attribute of "
+            f"{class_of(held)}, neither a parameter nor a buffer, so model.to(device) leaves it behind."
+            f"{_given_by(failed, source)}",
+            (
+                f'{owner}.register_buffer("{name}", ..., persistent=False) in __init__',
+                f"{source}.to(x.device) in forward, for a tensor that changes",
+            ),
+            rule="device-mismatch",
+            is_whole=True,
+        )
+    return None
+
+
+_IN_OWN_FRAME = (_index, _unset, _divided, _unpacked, _nothing, _fractions)
+"""What Python or compiled code refuses in the user's line; a library may take None and fail otherwise."""
+_IN_ANY_FRAME = (_key, _attribute, _devices, _several_values, _kinds, _empty, _not_finite)
