@@ -1,0 +1,105 @@
+"""Keeps how the training of a Keras model began, and its batches, so that copies can be trained after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+
+from diagnostics.collectors.keras.batch import as_array, unpack
+from diagnostics.collectors.keras.dependence.kept_batch import size_of
+from diagnostics.collectors.keras.losses import contract_as_set
+from diagnostics.collectors.keras.model import has_own_loss, has_own_train_step, has_weights
+from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer
+from diagnostics.collectors.keras.values import array_of
+from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed
+from diagnostics.facts.array import Array
+
+MOST = 150  # batches
+MOST_BYTES = 16 * 2**20  # of them all, and of the weights of one model
+UNKNOWN_LOSS = "its loss is not one of Keras' own, of one output"
+WEIGHTED = "its loss weighs rows"
+
+
+@dataclass
+class KeptTraining:
+    """How a training began.
+
+    Attributes:
+        values: of the weights, in the order of the model.
+        trained: whether each layer was trainable, in the order in which Keras walks them.
+        optimizer: its class.
+        settings: from which one like it is built.
+        rate: its full learning rate.
+        batches: inputs by their place, and target, in the order in which they were trained on.
+        structure: of the inputs, with a number in the place of each; None before the first batch.
+        why_not: why copies cannot be trained on these batches; empty if they can.
+    """
+
+    values: list[Array]
+    trained: tuple[bool, ...]
+    optimizer: type[keras.optimizers.Optimizer]
+    settings: Mapping[str, Any]
+    rate: float
+    batches: list[tuple[dict[str, Array], Array]] = field(default_factory=list)
+    structure: Any = None
+    why_not: str = ""
+    _nbytes: int = 0
+
+    def take(self, batch: Any) -> None:
+        """Copy a batch as `train_step` gets it, unless there are enough."""
+        if self.why_not or len(self.batches) >= MOST or self._nbytes > MOST_BYTES:
+            return
+        try:
+            x, y, weights = unpack(batch)
+        except StageFailed:
+            self.why_not = "its batches are not inputs and targets"
+            return
+        inputs = [as_array(part) for part in keras.tree.flatten(x)]
+        target = None if y is None or keras.tree.is_nested(y) else as_array(y)
+        held = [part for part in inputs if part is not None and part.ndim]
+        if target is None or not held or len(held) < len(inputs):
+            self.why_not = "its batches are not arrays of inputs and of one target"
+        elif weights is not None:
+            self.why_not = WEIGHTED
+        if self.why_not or target is None:
+            self.batches.clear()
+            return
+        kept = {str(place): part.copy() for place, part in enumerate(held)}
+        self.structure = keras.tree.map_structure(lambda _: 0, x)
+        self.batches.append((kept, target.copy()))
+        self._nbytes += target.nbytes + sum(part.nbytes for part in held)
+
+    def take_call(
+        self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, *_: Any, **__: Any
+    ) -> None:
+        """Copy a batch as `train_on_batch` gets it, likewise."""
+        if class_weight:
+            self.why_not = WEIGHTED
+        self.take((x, y, sample_weight))
+
+
+def keep_training(model: keras.Model) -> KeptTraining | str:
+    """Copy what a training of the model begins with; say why copies cannot be trained, if so."""
+    if not has_weights(model):
+        return "its model had no weights before the first step"
+    if has_own_train_step(model) or has_own_loss(model) or contract_as_set(model.loss).targets is None:
+        return UNKNOWN_LOSS
+    if size_of(model) > MOST_BYTES:
+        return f"its weights take more than {MOST_BYTES // 2**20} MiB"
+    if any(layer.compute_dtype in ("float16", "bfloat16") for layer in model._flatten_layers()):
+        return "its layers compute in half precision"
+    optimizer = inner_optimizer(model)
+    try:
+        rate, settings = full_rate(optimizer), optimizer.get_config()
+    except (CannotJudge, NotImplementedError, AttributeError):
+        return "its optimizer cannot be built for a copy"
+    return KeptTraining(
+        values=[array_of(weight) for weight in model.weights],
+        trained=tuple(layer.trainable for layer in model._flatten_layers()),
+        optimizer=type(optimizer),
+        settings=settings,
+        rate=rate,
+    )
