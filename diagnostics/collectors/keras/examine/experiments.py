@@ -363,7 +363,8 @@ def _without_last_activation(copied: keras.Model) -> None:
 
 
 def _unfrozen(copied: keras.Model) -> None:
-    copied.trainable = True
+    for layer in copied._flatten_layers():  # to set it for the model alone changes nothing where it was set
+        layer.trainable = True
 
 
 _CHANGES: dict[str, Callable[[keras.Model], None]] = {
