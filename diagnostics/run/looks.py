@@ -283,9 +283,14 @@ def of_keras(
             compared = reported(model, deadline)
             further = () if compared is None else (compared,)
             found = replace(facts, trained=True), describe_model(model), *checks.facts("end"), *further
+
+        def later() -> tuple[Any, ...]:
             if began is None or (unlearned := symptom()) is None or unlearned.explained:
-                return found
-            return *found, *_tried_on_keras(model, began, deadline)
+                return ()
+            with global_states_kept(*generators_of(model)):
+                return _tried_on_keras(model, began, deadline)
+
+        return *found, later
 
     return look
 

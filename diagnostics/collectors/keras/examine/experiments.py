@@ -80,9 +80,9 @@ class _Copies:
     def __init__(self, model: keras.Model, training: KeptTraining, rows: Rows) -> None:
         self.model, self.training, self.rows = model, training, rows
         self.plain = self.copy()
-        rates = rates_of(inner_optimizer(model), len(training.batches))
-        self.rate = max((training.rate, *rates))
-        varies = bool(rates) and self.rate - min(rates) > VARIES * self.rate
+        rates = rates_of(inner_optimizer(model), len(training.batches)) or training.rates
+        self.rate = max(training.rate, *rates)
+        varies = self.rate - min(rates) > VARIES * self.rate
         self.rates = tuple(rate / self.rate for rate in rates) if varies else ()
         self._learners: dict[Any, _Learner] = {}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from diagnostics.collectors.keras.dependence.kept_batch import size_of
 from diagnostics.collectors.keras.losses import contract_as_set
 from diagnostics.collectors.keras.model import has_own_loss, has_own_train_step, has_weights
 from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer
-from diagnostics.collectors.keras.values import array_of
+from diagnostics.collectors.keras.values import array_of, number_of
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed
 from diagnostics.facts.array import Array
 
@@ -34,6 +35,7 @@ class KeptTraining:
         settings: from which one like it is built.
         rate: its full learning rate.
         batches: inputs by their place, and target, in the order in which they were trained on.
+        rates: the learning rate of each, as far as the script or a callback sets it.
         structure: of the inputs, with a number in the place of each; None before the first batch.
         why_not: why copies cannot be trained on these batches; empty if they can.
     """
@@ -44,9 +46,11 @@ class KeptTraining:
     settings: Mapping[str, Any]
     rate: float
     batches: list[tuple[dict[str, Array], Array]] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
     structure: Any = None
     why_not: str = ""
     _nbytes: int = 0
+    _held: Callable[[], Any] = lambda: None
 
     def take(self, batch: Any) -> None:
         """Copy a batch as `train_step` gets it, unless there are enough."""
@@ -70,7 +74,12 @@ class KeptTraining:
         kept = {str(place): part.copy() for place, part in enumerate(held)}
         self.structure = keras.tree.map_structure(lambda _: 0, x)
         self.batches.append((kept, target.copy()))
+        self.rates.append(self._rate())
         self._nbytes += target.nbytes + sum(part.nbytes for part in held)
+
+    def _rate(self) -> float:
+        rate = getattr(self._held(), "_learning_rate", None)
+        return number_of(rate) if isinstance(rate, keras.Variable) else self.rate
 
     def take_call(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, *_: Any, **__: Any
@@ -102,4 +111,5 @@ def keep_training(model: keras.Model) -> KeptTraining | str:
         optimizer=type(optimizer),
         settings=settings,
         rate=rate,
+        _held=weakref.ref(optimizer),
     )
