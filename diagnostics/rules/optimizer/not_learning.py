@@ -27,6 +27,7 @@ CHANCE = 2.0  # standard errors of the constant prediction's loss: sampled batch
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: the run ended too early
 STAYED = 0.05  # of the weights' norm, if all steps pointed in one direction: a few more epochs change nothing
 ABOVE, MANY = 1.1, 200  # of the constant prediction's loss; steps in which a run should have reached it
+EPOCHS = 2  # of the dataset, where its size is known
 FEWEST_AGAIN = 3.0  # rows that are expected twice among those looked at: below, that none is twice shows nothing
 NEVER = 1e-6  # of a loss in each step: zero but for rounding in float32
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: outside of this range, the rate is the first suspect
@@ -119,12 +120,13 @@ class NotLearning(Rule):
     that of the last third of the run, and that of the sampled steps in its second half. The first of these may be
     lower by two standard errors of the constant prediction's loss over the sampled batches.
 
-    The finding is a warning if the model could have learned something. Its rows come more than once in the run, so
-    that even targets that have nothing to do with them can be memorised. Or a fit to half of the sampled rows has
-    at most 70% of the constant prediction's error on the other half (for classes, the error must also be lower by
-    five standard errors). Or the inputs themselves show that information was lost: each row of 3 to 64 columns was
-    standardised by itself, or a number used for missing values is 100 standard deviations from all others. Or the
-    run ended 10% above the constant prediction after 200 steps or more.
+    The finding is a warning if the model could have learned something. Its rows come more than once in the run,
+    through at least two epochs where the size of the dataset is known, so that even targets that have nothing to
+    do with them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant
+    prediction's error on the other half (for classes, the error must also be lower by five standard errors). Or
+    the inputs themselves show that information was lost: each row of 3 to 64 columns was standardised by itself,
+    or a number used for missing values is 100 standard deviations from all others. Or the run ended 10% above the
+    constant prediction after 200 steps or more.
 
     It is also a warning if a change of one thing makes a copy learn: no unchanged copy is below 90% of the
     constant prediction's loss, and the changed one, repeated with its batches in another order, is below 85% of
@@ -407,13 +409,14 @@ AGAIN: Final = "The model got the same rows more than once, and has not even mem
 
 def _comes_again(steps: StepHistory, ledger: RowLedger | None, dataset: DatasetFacts | None) -> bool:
     """Return whether the rows of a run come more than once, so that a model could memorise them."""
+    size = None if dataset is None else dataset.size
+    seen = steps.total_steps * float(np.median(steps.batch_sizes)) * max(1.0, float(np.median(steps.passes)))
+    if size and seen < EPOCHS * size:
+        return False  # some rows may be there twice
     if ledger is not None and (ledger.rows or ledger.drawn > ledger.distinct):
         return True
-    size = None if dataset is None else dataset.size
-    if not size or steps.total_steps * float(np.median(steps.batch_sizes)) < 2 * size:
-        return False
     # Rows may be augmented, or made up, each time that they are drawn.
-    return ledger is None or ledger.drawn**2 < 2 * FEWEST_AGAIN * size
+    return bool(size) and (ledger is None or ledger.drawn**2 < 2 * FEWEST_AGAIN * (size or 0))
 
 
 def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[str, ...]]:

@@ -75,8 +75,9 @@ class TestFires:
             ((DatasetFacts(3000, 512), RowLedger(drawn=400, distinct=400)), "note"),
             ((DatasetFacts(30_000, 512), RowLedger(drawn=400, distinct=400)), "note"),
             ((DatasetFacts(4000, 512),), "note"),
+            ((DatasetFacts(4000, 512), RowLedger(drawn=400, distinct=390)), "note"),
         ],
-        ids=["again", "few twice", "two epochs", "no two", "made up each time", "large", "one epoch"],
+        ids=["again", "few twice", "two epochs", "no two", "made up each time", "large", "one epoch", "twins"],
     )
     def test_as_a_warning_where_not_even_rows_that_come_again_are_learned(self, rows, severity):
         run = history(STUCK, rates=0.01, update=1e-3)  # 6,400 rows
