@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from functools import partial
@@ -51,18 +52,14 @@ def experiments(
     """
     if training.why_not:
         return training.why_not
-    for code, what in ((of_making(model), "the model"), (of_optimizer(model.optimizer), "the optimizer")):
-        if code.objection is not None:
-            return f"{what} was not built a second time: {NOTICED.format(code.objection)}"
+    if (why := of_optimizer(model.optimizer).objection) is not None:
+        return f"the optimizer was not built a second time: {NOTICED.format(why)}"
     indices = expects_indices(model.loss)
     rows = rows_of([(x, y.astype(np.int64) if indices else y) for x, y in training.batches])
     if isinstance(rows, str):
         return rows
     with own_run(), own_warnings_ignored():
-        try:
-            copies = _Copies(model, training, rows)
-        except Exception as error:  # a subclass whose arguments cannot be written down
-            return f"its model cannot be built a second time ({type(error).__name__})"
+        copies = _Copies(model, training, rows)
         if (why := copies.objection()) is not None:
             return why
         return run_experiments(lambda: KerasSetup(copies, rows), deadline, steps)
@@ -75,11 +72,18 @@ class _Copies:
         model: as its training has left it.
         training: how it began.
         rows: of its batches.
+
+    Attributes:
+        plain: a copy without changes; the model itself, where it cannot be built a second time. Then its weights
+            are copied all the same, and its layers are left as they are.
     """
 
     def __init__(self, model: keras.Model, training: KeptTraining, rows: Rows) -> None:
         self.model, self.training, self.rows = model, training, rows
-        self.plain = self.copy()
+        self.plain = model
+        if of_making(model).objection is None:
+            with contextlib.suppress(Exception):  # of a subclass whose arguments cannot be written down
+                self.plain = self.copy()
         rates = rates_of(inner_optimizer(model), len(training.batches)) or training.rates
         self.rate = max(training.rate, *rates)
         varies = self.rate - min(rates) > VARIES * self.rate
@@ -110,19 +114,24 @@ class _Copies:
     def objection(self) -> str | None:
         """Say why copies are not what the model is; None if they are. Its weights of now are tried."""
         given = self.inputs(self.rows.held_out[:8])
-        self.plain.set_weights([array_of(weight) for weight in self.model.weights])
-        wanted, found = (np.asarray(one(given, training=False)) for one in (self.model, self.plain))
-        self.plain.set_weights(self.training.values)
+        if not self.is_own:
+            self.plain.set_weights([array_of(weight) for weight in self.model.weights])
+        wanted, found = (np.asarray(_called(one, given, training=False)) for one in (self.model, self.plain))
         if wanted.shape != found.shape or wanted.dtype.kind != "f":
             return "its model does not return one prediction"
         same = np.allclose(wanted, found, rtol=REL_TOLERANCE, atol=REL_TOLERANCE * float(np.abs(wanted).max()))
         return None if same or not np.isfinite(wanted).all() else "a copy of its model predicts something else"
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the script's own model is run, with other values in the place of its weights."""
+        return self.plain is self.model
+
     def learner(self, changes: frozenset[str], settings: tuple[str, ...], make: Callable[[], Any]) -> _Learner:
         """Return what trains a copy with these changes, and the optimizer that `make` makes for the settings."""
         key = changes, settings
         if key not in self._learners:
-            copied = self.copy()
+            copied = self.model if self.is_own else self.copy()
             for change in changes:
                 _CHANGES[change](copied)
             self._learners[key] = _Learner(copied, self.model, make(), penalised="no decay" not in settings)
@@ -133,7 +142,7 @@ class _Learner:
     """A copy, its optimizer, and their compiled step.
 
     Args:
-        copied: to be trained.
+        copied: to be trained, on values of its own in the place of its variables'.
         model: the script's, for its loss.
         optimizer: fresh.
         penalised: whether penalties on the weights count.
@@ -143,15 +152,25 @@ class _Learner:
         self.copied, self._optimizer, self._penalised = copied, optimizer, penalised
         loss = keras.losses.get(model.loss)
         self.criterion = loss if isinstance(loss, keras.losses.Loss) else _as_class(loss)
-        optimizer.build(copied.trainable_variables)
+        self._variables = list(copied.variables)
+        self._own = [keras.Variable(array_of(v), dtype=v.dtype, trainable=v.trainable) for v in self._variables]
+        trained, place = (
+            set(map(id, copied.trainable_variables)),
+            {id(v): n for n, v in enumerate(self._variables)},
+        )
+        self._trained = [n for n, variable in enumerate(self._variables) if id(variable) in trained]
+        self._weights = [self._own[place[id(weight)]] for weight in copied.weights]
+        weights = set(map(id, self._weights))
+        self._random = [(own, array_of(own)) for own in self._own if id(own) not in weights]
+        optimizer.build([self._own[n] for n in self._trained])
         self._fresh = [array_of(variable) for variable in optimizer.variables]
-        self._random = [(v, array_of(v)) for v in copied.variables if id(v) not in set(map(id, copied.weights))]
         self._step, self._loss = self._compiled(self._one_step), self._compiled(self._one_loss)
 
     def restart(self, values: list[Array], rate: float) -> None:
         """Begin again from these weights, with an optimizer that remembers nothing."""
-        self.copied.set_weights(values)
-        for variable, value in (*zip(self._optimizer.variables, self._fresh, strict=True), *self._random):
+        begins = zip(self._weights, values, strict=True)
+        fresh = zip(self._optimizer.variables, self._fresh, strict=True)
+        for variable, value in (*begins, *fresh, *self._random):
             variable.assign(value)
         self.set_rate(rate)
 
@@ -173,23 +192,36 @@ class _Learner:
         return (tf.convert_to_tensor(y), *(tf.constant(number, tf.float32) for number in scale))
 
     def _one_step(self, x: Any, y: Any, mean: Any, deviation: Any) -> Any:
+        values = [tf.identity(own.value) for own in self._own]
         with tf.GradientTape() as tape:
-            prediction = self._predict(x)
+            tape.watch([values[n] for n in self._trained])
+            prediction, penalties, moved = self._predict(values, x)
             trained = self.criterion((tf.cast(y, tf.float32) - mean) / deviation, prediction)
-            if self._penalised and self.copied.losses:
-                trained = trained + tf.add_n(self.copied.losses)
-        variables = self.copied.trainable_variables
-        gradients = tape.gradient(trained, variables)
-        known = [tf.zeros_like(v.value) if g is None else g for g, v in zip(gradients, variables, strict=True)]
-        self._optimizer.apply(known, variables)
+            if self._penalised and penalties:
+                trained = trained + tf.add_n(penalties)
+        gradients = tape.gradient(trained, [values[n] for n in self._trained])
+        known = [
+            tf.zeros_like(values[n]) if gradient is None else gradient
+            for n, gradient in zip(self._trained, gradients, strict=True)
+        ]
+        self._optimizer.apply(known, [self._own[n] for n in self._trained])
+        for own, value in moved:
+            own.assign(value)
         return self.criterion(y, prediction * deviation + mean)
 
     def _one_loss(self, x: Any, y: Any, mean: Any, deviation: Any) -> Any:
-        return self.criterion(y, self._predict(x) * deviation + mean)
+        values = [tf.identity(own.value) for own in self._own]
+        return self.criterion(y, self._predict(values, x)[0] * deviation + mean)
 
-    def _predict(self, x: Any) -> Any:
-        takes = getattr(self.copied, "_call_has_training_arg", True)
-        return self.copied(x, training=True) if takes else self.copied(x)
+    def _predict(self, values: list[Any], x: Any) -> tuple[Any, list[Any], list[tuple[Any, Any]]]:
+        """Return the prediction, the penalties, and the values that the call gives to other variables."""
+        pairs = list(zip(self._variables, values, strict=True))
+        with keras.StatelessScope(state_mapping=pairs, collect_losses=True) as scope:
+            prediction, penalties = _called(self.copied, x, training=True), list(self.copied.losses)
+        held = zip(self._own, self._variables, strict=True)
+        others = [(own, variable) for n, (own, variable) in enumerate(held) if n not in self._trained]
+        now = [(own, scope.get_current_value(variable)) for own, variable in others]
+        return prediction, penalties, [(own, value) for own, value in now if value is not None]
 
     def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Compile it for batches of any number of rows: those held out are missing in them."""
@@ -257,7 +289,8 @@ class KerasSetup(Setup):
         self.begin(0)
         assert self._learner is not None
         criterion = self._learner.criterion
-        others = tuple(self._copies.plain(self._copies.inputs(self.rows.held_out[:1])).shape[1:])
+        one_row = self._copies.inputs(self.rows.held_out[:1])
+        others = tuple(_called(self._copies.plain, one_row, training=False).shape[1:])
         answers = constant_answers(self.contract, self.rows.target[self.rows.held_out], others)
 
         def loss(rows: Array, answer: Array) -> float:
@@ -272,6 +305,8 @@ class KerasSetup(Setup):
     def layers(self, kind: str) -> list[str]:
         """See `Setup.layers`."""
         layers = list(self._copies.plain._flatten_layers(include_self=False))
+        if self._copies.is_own and kind != "initialised":
+            return []
         if kind == "frozen":
             return [layer.name for layer in layers if layer._trainable_variables and not layer.trainable]
         if kind == "initialised":
@@ -298,7 +333,7 @@ class KerasSetup(Setup):
 
     def last_activation(self) -> str | None:
         """See `Setup.last_activation`."""
-        layer = last_layer(self._copies.plain)
+        layer = None if self._copies.is_own else last_layer(self._copies.plain)
         if not isinstance(layer, _ACTIVATED):
             return None
         name = activation_of(layer)
@@ -393,6 +428,10 @@ def _drawn(copied: keras.Model, values: list[Array]) -> list[Array]:
             if isinstance(getattr(layer, "bias", None), keras.Variable):
                 drawn[id(layer.bias)] = np.zeros(layer.bias.shape, np.float32)
     return [drawn.get(id(weight), value) for weight, value in zip(copied.weights, values, strict=True)]
+
+
+def _called(model: keras.Model, x: Any, *, training: bool) -> Any:
+    return model(x, training=training) if getattr(model, "_call_has_training_arg", True) else model(x)
 
 
 def _as_class(function: Callable[..., Any]) -> Any:
