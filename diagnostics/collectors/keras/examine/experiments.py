@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
-from diagnostics.collectors.keras.harmless import NOTICED, of_making, of_optimizer
+from diagnostics.collectors.keras.harmless import NOTICED, of_loss, of_making
 from diagnostics.collectors.keras.losses import contract_as_set, expects_indices
 from diagnostics.collectors.keras.model import activation_of, last_layer
 from diagnostics.collectors.keras.optimizer import inner_optimizer, rates_of
@@ -52,8 +52,8 @@ def experiments(
     """
     if training.why_not:
         return training.why_not
-    if (why := of_optimizer(model.optimizer).objection) is not None:
-        return f"the optimizer was not built a second time: {NOTICED.format(why)}"
+    if (why := of_loss(model).objection) is not None:
+        return f"its loss was not computed again, because {NOTICED.format(why)}"
     indices = expects_indices(model.loss)
     rows = rows_of([(x, y.astype(np.int64) if indices else y) for x, y in training.batches])
     if isinstance(rows, str):

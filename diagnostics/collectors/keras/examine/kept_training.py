@@ -11,6 +11,7 @@ import keras
 
 from diagnostics.collectors.keras.batch import as_array, unpack
 from diagnostics.collectors.keras.dependence.kept_batch import size_of
+from diagnostics.collectors.keras.harmless import of_optimizer
 from diagnostics.collectors.keras.losses import contract_as_set
 from diagnostics.collectors.keras.model import has_own_loss, has_own_train_step, has_weights
 from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer
@@ -22,6 +23,7 @@ MOST = 150  # batches
 MOST_BYTES = 16 * 2**20  # of them all, and of the weights of one model
 UNKNOWN_LOSS = "its loss is not one of Keras' own, of one output"
 WEIGHTED = "its loss weighs rows"
+NO_OPTIMIZER = "its optimizer cannot be built for a copy"
 
 
 @dataclass
@@ -101,10 +103,12 @@ def keep_training(model: keras.Model) -> KeptTraining | str:
     if any(layer.compute_dtype in ("float16", "bfloat16") for layer in model._flatten_layers()):
         return "its layers compute in half precision"
     optimizer = inner_optimizer(model)
+    if optimizer is None or of_optimizer(optimizer).objection is not None:
+        return NO_OPTIMIZER
     try:
         rate, settings = full_rate(optimizer), optimizer.get_config()
-    except (CannotJudge, NotImplementedError, AttributeError):
-        return "its optimizer cannot be built for a copy"
+    except (CannotJudge, NotImplementedError):
+        return NO_OPTIMIZER
     return KeptTraining(
         values=[array_of(weight) for weight in model.weights],
         trained=tuple(layer.trainable for layer in model._flatten_layers()),
