@@ -134,8 +134,19 @@ class TestSaysWhy:
     def test_weights_of_rows_are_not_repeated(self):
         assert tried(net(), SGD(1e-7), "mse", weights=np.ones(ROWS)) == WEIGHTED
 
-    def test_a_model_without_weights_has_no_beginning(self):
-        assert "no weights" in keep_training(keras.Sequential([layers.Dense(1)]))
+    def test_a_large_model_is_not_kept(self):
+        assert "16 MiB" in tried(net(middle=[layers.Dense(130_000)]), SGD(1e-7), "mse")
+
+
+def test_a_model_that_makes_its_weights_in_its_first_step_begins_after_it():
+    model = keras.Sequential([layers.Dense(32, "tanh"), layers.Dense(1)])
+    model.compile(SGD(0.1), "mse")
+    training = keep_training(model)
+    training.take((X[:40], NUMBERS[:40]))
+    assert (training.values, training.batches) == ([], [])
+    model.train_on_batch(X[:40], NUMBERS[:40])
+    training.take((X[:40], NUMBERS[:40]))
+    assert [len(training.values), len(training.batches)] == [4, 1]
 
 
 def by_hand(model):

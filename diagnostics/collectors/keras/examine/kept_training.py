@@ -31,32 +31,48 @@ class KeptTraining:
     """How a training began.
 
     Attributes:
-        values: of the weights, in the order of the model.
-        trained: whether each layer was trainable, in the order in which Keras walks them.
         optimizer: its class.
         settings: from which one like it is built.
         rate: its full learning rate.
+        values: of the weights, in the order of the model; empty until it has made them, in its first step.
+        trained: whether each layer was trainable, in the order in which Keras walks them.
         batches: inputs by their place, and target, in the order in which they were trained on.
         rates: the learning rate of each, as far as the script or a callback sets it.
         structure: of the inputs, with a number in the place of each; None before the first batch.
         why_not: why copies cannot be trained on these batches; empty if they can.
     """
 
-    values: list[Array]
-    trained: tuple[bool, ...]
     optimizer: type[keras.optimizers.Optimizer]
     settings: Mapping[str, Any]
     rate: float
+    values: list[Array] = field(default_factory=list)
+    trained: tuple[bool, ...] = ()
     batches: list[tuple[dict[str, Array], Array]] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
     structure: Any = None
     why_not: str = ""
     _nbytes: int = 0
     _held: Callable[[], Any] = lambda: None
+    _model: Callable[[], Any] = lambda: None
+
+    def begin(self) -> None:
+        """Copy the weights, if they are there."""
+        model = self._model()
+        if model is None or not has_weights(model):
+            return
+        if size_of(model) > MOST_BYTES:
+            self.why_not = f"its weights take more than {MOST_BYTES // 2**20} MiB"
+        elif any(layer.compute_dtype in ("float16", "bfloat16") for layer in model._flatten_layers()):
+            self.why_not = "its layers compute in half precision"
+        else:
+            self.values = [array_of(weight) for weight in model.weights]
+            self.trained = tuple(layer.trainable for layer in model._flatten_layers())
 
     def take(self, batch: Any) -> None:
         """Copy a batch as `train_step` gets it, unless there are enough."""
-        if self.why_not or len(self.batches) >= MOST or self._nbytes > MOST_BYTES:
+        if not self.values and not self.why_not:
+            self.begin()
+        if not self.values or self.why_not or len(self.batches) >= MOST or self._nbytes > MOST_BYTES:
             return
         try:
             x, y, weights = unpack(batch)
@@ -94,14 +110,8 @@ class KeptTraining:
 
 def keep_training(model: keras.Model) -> KeptTraining | str:
     """Copy what a training of the model begins with; say why copies cannot be trained, if so."""
-    if not has_weights(model):
-        return "its model had no weights before the first step"
     if has_own_train_step(model) or has_own_loss(model) or contract_as_set(model.loss).targets is None:
         return UNKNOWN_LOSS
-    if size_of(model) > MOST_BYTES:
-        return f"its weights take more than {MOST_BYTES // 2**20} MiB"
-    if any(layer.compute_dtype in ("float16", "bfloat16") for layer in model._flatten_layers()):
-        return "its layers compute in half precision"
     optimizer = inner_optimizer(model)
     if optimizer is None or of_optimizer(optimizer).objection is not None:
         return NO_OPTIMIZER
@@ -109,11 +119,6 @@ def keep_training(model: keras.Model) -> KeptTraining | str:
         rate, settings = full_rate(optimizer), optimizer.get_config()
     except (CannotJudge, NotImplementedError):
         return NO_OPTIMIZER
-    return KeptTraining(
-        values=[array_of(weight) for weight in model.weights],
-        trained=tuple(layer.trainable for layer in model._flatten_layers()),
-        optimizer=type(optimizer),
-        settings=settings,
-        rate=rate,
-        _held=weakref.ref(optimizer),
-    )
+    kept = KeptTraining(type(optimizer), settings, rate, _held=weakref.ref(optimizer), _model=weakref.ref(model))
+    kept.begin()
+    return kept
