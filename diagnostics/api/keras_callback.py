@@ -83,6 +83,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._run: KerasWatcher | KerasTorchWatcher | None = None
         self._first_batches: Any = None  # `diagnose run`'s
         self._sampled_rows: Any = None  # likewise
+        self._on_batch: Any = None  # likewise
         self._epochs: deque[tuple[int, dict[str, Any]]] = deque(maxlen=EPOCHS)  # those with an evaluation
         self._name = ""
         self._why_not = "training has not begun"
@@ -100,7 +101,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """Keep the report of a training that has ended, and let go of its model: a script may train many."""
         if self._ended:
             self._final, self._inputs = self._report(), self._training_inputs()
-            self._run = self._over_time = self._first_batches = self._model = None
+            self._run = self._over_time = self._first_batches = self._on_batch = self._model = None
 
     def _report(self) -> Report:
         if self._final is not None:
@@ -178,7 +179,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         from diagnostics.collectors.keras.watch.watcher import KerasWatcher
 
         observed = KerasWatcher(self.model, self._every, self._stop_after)
-        observed.sampled_rows = self._sampled_rows
+        observed.sampled_rows, observed.on_batch = self._sampled_rows, self._on_batch
         return observed
 
     def _look(self, run: KerasWatcher | KerasTorchWatcher) -> None:

@@ -20,6 +20,7 @@ from .second_look import Look, Symptom
 
 if TYPE_CHECKING:
     from diagnostics.collectors.isolation.guard import FaultGuard
+    from diagnostics.collectors.keras.examine.kept_training import KeptTraining
     from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
     from diagnostics.collectors.pytorch.discover.training_batches import TrainingBatches
@@ -114,8 +115,18 @@ def _tried(run: Run | str, deadline: float) -> tuple[Experiments | str]:
     """Run the experiments; `run`: what is known of a training, or why they cannot be run."""
     from diagnostics.collectors.pytorch.examine.experiments import experiments
 
-    found = run if isinstance(run, str) else experiments(run, deadline)
+    return _told(run if isinstance(run, str) else experiments(run, deadline))
+
+
+def _told(found: Experiments | str) -> tuple[Experiments | str]:
+    """Return what was found; or say in a sentence why there were no experiments."""
     return (f"{NO_EXPERIMENT}: {found}" if isinstance(found, str) else found,)
+
+
+def _tried_on_keras(model: Any, kept: KeptTraining | str, deadline: float) -> tuple[Experiments | str]:
+    from diagnostics.collectors.keras.examine.experiments import experiments
+
+    return _told(kept if isinstance(kept, str) else experiments(model, kept, deadline))
 
 
 def of_trainer(model: Any, pipeline: Any, run: KeptRun | None, arguments: Any) -> Look | None:
@@ -219,6 +230,7 @@ def of_keras(
     pipeline: Any,
     guard: FaultGuard,
     reported: Callable[[Any, float], Any] = lambda _model, _deadline: None,
+    on_kept: Callable[[KeptTraining], object] = lambda _kept: None,
 ) -> Look | None:
     """Return what looks at a Keras model; None on other backends.
 
@@ -227,6 +239,8 @@ def of_keras(
         pipeline: what examined a batch of it. It is not kept: it holds the model, and a script may free many.
         guard: runs each check.
         reported: returns, of the model and until a deadline, what `evaluate` reported and the predictions for it.
+        on_kept: called with what takes the batches of the training, if copies may be trained on them. It lives as
+            long as the look.
     """
     if sys.modules["keras"].backend.backend() != "tensorflow":
         return None
@@ -243,6 +257,9 @@ def of_keras(
         guard.attempt(work, *arguments)
 
     held = weakref.ref(model) if size_of(pipeline.model) > LARGEST_HELD else lambda: model
+    began = guard.attempt(_keep_training, model)
+    if began is not None and not isinstance(began, str):
+        on_kept(began)
     trained = TrainedModel()
     checks = Probes(post_run, PostRunCheck, trained, run)
     checks.tell(PostRunCheck.on_examined, model, pipeline)
@@ -265,6 +282,20 @@ def of_keras(
             facts = measure(trained.asked)
             compared = reported(model, deadline)
             further = () if compared is None else (compared,)
-            return replace(facts, trained=True), describe_model(model), *checks.facts("end"), *further
+            found = replace(facts, trained=True), describe_model(model), *checks.facts("end"), *further
+
+        def later() -> tuple[Any, ...]:
+            if began is None or (unlearned := symptom()) is None or unlearned.explained:
+                return ()
+            with global_states_kept(*generators_of(model)):
+                return _tried_on_keras(model, began, deadline)
+
+        return *found, later
 
     return look
+
+
+def _keep_training(model: Any) -> KeptTraining | str:
+    from diagnostics.collectors.keras.examine.kept_training import keep_training
+
+    return keep_training(model)

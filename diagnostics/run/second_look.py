@@ -57,7 +57,10 @@ class Unlearned:
 Symptom = Callable[[], Unlearned | None]
 """Returns how a run shows that it did not learn; None if nothing does."""
 Look = Callable[[float, Symptom], tuple[Any, ...] | str]
-"""Takes a deadline of `time.monotonic`; returns facts, and why there are no others, or only why there are none."""
+"""Takes a deadline of `time.monotonic`; returns facts, and why there are no others, or only why there are none.
+
+A function among the facts is called for further ones when those are safe: it may be cut off.
+"""
 
 
 class SecondLook:
@@ -124,12 +127,15 @@ class SecondLook:
                         reasons.append(facts)
                         continue
                     seen += 1
-                    reasons += [why for why in facts if isinstance(why, str)]
-                    facts = tuple(fact for fact in facts if not isinstance(fact, str))
-                    tried += any(isinstance(fact, Experiments) for fact in facts)
-                    trained += any(isinstance(fact, OverfitFacts) for fact in facts)
-                    if training.examined is not None:
-                        training.examined = extended(training.examined, facts)
+                    while facts:
+                        reasons += [why for why in facts if isinstance(why, str)]
+                        later = [fact for fact in facts if callable(fact)]
+                        facts = tuple(fact for fact in facts if not isinstance(fact, str) and not callable(fact))
+                        tried += any(isinstance(fact, Experiments) for fact in facts)
+                        trained += any(isinstance(fact, OverfitFacts) for fact in facts)
+                        if training.examined is not None:
+                            training.examined = extended(training.examined, facts)
+                        facts = tuple(fact for further in later for fact in further())
         except KeyboardInterrupt:
             over = time.monotonic() - begun >= seconds
             untested = "" if seen else ", before it had tested what the predictions depend on"

@@ -45,6 +45,16 @@ def _contract(loss: Any) -> LossContract:
     return KERAS.get(function_of(function_name(loss) or ""), LossContract())
 
 
+def contract_as_set(loss: Any) -> LossContract:
+    """Return what a loss of Keras expects, with its settings; an empty contract for one of the user's own."""
+    if not isinstance(loss, str) and not getattr(loss, "__module__", "").startswith("keras."):
+        return LossContract()
+    contract = _contract(loss)
+    if not contract.kind.endswith("cross_entropy"):
+        return contract
+    return replace(contract, reads="logits" if getattr(loss, "from_logits", False) else "probabilities")
+
+
 def kind_of_loss(loss: Any) -> LossKind:
     """Return what a loss of Keras computes, by its name."""
     return _contract(loss).kind

@@ -123,7 +123,13 @@ def has_own_loss(model: keras.Model) -> bool:
 
 
 def last_activation(model: keras.Model) -> str | None:
-    """Name the function that makes the prediction, where the graph of layers is known.
+    """Name the function that makes the prediction, where the graph of layers is known."""
+    layer = last_layer(model)
+    return None if layer is None else activation_of(layer)
+
+
+def last_layer(model: keras.Model) -> Any:
+    """Return the layer that makes the only prediction; None where the graph of layers is not known.
 
     Layers that only change the shape, or nothing, are passed over.
     """
@@ -136,7 +142,7 @@ def last_activation(model: keras.Model) -> str | None:
         if len(parents) != 1:
             break
         layer, index = parents[0].operation, parents[0].operation._inbound_nodes.index(parents[0])
-    return activation_of(layer)
+    return layer
 
 
 def activation_of(layer: Any) -> str | None:

@@ -63,6 +63,14 @@ def full_rate(optimizer: Any) -> float:
     return max(_rates(optimizer))
 
 
+def rates_of(optimizer: Any, steps: int) -> tuple[float, ...]:
+    """Return the rates that a schedule of Keras gives the first steps; nothing for any other rate."""
+    rate = _inner(optimizer)._learning_rate
+    if not isinstance(rate, keras.optimizers.schedules.LearningRateSchedule) or why_rate_is_unknown(optimizer):
+        return ()
+    return tuple(number_of(rate(step)) for step in range(steps))
+
+
 def warms_up(optimizer: Any) -> bool:
     """Say whether a schedule begins below its largest rate.
 

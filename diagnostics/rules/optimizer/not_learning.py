@@ -10,7 +10,8 @@ import numpy as np
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.calls import ClipFacts
-from diagnostics.facts.course import FinalAnswers, OutputScore, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.course import FinalAnswers, OutputScore, RowLedger, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
@@ -26,6 +27,9 @@ CHANCE = 2.0  # standard errors of the constant prediction's loss: sampled batch
 FALLING = 0.03  # of the same, from the middle third of the losses to the last: the run ended too early
 STAYED = 0.05  # of the weights' norm, if all steps pointed in one direction: a few more epochs change nothing
 ABOVE, MANY = 1.1, 200  # of the constant prediction's loss; steps in which a run should have reached it
+EPOCHS = 2  # of the dataset, where its size is known
+FEWEST_AGAIN = 3.0  # rows that are expected twice among those looked at: below, that none is twice shows nothing
+NEVER = 1e-6  # of a loss in each step: zero but for rounding in float32
 SMALL, LARGE = 1e-4, 1e-2  # of the weights, in one step: outside of this range, the rate is the first suspect
 
 FAR = 2.0  # of the constant prediction's squared error: the output has not even reached the mean of its targets
@@ -82,10 +86,11 @@ class NotLearning(Rule):
     equal. Such losses also end at the margin, or just above it, if positives and negatives are passed in the wrong
     order.
 
-    In a PyTorch loop whose loss is one call of a common loss function, copies of the model are then trained from
-    the first weights on the recorded batches (up to 150, and 16 MiB), each with one thing changed: scale, shape or
-    order of the data, learning rate, optimizer, mode, layers, first weights, clipping, schedule, weight decay.
-    Their losses are compared on rows that no copy was trained on.
+    In a PyTorch loop whose loss is one call of a common loss function, and in Keras' `fit` and `train_on_batch`
+    with one of Keras' own losses, copies of the model are then trained from the first weights on the recorded
+    batches (up to 150, and 16 MiB), each with one thing changed: scale, shape or order of the data, learning rate,
+    optimizer, mode, layers, first weights, clipping, schedule, weight decay. Their losses are compared on rows
+    that no copy was trained on.
 
     If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
     trained model for predictions on training rows, and compares the predictions of each output with a constant
@@ -116,10 +121,13 @@ class NotLearning(Rule):
     that of the last third of the run, and that of the sampled steps in its second half. The first of these may be
     lower by two standard errors of the constant prediction's loss over the sampled batches.
 
-    The finding is a warning only with proof that there is something to learn. A fit to half of the sampled rows
-    has at most 70% of the constant prediction's error on the other half (for classes, the error must also be lower
-    by five standard errors). Or the inputs themselves show that information was lost: each row of 3 to 64 columns
-    was standardised by itself, or a number used for missing values is 100 standard deviations from all others.
+    The finding is a warning if the model could have learned something. Its rows come more than once in the run,
+    through at least two epochs where the size of the dataset is known, so that even targets that have nothing to
+    do with them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant
+    prediction's error on the other half (for classes, the error must also be lower by five standard errors). Or
+    the inputs themselves show that information was lost: each row of 3 to 64 columns was standardised by itself,
+    or a number used for missing values is 100 standard deviations from all others. Or the run ended 10% above the
+    constant prediction after 200 steps or more.
 
     It is also a warning if a change of one thing makes a copy learn: no unchanged copy is below 90% of the
     constant prediction's loss, and the changed one, repeated with its batches in another order, is below 85% of
@@ -129,6 +137,9 @@ class NotLearning(Rule):
     the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the
     fastest third of the layers by at most 5%.
 
+    A loss that compares predictions with targets is a warning if it is 0, but for rounding (1e-6), in each of at
+    least 100 steps from the first on: the model is its own target.
+
     One of several outputs must still have at least 95% of the constant prediction's error after 300 steps or more,
     while a simple fit leaves at most half of that error, and the error of another output has fallen to half of its
     constant prediction's.
@@ -136,9 +147,10 @@ class NotLearning(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    A run on labels of pure noise, as in a control experiment, is correctly reported as a note. So are targets that
-    only a deep model can learn. Weighted losses are not checked. Several outputs and penalties are checked only in
-    Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
+    A control experiment on labels of pure noise, drawn again in each step, is correctly reported as a note. So is
+    a task in its first epoch that only a deep model can learn. A weak signal that explains less than 3% of the
+    targets' variance counts as nothing. Weighted losses are not checked. Several outputs and penalties are checked
+    only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019): verify that the loss beats an
@@ -163,6 +175,8 @@ class NotLearning(Rule):
         updates: UpdateHistory | None = None,
         clips: ClipFacts | None = None,
         experiments: Experiments | None = None,
+        ledger: RowLedger | None = None,
+        dataset: DatasetFacts | None = None,
     ) -> Finding | None:
         """Compare the end of the run with the constant prediction."""
         if steps.total_steps < STEPS:
@@ -190,15 +204,17 @@ class NotLearning(Rule):
         if size is not None and size < SMALL and updates is not None and largest_update(updates) > LARGE:
             size = None  # large first, then small: the rate is not too low
         moved = fastest_moved(steps, updates)
-        stayed = moved is not None and ended >= overall and 0 < moved < STAYED
-        stayed = stayed or (ended >= ABOVE * overall and steps.total_steps >= MANY)
+        far = ended >= ABOVE * overall and steps.total_steps >= MANY
+        stayed = far or (moved is not None and ended >= overall and 0 < moved < STAYED)
         cut = _cut(steps)
         advice = _advice(size if cut is None else None, falling and not stayed, targets.fit)
         seen, repair = _lost(targets) if not is_learnable(targets.fit) else _clipped(clips, size)
-        learnable = is_learnable(targets.fit) or bool(seen)
+        known = is_learnable(targets.fit) or bool(seen)
+        learnable = known or far or _comes_again(steps, ledger, dataset)
+        again = AGAIN if learnable and not known and not far else ""
         cures = () if experiments is None else experiments.cures
         cured = bool(cures) and (not cures[0].breadth or stayed or not falling)
-        why = f"{_evidence(targets.fit, falling)} {seen}{_differential(verdicts, cut)}"
+        why = f"{_evidence(targets.fit, falling)} {again}{seen}{_differential(verdicts, cut)}"
         if experiments is not None:
             why = outcome(experiments) if cures else f"{why} {in_vain(experiments)}"
         cures_first = fixes(experiments) if experiments is not None else ()
@@ -221,6 +237,30 @@ class NotLearning(Rule):
                 **({} if experiments is None else evidence(experiments)),
             },
             step=steps.total_steps - 1,
+        )
+
+    @check
+    def from_zeros(
+        self, calls: LossCalls, losses: LossHistory, steps: StepHistory, verdicts: Verdicts
+    ) -> Finding | None:
+        """Look for a loss with nothing to learn from: 0 from the first step to the last."""
+        call = calls.calls[0] if calls.calls else None
+        if call is None or not call.whole or call.target is None or call.weighted:
+            raise NotApplicable("needs a loss that is known to compare predictions with targets")
+        check_whole(steps, verdicts)
+        if not losses.values.size or not np.abs(losses.values).max() <= NEVER:
+            return None
+        largest = float(np.abs(losses.values).max())
+        return self.found(
+            f"{call.function} is 0 in each of the {len(losses.values):,} steps whose loss is known, but for "
+            f"rounding (at most {largest:.1g}). Prediction and target are equal from the first step on, so there "
+            "is nothing to learn: either the target is computed from the prediction, or both are constant.",
+            fix=(
+                "compute the target from the data, or from another model than the one that is trained",
+                "print prediction and target of one batch",
+            ),
+            evidence={"largest": largest, "steps": steps.total_steps},
+            step=0,
         )
 
     @check
@@ -363,6 +403,21 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
             ("replace it with the column's median, or drop these rows, before the columns are scaled",),
         )
     return "", ()
+
+
+AGAIN: Final = "The model got the same rows more than once, and has not even memorised them. "
+
+
+def _comes_again(steps: StepHistory, ledger: RowLedger | None, dataset: DatasetFacts | None) -> bool:
+    """Return whether the rows of a run come more than once, so that a model could memorise them."""
+    size = None if dataset is None else dataset.size
+    seen = steps.total_steps * float(np.median(steps.batch_sizes)) * max(1.0, float(np.median(steps.passes)))
+    if size and seen < EPOCHS * size:
+        return False  # some rows may be there twice
+    if ledger is not None and (ledger.rows or ledger.drawn > ledger.distinct):
+        return True
+    # Rows may be augmented, or made up, each time that they are drawn.
+    return bool(size) and (ledger is None or ledger.drawn**2 < 2 * FEWEST_AGAIN * (size or 0))
 
 
 def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[str, ...]]:

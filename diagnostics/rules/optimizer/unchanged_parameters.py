@@ -48,9 +48,10 @@ class UnchangedParameters(Rule):
     ```
 
     ## Thresholds
-    At least 3 sampled steps, all without any change; or 100 passes without an optimizer step; or 20 backward
-    passes, 20 calls to `zero_grad()` (or 20 tapes), and no step. With tapes, the script must also have created an
-    optimizer, and all biases must still be 0, as initialised. The thresholds are our choice.
+    At least 3 sampled steps, all without any change; or 100 passes without an optimizer step, and a call to
+    `zero_grad()` that shows that steps were meant; or 20 backward passes, 20 calls to `zero_grad()` (or 20 tapes),
+    and no step. With tapes, the script must also have created an optimizer, and all biases must still be 0, as
+    initialised. The thresholds are our choice.
 
     ## Known problems
     Only a model that does not change at all is reported. Single layers are not, because a learning rate of 0 may
@@ -78,7 +79,7 @@ class UnchangedParameters(Rule):
         """Check whether any sampled step changed a weight."""
         if order is not None and not order.steps and not order.moved:
             wasted = min(order.passes, order.zeroed)  # gradients that were computed and thrown away
-            if wasted >= WASTED:
+            if wasted >= WASTED or (order.zeroed and order.passes >= PASSES):
                 return self._never_stepped(order.passes)
         if not steps.total_steps and steps.steps_without_optimizer >= PASSES:
             return self._never_stepped(steps.steps_without_optimizer)

@@ -107,6 +107,7 @@ class FitObserver:
             call.arguments["callbacks"] = [*given, callback]
         if training.rows is None and (training.awaits_batch or training.plain_loss is not None):
             callback._sampled_rows = _sampled_rows()
+        callback._on_batch = lambda batch: (kept := training.batches()) is not None and kept.take(batch)
         fitted = FitCall(arguments[0], call.arguments, callback._epochs, self._graph, self._losses)
         probes = Probes(fit_probes, FitProbe, fitted, lambda _part, work: self._trainings.guard.attempt(work))
         before = probes.facts("first step")
@@ -137,9 +138,16 @@ class FitObserver:
         """Keep what the second look needs, once there are weights."""
         training.plain_loss = getattr(pipeline, "plain_loss", None)
         if not training.awaits_batch:
-            self._trainings.keep(
-                training, functools.partial(of_keras, model, pipeline, self._trainings.guard, self._reported_by)
-            )
+            self._keep(training, model, pipeline)
+
+    def _keep(self, training: Training, model: Any, pipeline: Any) -> None:
+        """Keep what the second look needs; the batches only as long as it wants them."""
+
+        def on_kept(kept: Any) -> None:
+            training.batches = weakref.ref(kept)
+
+        guard, reported = self._trainings.guard, self._reported_by
+        self._trainings.keep(training, functools.partial(of_keras, model, pipeline, guard, reported, on_kept))
 
     def _reported_by(self, model: Any, deadline: float) -> Any:
         if self._reported is None:
@@ -180,9 +188,7 @@ class FitObserver:
             report = later if training.examined is None else _continued(training.examined, later)
             self._trainings.examined(training, report)
             training.plain_loss = getattr(pipeline, "plain_loss", None)
-            self._trainings.keep(
-                training, functools.partial(of_keras, model, pipeline, self._trainings.guard, self._reported_by)
-            )
+            self._keep(training, model, pipeline)
 
         def unseen(why: str) -> None:
             training.examined = training.examined or not_examined(model, why)

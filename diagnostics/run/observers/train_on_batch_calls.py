@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.identity import IdentityMap
@@ -18,6 +18,7 @@ from diagnostics.taps.tap import Unsubscribe, subscribe
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
+    from diagnostics.collectors.keras.examine.kept_training import KeptTraining
     from diagnostics.collectors.keras.watch.train_on_batch_rows import TrainOnBatchRows
     from diagnostics.facts.loss_contracts import LossKind
     from diagnostics.facts.pipeline import ModelFacts
@@ -37,6 +38,7 @@ class _OfOptimizer:
         training: of the optimizer, once it has begun.
         rows: of the batches.
         trained: kind of the loss with the number of classes, and the model.
+        batches: returns what takes those of the training, while the second look wants them.
     """
 
     tries: int = 0
@@ -46,6 +48,11 @@ class _OfOptimizer:
     training: Training | None = None
     rows: TrainOnBatchRows | None = None
     trained: tuple[tuple[LossKind, int | None], ModelFacts] | None = None
+    batches: Callable[[], KeptTraining | None] = lambda: None
+
+    def keep(self, kept: KeptTraining) -> None:
+        """Let batches be taken, as long as the second look wants them."""
+        self.batches = weakref.ref(kept)
 
 
 class TrainOnBatchCalls:
@@ -126,11 +133,15 @@ class TrainOnBatchCalls:
         report = handed.report = Walk(pipeline).report()
         if pipeline.plain_loss is not None:
             handed.trained = pipeline.plain_loss, describe_model(model)
+
+        def look() -> Look | None:
+            return of_keras(model, pipeline, self._all.guard, on_kept=handed.keep)
+
         if handed.training is not None:
             handed.training.examined = report
-            self._all.keep(handed.training, partial(of_keras, model, pipeline, self._all.guard))
+            self._all.keep(handed.training, look)
         elif self._all.looks_again:
-            handed.look = self._all.guard.attempt(of_keras, model, pipeline, self._all.guard)
+            handed.look = self._all.guard.attempt(look)
         self._all.on_examined(report)
 
 
@@ -139,3 +150,5 @@ def _take(handed: _OfOptimizer, arguments: Any, options: Any) -> None:
 
     handed.rows = handed.rows or TrainOnBatchRows()
     handed.rows.take(*arguments, **options)
+    if (kept := handed.batches()) is not None:
+        kept.take_call(*arguments, **options)

@@ -42,6 +42,7 @@ class KerasWatcher(FitWatcher):
     Attributes:
         compares: whether its loss is known to compare the prediction for a row with the target of that row.
         sampled_rows: keeps some; None for none.
+        on_batch: called with each batch; None for nothing.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -71,6 +72,7 @@ class KerasWatcher(FitWatcher):
         self._inputs: dict[str, Collected] = {}
         self._looked = 0
         self.sampled_rows: SampledRows | None = None
+        self.on_batch: Callable[[Any], None] | None = None
         self._tap = BatchTap(
             model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
         )
@@ -121,6 +123,8 @@ class KerasWatcher(FitWatcher):
             self._probes.tell(WatchProbe.on_batch, batch)
             if self.compares and self.sampled_rows is not None:
                 self._safely("drawn rows", self.sampled_rows.take, batch)
+            if self.compares and self.on_batch is not None:
+                self._safely("training batches", self.on_batch, batch)
         if self._weights is None and has_parts_weights(self._model):
             self._probes.tell(WatchProbe.on_weights, self._build())
         weights = self._weights

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,13 @@ from diagnostics.collectors.isolation.internal import own_run, own_warnings_igno
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.dependence.kept_pass import filled
 from diagnostics.collectors.pytorch.discover.training_batches import TrainedBatch
+from diagnostics.collectors.pytorch.losses import IGNORE_INDEX
 from diagnostics.collectors.pytorch.model import uncompiled
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.arrays import to_array
-from diagnostics.collectors.shared.experiments.experiment import Reached, Setup
+from diagnostics.collectors.shared.experiments.constants import TINY, constant_answers
+from diagnostics.collectors.shared.experiments.experiment import Setup
 from diagnostics.collectors.shared.experiments.plan import STEPS, run_experiments
 from diagnostics.collectors.shared.experiments.rows import Rows, rows_of
 from diagnostics.collectors.shared.experiments.steps import ADAM_RATE
@@ -32,7 +36,6 @@ from diagnostics.facts.loss_contracts import LossContract
 from .kept_start import RANDOM_REL_TOLERANCE, REL_TOLERANCE
 from .starting_weights import restore
 
-TINY = 1e-12  # a share of a class, of which the logarithm is taken
 VARIES = 1e-3  # relative: rates of a schedule
 ACTIVATIONS = {"relu", "relu6", "leaky_relu", "elu", "gelu", "silu", "softplus", "hardtanh"}
 ACTIVATIONS |= {"sigmoid", "tanh", "softmax", "log_softmax", "logsigmoid"}
@@ -86,7 +89,7 @@ def experiments(run: Run, deadline: float, steps: int = STEPS) -> Experiments | 
             return table
         if run.value is not None:
             setup = TorchSetup(run, table)
-            value, other = setup.first_loss(), setup.first_loss()  # dropout draws other numbers
+            value, other = setup.loss(setup.rows.first), setup.loss(setup.rows.first)  # dropout draws others
             tolerance = REL_TOLERANCE if other == value else RANDOM_REL_TOLERANCE
             if not abs(value - run.value) <= tolerance * max(abs(run.value), TINY):
                 return f"the loss of its first step was {run.value:.4g}, and is {value:.4g} on a copy"
@@ -177,50 +180,52 @@ class TorchSetup(Setup):
         groups = run.optimizer(self.model, 1.0).param_groups
         self.decays = any(group.get("weight_decay") for group in groups)
 
-    def first_loss(self) -> float:
-        """Compute the loss of the first batch, with all its rows."""
-        with torch.no_grad():
-            return float(self._losses(self.rows.first)[1])
-
-    def run(self, steps: int, start: int = 0, stop: Callable[[], bool] = lambda: False) -> Reached:
-        """See `Setup.run`."""
+    def begin(self, start: int) -> Callable[[Array, float], float]:
+        """See `Setup.begin`."""
         torch.default_generator.manual_seed(start)
         optimizer = self._optimizer()
         full = [group["lr"] for group in optimizer.param_groups]
-        losses: list[float] = []
-        batches = self.rows.batches
-        for step in range(steps):
+
+        def step(rows: Array, share: float) -> float:
             for group, rate in zip(optimizer.param_groups, full, strict=True):
-                group["lr"] = rate * (self.rates[step % len(self.rates)] if self.rates else 1.0)
+                group["lr"] = rate * share
             optimizer.zero_grad(set_to_none=True)
-            trained, shown = self._losses(batches[(start + step) % len(batches)])
-            losses.append(float(shown.detach()))
-            if not np.isfinite(losses[-1]):
-                return Reached(tuple(losses), float("nan"))
-            trained.backward()
-            if self.clip is not None:
-                nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
-            optimizer.step()
-            if stop():
-                break
+            trained, shown = self._losses(rows)
+            value = float(shown.detach())
+            if np.isfinite(value):
+                trained.backward()
+                if self.clip is not None:
+                    nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+                optimizer.step()
+            return value
+
+        return step
+
+    def loss(self, rows: Array) -> float:
+        """See `Setup.loss`."""
         with torch.no_grad():
-            return Reached(tuple(losses), self._on_held_out(lambda rows: self._losses(rows)[1]))
+            return float(self._losses(rows)[1])
 
     def constant(self) -> float:
         """See `Setup.constant`."""
-        target = self._target(self.rows.held_out)
-        answers = constant_answers(self.contract, target, self._table.prediction[1], self._run.options)
-        if not answers:
-            return float("nan")
+        options, (places, others) = self._run.options, self._table.prediction
+        weight: Any = options.get("weight")
+        answers = constant_answers(
+            self.contract,
+            self._target(self.rows.held_out).numpy(),
+            others,
+            options.get("ignore_index", IGNORE_INDEX),
+            None if weight is None else np.asarray(weight.double().cpu()),
+        )
 
-        def loss(rows: Array, answer: Tensor) -> Tensor:
+        def loss(rows: Array, answer: Array) -> float:
             part = self._target(rows)
-            given = answer.expand(len(rows) * self._table.prediction[0], *self._table.prediction[1]).float()
+            given = torch.from_numpy(answer).expand(len(rows) * places, *others).float()
             if self.contract.targets != "classes":
                 part = part.reshape(given.shape)  # nothing is broadcast
-            return self._run.loss(given, part, **self._run.options)
+            return float(self._run.loss(given, part, **options))
 
-        return min(self._on_held_out(lambda rows, one=one: loss(rows, one)) for one in answers)  # type: ignore[misc]
+        return min((self.on_held_out(partial(loss, answer=one)) for one in answers), default=math.nan)
 
     def layers(self, kind: str) -> list[str]:
         """See `Setup.layers`."""
@@ -335,13 +340,6 @@ class TorchSetup(Setup):
         trained = loss(prediction, (target - mean) / deviation, **options)
         return trained, loss(prediction.detach() * deviation + mean, target, **options)
 
-    def _on_held_out(self, loss: Callable[[Array], Tensor]) -> float:
-        """Return the mean loss of the rows held out, in batches as large as those trained on."""
-        rows = self.rows.held_out
-        size = int(np.median([len(batch) for batch in self.rows.batches]))
-        parts = np.array_split(rows, max(1, len(rows) // max(1, size)))
-        return float(np.average([float(loss(part)) for part in parts], weights=[len(part) for part in parts]))
-
 
 def _unchanged(given: Any, *_arguments: Any, **_options: Any) -> Any:
     """Stand for a layer that is left out."""
@@ -372,41 +370,6 @@ class _Activations(TorchFunctionMode):  # type: ignore[misc]
         result = given if skip else func(*args, **(kwargs or {}))
         self.results.append((name, (result.data_ptr(), result.numel())))
         return result
-
-
-def constant_answers(
-    contract: LossContract, target: Tensor, others: tuple[int, ...], options: Mapping[str, Any]
-) -> list[Tensor]:
-    """Return the constant predictions of which one is the best for some targets; empty if that is not known.
-
-    Args:
-        contract: of the loss.
-        target: (n, ...).
-        others: the lengths of a prediction's axes after the first.
-        options: of the loss.
-    """
-    if contract.targets == "classes" and not target.is_floating_point():
-        if not others:
-            return []
-        axis = 0 if contract.class_axis == 1 else len(others) - 1
-        kept = target[target != options.get("ignore_index", -100)].long()
-        if not kept.numel() or int(kept.min()) < 0 or int(kept.max()) >= others[axis]:
-            return []
-        counts = torch.bincount(kept.flatten(), minlength=others[axis]).double()
-        if (weight := options.get("weight")) is not None:
-            counts = counts * weight.double().cpu()
-        shares = (counts / counts.sum()).clamp_min(TINY).log()
-        return [shares.reshape(1, *(-1 if place == axis else 1 for place in range(len(others))))]
-    if target.shape[1:].numel() != torch.Size(others).numel():
-        return []
-    values = target.double().reshape(len(target), *others)
-    mean = values.mean(0, keepdim=True)
-    if contract.targets == "classes":
-        return [mean.clamp_min(TINY).log()]
-    if contract.kind == "binary_cross_entropy":
-        share = mean.clamp(TINY, 1 - TINY)
-        return [share.logit() if contract.reads == "logits" else share]
-    return [mean, values.median(0, keepdim=True).values] if contract.targets == "numbers" else []
 
 
 def at_its_beginning(model: nn.Module, values: Mapping[str, Tensor]) -> nn.Module | None:

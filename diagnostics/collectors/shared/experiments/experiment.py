@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
+from diagnostics.facts.array import Array
 from diagnostics.facts.experiments import ExperimentRun
 from diagnostics.facts.loss_contracts import LossContract
 
@@ -60,9 +64,41 @@ class Setup(ABC):
     aligned: bool = False
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = field(default=((), ()))
 
-    @abstractmethod
     def run(self, steps: int, start: int = 0, stop: Callable[[], bool] = lambda: False) -> Reached:
         """Train; `start`: the first batch. A run that `stop` ends has fewer losses."""
+        step, batches = self.begin(start), self.rows.batches
+        losses: list[float] = []
+        for number in range(steps):
+            share = self.rates[number % len(self.rates)] if self.rates else 1.0
+            losses.append(step(batches[(start + number) % len(batches)], share))
+            if not math.isfinite(losses[-1]):
+                return Reached(tuple(losses), math.nan)
+            if stop():
+                break
+        return Reached(tuple(losses), self.on_held_out(self.loss))
+
+    def on_held_out(self, loss: Callable[[Array], float]) -> float:
+        """Return the mean loss of the rows held out, in batches as large as those trained on."""
+        rows = self.rows.held_out
+        size = int(np.median([len(batch) for batch in self.rows.batches]))
+        parts = np.array_split(rows, max(1, len(rows) // max(1, size)))
+        return float(np.average([loss(part) for part in parts], weights=[len(part) for part in parts]))
+
+    @abstractmethod
+    def begin(self, start: int) -> Callable[[Array, float], float]:
+        """Make an optimizer, and return what makes a step.
+
+        Args:
+            start: the first batch, from which random numbers are seeded.
+
+        Returns:
+            A function of the rows of a batch and the share of the learning rate. It returns the loss before the
+            step, in the script's unit, and makes no step where that is not finite.
+        """
+
+    @abstractmethod
+    def loss(self, rows: Array) -> float:
+        """Compute the loss of some rows, in the script's unit, after the latest step."""
 
     @abstractmethod
     def constant(self) -> float:

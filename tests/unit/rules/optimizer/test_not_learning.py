@@ -8,9 +8,18 @@ import pytest
 from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import ClipFacts
-from diagnostics.facts.course import FinalAnswers, OutputScore, Sentinel, SimpleFit, TargetHistory, Verdicts
+from diagnostics.facts.course import (
+    FinalAnswers,
+    OutputScore,
+    RowLedger,
+    Sentinel,
+    SimpleFit,
+    TargetHistory,
+    Verdicts,
+)
+from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.experiments import ExperimentRun, Experiments
-from diagnostics.facts.loss_call import LossCall, LossCalls
+from diagnostics.facts.loss_call import Argument, LossCall, LossCalls
 from diagnostics.report.html.page import finding_card
 from diagnostics.rules.data.unscaled_inputs import UnscaledInputs
 from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
@@ -55,6 +64,28 @@ class TestFires:
 
     def test_as_a_note_where_inputs_are_not_known(self):
         assert course(fit=None).severity == "note"
+
+    @pytest.mark.parametrize(
+        ("rows", "severity"),
+        [
+            ((RowLedger(rows=40),), "warning"),
+            ((RowLedger(drawn=400, distinct=380),), "warning"),
+            ((DatasetFacts(3000, 512),), "warning"),
+            ((RowLedger(drawn=400, distinct=400),), "note"),
+            ((DatasetFacts(3000, 512), RowLedger(drawn=400, distinct=400)), "note"),
+            ((DatasetFacts(30_000, 512), RowLedger(drawn=400, distinct=400)), "note"),
+            ((DatasetFacts(4000, 512),), "note"),
+            ((DatasetFacts(4000, 512), RowLedger(drawn=400, distinct=390)), "note"),
+        ],
+        ids=["again", "few twice", "two epochs", "no two", "made up each time", "large", "one epoch", "twins"],
+    )
+    def test_as_a_warning_where_not_even_rows_that_come_again_are_learned(self, rows, severity):
+        run = history(STUCK, rates=0.01, update=1e-3)  # 6,400 rows
+        assert judge(RULE.from_course, run, targets(fit=FAILS), VERDICTS, *rows).severity == severity
+
+    def test_as_a_warning_where_it_ends_far_above_a_constant_answer(self):
+        assert course(np.full(200, 1.2), fit=FAILS).severity == "warning"
+        assert course(np.full(199, 1.2), fit=FAILS).severity == "note"
 
     def test_and_says_how_much_of_each_gradient_was_cut_away(self):
         assert cut(from_norm=0.8, update=1e-5).severity == "warning"
@@ -176,6 +207,25 @@ class TestFromAnswers:
     def test_needs_enough_steps(self, steps, statistics):
         with pytest.raises(NotApplicable):
             RULE.from_answers(FinalAnswers((score(),), steps, statistics))
+
+
+def zeros(values=1e-8, whole=True, steps=150):
+    arguments = {name: Argument.of(np.zeros((4, 3))) for name in ("input", "target")}
+    calls = LossCalls((LossCall("kl_div", arguments, {}, 0.0, whole=whole),))
+    return judge(RULE.from_zeros, calls, history(np.full(steps, values)), VERDICTS)
+
+
+class TestZeros:
+    def test_of_a_loss_whose_target_is_the_prediction(self):
+        assert zeros().severity == "warning"
+
+    def test_leave_a_loss_alone_that_is_small_because_it_was_learned(self):
+        assert zeros(np.where(np.arange(150) < 3, 0.1, 0.0)) is None
+
+    @pytest.mark.parametrize("given", [{"whole": False}, {"steps": 64}], ids=["a term", "short"])
+    def test_need_the_whole_loss_of_a_whole_run(self, given):
+        with pytest.raises(NotApplicable):
+            zeros(**given)
 
 
 class TestTriplets:

@@ -40,6 +40,16 @@ def without_a_step(passes):
 
 
 class TestFires:
+    @pytest.mark.parametrize(("zeroed", "found"), [(8, True), (0, False)])
+    def test_on_accumulation_that_is_longer_than_an_epoch(self, zeroed, found):
+        run = dataclasses.replace(without_a_step(0), updates=None, gradients=None)
+        order = StepOrderFacts(0, 0, 0, passes=200, zeroed=zeroed, moved=False)
+        if found:
+            assert judge(UnchangedParameters().from_history, run, order).evidence["passes"] == 200
+        else:
+            with pytest.raises(NotApplicable):
+                judge(UnchangedParameters().from_history, run, order)
+
     def test_on_an_optimizer_that_holds_another_model(self):
         optimizer = OptimizerFacts("Adam", (1e-3,), {"body.weight": 4}, held=0, foreign=2)
         finding = judge(UnchangedParameters().from_history, STILL, optimizer)
