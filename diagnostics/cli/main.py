@@ -15,6 +15,8 @@ from diagnostics.errors import DiagnosticsError, InvalidInput
 from diagnostics.text.join import listed
 from diagnostics.text.streams import lenient_output
 
+from .installation import DISTRIBUTION
+
 if TYPE_CHECKING:
     from diagnostics.report.report import Report
 
@@ -143,9 +145,9 @@ class _Version(argparse.Action):
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            found = f"bug-zoo {version('bug-zoo')}"
+            found = f"{DISTRIBUTION} {version(DISTRIBUTION)}"
         except PackageNotFoundError:  # a clone on the path
-            found = "bug-zoo, not installed"
+            found = f"{DISTRIBUTION}, not installed"
         print(f"{parser.prog} ({found})")
         parser.exit()
 

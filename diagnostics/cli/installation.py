@@ -1,0 +1,3 @@
+"""How this package is installed."""
+
+DISTRIBUTION = "training-diagnostics"
