@@ -15,7 +15,7 @@ from diagnostics.errors import DiagnosticsError, InvalidInput
 from diagnostics.text.join import listed
 from diagnostics.text.streams import lenient_output
 
-from .installation import DISTRIBUTION
+from .installation import DISTRIBUTION, damage
 
 if TYPE_CHECKING:
     from diagnostics.report.report import Report
@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         see `diagnostics.cli.run`.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if (why := damage()) is not None:
+        print(f"diagnose: {why}", file=sys.stderr)
     if given[:1] != ["run"]:
         with lenient_output():
             return _without_a_script(given)

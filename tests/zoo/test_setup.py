@@ -169,14 +169,14 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
         raise SystemExit("the installation breaks off here")
     with open("installations", "a") as log:
         log.write("installed\\n")
-    name = "training_diagnostics-0-py3-none-any.whl"
-    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
-        about = "training_diagnostics-0.dist-info/"
+    name, stem = "training-diagnostics", "training_diagnostics-0"
+    with zipfile.ZipFile(os.path.join(folder, f"{stem}-py3-none-any.whl"), "w") as wheel:
+        about = f"{stem}.dist-info/"
         extras = "".join(f"Provides-Extra: {extra}\\n" for extra in ("zoo", "light"))
-        wheel.writestr(about + "METADATA", f"Metadata-Version: 2.1\\nName: training-diagnostics\\nVersion: 0\\n{extras}")
+        wheel.writestr(about + "METADATA", f"Metadata-Version: 2.1\\nName: {name}\\nVersion: 0\\n{extras}")
         wheel.writestr(about + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr(about + "RECORD", "")
-    return name
+    return f"{stem}-py3-none-any.whl"
 '''
 
 
