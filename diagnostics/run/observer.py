@@ -108,10 +108,10 @@ class ScriptObserver:
             ("transformers.trainer", self._with_transformers),
             ("transformers.modeling_utils", partial(self._trainings.guard.attempt, self._with_models)),
             ("keras", lambda _module: None),  # Keras 2, which is not supported, has none of the modules below
-            ("keras.src.layers.layer", partial(self._trainings.guard.attempt, self._with_layers)),
-            ("keras.src.backend.tensorflow.trainer", self._with_keras),
-            ("keras.src.backend.torch.trainer", partial(self._with_fits, keras.fit_on_torch)),
-            ("keras.src.backend.jax.trainer", partial(self._with_fits, keras.fit_on_jax)),
+            (keras.add_loss.module, partial(self._trainings.guard.attempt, self._with_layers)),
+            (keras.fit.module, self._with_keras),
+            (keras.fit_on_torch.module, partial(self._with_fits, keras.fit_on_torch)),
+            (keras.fit_on_jax.module, partial(self._with_fits, keras.fit_on_jax)),
             (METRICS, partial(self._trainings.guard.attempt, self._metrics.find)),
         ):
             # At once, if it was imported before.
