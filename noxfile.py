@@ -208,6 +208,12 @@ def trackers(session: nox.Session) -> None:
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)
+def matrix(session: nox.Session) -> None:
+    """Try the wheel with the lowest and newest frameworks, and with none (-- --record keeps the results)."""
+    _python(session, "tests/matrix/measure.py", *session.posargs)
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
 def recall(session: nox.Session) -> None:
     """Count the bugs that `diagnose run` names, and the healthy programs that it alarms."""
     _python(session, "tests/recall/measure.py", *session.posargs)

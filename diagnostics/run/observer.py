@@ -199,7 +199,7 @@ class ScriptObserver:
         why: str | None = self._trainings.guard.attempt(unsupported, package)
         if why is None:
             then(module)
-        else:
+        elif why not in self.unsupported.values():  # fastai and transformers run on PyTorch, which may be it
             self.unsupported[package] = why
 
     def _with_torch(self, torch: ModuleType) -> None:

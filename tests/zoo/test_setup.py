@@ -267,6 +267,7 @@ class TestSessions:
             "verify",
             "stacks",
             "trackers",
+            "matrix",
             "recall",
             "scoreboard",
             "lint",
