@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from diagnostics.collectors.system.supported import FRAMEWORKS
 from tests.matrix.measure import PASSED, README, RECORD, ROOT, rows, table, with_table
 
 TEXT = README.read_text("utf-8")
@@ -35,6 +36,11 @@ def test_the_pythons_are_those_of_the_classifiers() -> None:
     tried = {row.python for row in rows().values() if not row.large}
     assert named == tried
     assert project["requires-python"] == f">={min(tried, key=lambda version: int(version.partition('.')[2]))}"
+
+
+def test_names_the_oldest_release_of_each_framework() -> None:
+    oldest = [f"{framework.name} {'.'.join(map(str, framework.since))}" for framework in FRAMEWORKS.values()]
+    assert [name for name in oldest if name not in TEXT] == []
 
 
 def test_a_row_that_was_not_run_shows_what_it_asks_for() -> None:
