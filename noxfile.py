@@ -83,9 +83,10 @@ def env(session: nox.Session) -> None:
         "Installing PyTorch, TensorFlow and what else the zoo runs on, once: about 5 GB of disk, twice that "
         "where pip takes PyTorch with CUDA along; 3 to 20 minutes, as the network allows."
     )
-    _install(
-        session, ("pyproject.toml", "constraints.txt"), notice, "-c", "constraints.txt", "-e", ".[zoo,book,dev]"
-    )
+    # Resolved by nox, since pip takes a group from 25.1 on only, and the pip of a virtualenv may be older.
+    groups = nox.project.dependency_groups(nox.project.load_toml(ROOT / "pyproject.toml"), "book", "dev")
+    packages = ("-c", "constraints.txt", "-e", ".[zoo]", *groups)
+    _install(session, ("pyproject.toml", "constraints.txt"), notice, *packages)
 
 
 @nox.session(python=PYTHON, venv_backend="virtualenv", reuse_venv=True, default=False)
@@ -204,6 +205,12 @@ def trackers(session: nox.Session) -> None:
         *_pytest_arguments(session),
         interrupt_timeout=5,
     )
+
+
+@nox.session(requires=["env"], venv_backend="none", default=False)
+def matrix(session: nox.Session) -> None:
+    """Try the wheel with the lowest and newest frameworks, and with none (-- --record keeps the results)."""
+    _python(session, "tests/matrix/measure.py", *session.posargs)
 
 
 @nox.session(requires=["env"], venv_backend="none", default=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from diagnostics.collectors.system.supported import require_supported
 from diagnostics.errors import InvalidInput, what
 from diagnostics.report.report import Report
 
@@ -89,6 +90,7 @@ def pipeline_for(
     # An object of a framework exists only if the framework was imported, so nothing is imported here.
     trainers, torch = sys.modules.get("transformers.trainer"), sys.modules.get("torch")
     if trainers is not None and isinstance(target, getattr(trainers, "Trainer", ())):
+        require_supported("transformers")
         _alone(call, "Trainer", "trainer", loader, loss_fn, optimizer, evaluation)
         from diagnostics.collectors.transformers.pipeline import TrainerPipeline
 
@@ -96,7 +98,9 @@ def pipeline_for(
     from diagnostics.collectors.keras.examine.build import is_keras_model, keras_pipeline
 
     if is_keras_model(target):
+        require_supported("keras")
         return keras_pipeline(target, loader, loss_fn, optimizer, evaluation, call=call)
+    require_supported("torch")
     from diagnostics.collectors.lightning.kinds import is_datamodule, is_module, is_trainer
 
     if is_trainer(target):

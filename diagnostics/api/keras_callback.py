@@ -11,6 +11,7 @@ import keras
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.watch.over_time import HeldBatch, KerasOverTime
+from diagnostics.collectors.system.supported import unsupported
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.loggers import MetricLogger
@@ -155,6 +156,9 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._run, self._ended, self._final = None, False, None
         self._epochs.clear()
         self._guard.faults.clear()
+        if (why := unsupported("keras")) is not None:
+            self._why_not = why
+            return
         backend = keras.backend.backend()
         if backend not in ("tensorflow", "torch"):
             self._why_not = f"Keras runs on {backend} here, and only Keras on TensorFlow and on PyTorch is covered"

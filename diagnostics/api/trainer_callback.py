@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import transformers
 
 from diagnostics.collectors.isolation.guard import FaultGuard
+from diagnostics.collectors.system.supported import unsupported
 from diagnostics.errors import typed_message
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.fixed_batch import FixedBatch
@@ -124,6 +125,9 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._close()
         self._watch, self._losses = None, []
         self._guard.faults.clear()
+        if (why := unsupported("transformers")) is not None:
+            self._why_not = why
+            return
         if args.n_gpu > 1:
             self._why_not = (
                 f"the Trainer spreads each batch over {args.n_gpu} GPUs in one process, which is not covered; "

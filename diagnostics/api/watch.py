@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.user_modes import without_user_modes
+from diagnostics.collectors.system.supported import require_supported
 from diagnostics.errors import InvalidInput, what
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.report import Report
@@ -299,6 +300,7 @@ def _check_model(model: Any) -> None:
         )
     if torch is None or not isinstance(model, torch.nn.Module):
         raise InvalidInput(f"watch() was given {what(model)} as model. {USAGE}")
+    require_supported("torch")
     if isinstance(model, torch.jit.ScriptModule):
         raise InvalidInput(
             "watch() was given a model made by torch.jit.script or torch.jit.trace, which takes no hooks. Train "

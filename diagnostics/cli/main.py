@@ -16,6 +16,8 @@ from diagnostics.report.formats import FORMATS
 from diagnostics.text.join import listed
 from diagnostics.text.streams import lenient_output
 
+from .installation import DISTRIBUTION, damage
+
 if TYPE_CHECKING:
     from diagnostics.report.report import Report
 
@@ -32,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         see `diagnostics.cli.run`.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if (why := damage()) is not None:
+        print(f"diagnose: {why}", file=sys.stderr)
     if given[:1] != ["run"]:
         with lenient_output():
             return _without_a_script(given)
@@ -144,9 +148,9 @@ class _Version(argparse.Action):
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            found = f"bug-zoo {version('bug-zoo')}"
+            found = f"{DISTRIBUTION} {version(DISTRIBUTION)}"
         except PackageNotFoundError:  # a clone on the path
-            found = "bug-zoo, not installed"
+            found = f"{DISTRIBUTION}, not installed"
         print(f"{parser.prog} ({found})")
         parser.exit()
 

@@ -13,6 +13,7 @@ from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
+from diagnostics.collectors.system.supported import unsupported
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import SEVERITIES
 from diagnostics.facts.library_messages import LibraryMessage
@@ -53,6 +54,7 @@ class ScriptObserver:
     Attributes:
         trainings: in the order in which they began.
         faults: errors in the library itself, as tracebacks.
+        unsupported: by package, why it is not observed: it is too old.
         loops: of plain PyTorch.
     """
 
@@ -77,6 +79,7 @@ class ScriptObserver:
         self._second = SecondLook() if looks_again else None
         self._trainings = Trainings(on_examined, self._second)
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
+        self.unsupported: dict[str, str] = {}
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
         hide_library_frames(self._patches)
@@ -105,13 +108,15 @@ class ScriptObserver:
             ("fastai.callback.schedule", partial(self._trainings.guard.attempt, self.loops.with_rate_search)),
             ("transformers.trainer", self._with_transformers),
             ("transformers.modeling_utils", partial(self._trainings.guard.attempt, self._with_models)),
-            ("keras.src.layers.layer", partial(self._trainings.guard.attempt, self._with_layers)),
-            ("keras.src.backend.tensorflow.trainer", self._with_keras),
-            ("keras.src.backend.torch.trainer", partial(self._with_fits, keras.fit_on_torch)),
-            ("keras.src.backend.jax.trainer", partial(self._with_fits, keras.fit_on_jax)),
+            ("keras", lambda _module: None),  # Keras 2, which is not supported, has none of the modules below
+            (keras.add_loss.module, partial(self._trainings.guard.attempt, self._with_layers)),
+            (keras.fit.module, self._with_keras),
+            (keras.fit_on_torch.module, partial(self._with_fits, keras.fit_on_torch)),
+            (keras.fit_on_jax.module, partial(self._with_fits, keras.fit_on_jax)),
             (METRICS, partial(self._trainings.guard.attempt, self._metrics.find)),
         ):
-            self._at_close.callback(after_import(module, then))  # at once, if it was imported before
+            # At once, if it was imported before.
+            self._at_close.callback(after_import(module, partial(self._if_supported, module, then)))
 
     @property
     def examined(self) -> list[Report]:
@@ -195,6 +200,15 @@ class ScriptObserver:
     def close(self) -> None:
         """Remove all hooks. The reports stay available."""
         self._at_close.close()
+
+    def _if_supported(self, name: str, then: Callable[[ModuleType], object], module: ModuleType) -> None:
+        """Observe a framework, unless its release is older than what this library was made for."""
+        package = name.partition(".")[0]
+        why: str | None = self._trainings.guard.attempt(unsupported, package)
+        if why is None:
+            then(module)
+        elif why not in self.unsupported.values():  # fastai and transformers run on PyTorch, which may be it
+            self.unsupported[package] = why
 
     def _with_torch(self, torch: ModuleType) -> None:
         if hasattr(torch, "nn"):  # or the script has its own `torch.py`

@@ -173,7 +173,8 @@ class RunSession:
         )
         in_others = seconds_of_children() - self._in_others
         stages = (*report.stages, *(stage for each in reports for stage in each.stages))
-        stages = stages or (nothing_trained(self._run.loops.backward_passes, in_others),)
+        old = [StageResult(name, "not judged", why) for name, why in self._run.unsupported.items()]
+        stages = (*stages, *old) or (nothing_trained(self._run.loops.backward_passes, in_others),)
         stages = (*stages, *([short_trainings(self._run.loops.short)] if self._run.loops.short else []))
         stages = (*stages, *([] if looked is None else [looked]))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]

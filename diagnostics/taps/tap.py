@@ -145,6 +145,11 @@ class Tap(Source):
         self._name, self._owners, self._patches = name, owners, Patches()
         self._turn: object = None  # one that was patched over since, and so was not restored, has another
 
+    @property
+    def module(self) -> str:
+        """The name of the module of the first owner, for those who wait until a script imports it."""
+        return str(self._owners[0]).partition(":")[0]
+
     def events(self) -> tuple[Event, ...]:
         """Return the events that this is the source of."""
         return self.before, self.ended, self.after

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import distribution
@@ -18,15 +19,17 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = ("zoo", "book", "dev")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
+NAME = PROJECT["name"]
+ABOUT = ("CHANGELOG.md", "CITATION.cff", "SECURITY.md")
 
 
 def direct_dependencies() -> dict[str, Requirement]:
-    """Every requirement that pyproject.toml names itself, in whatever extra."""
-    groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
-    requirements = [Requirement(text) for group in groups for text in group]
-    return {canonicalize_name(one.name): one for one in requirements if one.name != "bug-zoo"}
+    """Every requirement that pyproject.toml names itself, in whatever extra or group."""
+    lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values(), *GROUPS.values()]
+    requirements = [Requirement(text) for one in lists for text in one]
+    return {canonicalize_name(one.name): one for one in requirements if one.name != NAME}
 
 
 def constraints() -> dict[str, str]:
@@ -61,8 +64,10 @@ class TestConstraints:
                 if marker is None or any(marker.evaluate({"extra": extra}) for extra in known):
                     need(requirement.name, requirement.extras)
 
-        need("bug-zoo", set(EXTRAS))
-        assert set(constraints()) == set(needed) - {"bug-zoo"}
+        need(NAME, {"zoo"})
+        for requirement in map(Requirement, GROUPS["book"] + GROUPS["dev"]):
+            need(requirement.name, requirement.extras)
+        assert set(constraints()) == set(needed) - {NAME}
 
 
 class TestCondaEnvironment:
@@ -76,7 +81,7 @@ class TestCondaEnvironment:
     def test_installs_the_clone_under_the_constraints(self) -> None:
         assert [line for line in self.PIP if line.startswith("-")] == [
             "-c constraints.txt",
-            f"-e .[{','.join(EXTRAS)}]",
+            "-e .[zoo]",
         ]
 
     def test_names_every_direct_dependency_in_the_same_version(self) -> None:
@@ -93,26 +98,54 @@ class TestCondaEnvironment:
         command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--no-build-isolation"]
         done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-1] == f"Would install bug-zoo-{PROJECT['version']}"
+        assert done.stdout.splitlines()[-1] == f"Would install {NAME}-{PROJECT['version']}"
 
 
-class TestWheel:
-    def test_holds_diagnostics_alone(self, tmp_path: Path) -> None:
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
-        (wheel,) = tmp_path.iterdir()
-        with zipfile.ZipFile(wheel) as archive:
+STEM = f"training_diagnostics-{PROJECT['version']}"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    return folder
+
+
+class TestRelease:
+    def test_the_wheel_holds_diagnostics_alone(self, built: Path) -> None:
+        with zipfile.ZipFile(built / f"{STEM}-py3-none-any.whl") as archive:
             names = archive.namelist()
-            metadata = f"bug_zoo-{PROJECT['version']}.dist-info"
+            metadata = f"{STEM}.dist-info"
             assert {name.partition("/")[0] for name in names} == {"diagnostics", metadata}
             assert {"diagnostics/__init__.py", "diagnostics/py.typed", f"{metadata}/licenses/LICENSE"} <= set(
                 names
             )
+            assert "diagnostics/README.md" not in names
             entry_points = archive.read(f"{metadata}/entry_points.txt").decode()
         assert entry_points == (
             "[console_scripts]\ndiagnose = diagnostics.cli.main:main\n\n"
             "[pytest11]\ndiagnose = diagnostics.pytest_plugin\n"
         )
+
+    def test_the_source_distribution_holds_the_library_alone(self, built: Path) -> None:
+        with tarfile.open(built / f"{STEM}.tar.gz") as archive:
+            top = {name.split("/")[1] for name in archive.getnames()}
+        assert top <= {"diagnostics", "pyproject.toml", "PKG-INFO", "LICENSE", ".gitignore", *ABOUT}
+        assert top >= {"diagnostics", "pyproject.toml", "LICENSE", *ABOUT}
+
+    def test_version_and_date_are_those_of_changelog_and_citation(self) -> None:
+        citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+        released = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+        assert released is not None
+        assert citation["version"] == released[1] == PROJECT["version"]
+        assert released[2] in ("unreleased", str(citation.get("date-released")))
+
+    def test_has_addresses_once_the_repository_has_one(self) -> None:
+        repository = tomllib.loads((ROOT / "book/published.toml").read_text())["repository"]
+        urls = PROJECT.get("urls", {})
+        assert bool(urls) == bool(repository)
+        assert all(f"/{repository}" in url for url in urls.values())
 
 
 class TestContinuousIntegration:
@@ -136,14 +169,14 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
         raise SystemExit("the installation breaks off here")
     with open("installations", "a") as log:
         log.write("installed\\n")
-    name = "bug_zoo-0-py3-none-any.whl"
-    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
-        about = "bug_zoo-0.dist-info/"
-        extras = "".join(f"Provides-Extra: {extra}\\n" for extra in ("zoo", "book", "dev", "light"))
-        wheel.writestr(about + "METADATA", "Metadata-Version: 2.1\\nName: bug-zoo\\nVersion: 0\\n" + extras)
+    name, stem = "training-diagnostics", "training_diagnostics-0"
+    with zipfile.ZipFile(os.path.join(folder, f"{stem}-py3-none-any.whl"), "w") as wheel:
+        about = f"{stem}.dist-info/"
+        extras = "".join(f"Provides-Extra: {extra}\\n" for extra in ("zoo", "light"))
+        wheel.writestr(about + "METADATA", f"Metadata-Version: 2.1\\nName: {name}\\nVersion: 0\\n{extras}")
         wheel.writestr(about + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr(about + "RECORD", "")
-    return name
+    return f"{stem}-py3-none-any.whl"
 '''
 
 
@@ -163,6 +196,7 @@ class TestSessions:
         (tmp_path / "backend.py").write_text(BACKEND)
         (tmp_path / "pyproject.toml").write_text(
             '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+            "[dependency-groups]\nbook = []\ndev = []\n"
         )
         (tmp_path / "constraints.txt").write_text("")
         return tmp_path
@@ -233,6 +267,7 @@ class TestSessions:
             "verify",
             "stacks",
             "trackers",
+            "matrix",
             "recall",
             "scoreboard",
             "lint",

@@ -9,8 +9,6 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.data.ops import dataset_ops
-from tensorflow.python.data.ops.options import ExternalStatePolicy
 
 from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
@@ -21,6 +19,7 @@ from diagnostics.facts.data import DatasetFacts, RereadFacts
 from diagnostics.facts.loss_contracts import LossKind
 
 from .batch import BATCHES_READ, SECONDS_READING, SeenRows, as_array, named, unpack
+from .internals import ExternalStatePolicy, dataset_ops
 from .replayable import can_be_read, shuffles
 from .state import global_states_kept
 

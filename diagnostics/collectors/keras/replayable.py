@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.data.ops.dataset_ops import DatasetV2
-from tensorflow.python.framework import op_def_registry
-from tensorflow.python.ops import script_ops
+
+from .internals import DATASETS, DatasetV2, op_def_registry, script_ops
 
 # Sources in memory, and transformations that keep no state outside of an iterator. Shuffling counts its iterations
 # in a resource and fills a buffer, a cache is filled by whoever reads first, and files may be pipes: not listed.
@@ -21,7 +20,6 @@ _PURE = frozenset(
         "_OptionsDataset", "_RestructuredDataset",
     }
 )  # fmt: skip
-_OF_TENSORFLOW = "tensorflow.python.data.ops."
 # TensorFlow lists these as stateful. They only run functions of the same graph, which are looked at by themselves.
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case", "StatelessIf", "_Arg"})
 _FILES = frozenset({"ReadFile", "MatchingFiles"})  # stateless to TensorFlow, but a file may be a pipe
@@ -34,7 +32,7 @@ def can_be_read(data: Any) -> bool:
     """Whether reading this goes unnoticed: arrays in memory, and `tf.data` made of pure steps on tensors."""
     if isinstance(data, DatasetV2):
         return all(
-            type(part).__module__.startswith(_OF_TENSORFLOW)
+            type(part).__module__.startswith(DATASETS)
             and type(part).__name__ in _PURE
             and all(map(_is_pure, _operations(part)))
             for part in _parts(data)
@@ -51,7 +49,7 @@ def runs_python(data: Any) -> bool:
     if not isinstance(data, DatasetV2):
         return not can_be_read(data)
     return any(
-        not type(part).__module__.startswith(_OF_TENSORFLOW)
+        not type(part).__module__.startswith(DATASETS)
         or any(name in _PY_FUNCTIONS or name == _UNKNOWN for name in _operations(part))
         for part in _parts(data)
     )

@@ -10,12 +10,11 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras.src.backend.common import global_state
-from tensorflow.python.eager import context
 
 from diagnostics.collectors.isolation.rng import generators_within, is_generator
 
 from .harmless import of_call, of_loss
+from .internals import context, global_state
 from .values import array_of
 
 _SEED_GENERATOR = "global_seed_generator"

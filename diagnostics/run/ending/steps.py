@@ -35,4 +35,4 @@ def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitSt
         at_exit.callback(train_batch_end.after.subscribe(trained))
 
     at_exit.callback(after_import("torch", with_torch))
-    at_exit.callback(after_import("keras.src.callbacks.callback_list", with_keras))
+    at_exit.callback(after_import(train_batch_end.module, with_keras))

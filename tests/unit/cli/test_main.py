@@ -251,7 +251,8 @@ class TestVersion:
         with pytest.raises(SystemExit) as ended:
             main(["--version"])
         assert ended.value.code == 0
-        assert capsys.readouterr().out == f"diagnose (bug-zoo {importlib.metadata.version('bug-zoo')})\n"
+        installed = importlib.metadata.version("training-diagnostics")
+        assert capsys.readouterr().out == f"diagnose (training-diagnostics {installed})\n"
 
     def test_is_not_known_of_a_clone_on_the_path(self, capsys, monkeypatch):
         def missing(name):
@@ -260,4 +261,4 @@ class TestVersion:
         monkeypatch.setattr(importlib.metadata, "version", missing)
         with pytest.raises(SystemExit):
             main(["--version"])
-        assert capsys.readouterr().out == "diagnose (bug-zoo, not installed)\n"
+        assert capsys.readouterr().out == "diagnose (training-diagnostics, not installed)\n"

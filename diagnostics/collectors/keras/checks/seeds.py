@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tensorflow.python.eager import context
-
+from diagnostics.collectors.keras.internals import context
 from diagnostics.collectors.keras.state import global_states_kept
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import keras
-from tensorflow.python.framework import op_callbacks
 
+from diagnostics.collectors.keras.internals import op_callbacks
 from diagnostics.collectors.shared.dependence.subject import Operation, rows_of_numbers
 
 

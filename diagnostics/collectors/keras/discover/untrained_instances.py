@@ -190,7 +190,7 @@ def _is_any(bias: Any) -> bool:
 
 def _is_within_bound(kernel: Any) -> bool:
     """Whether a matrix is one that `GlorotUniform` draws."""
-    from keras.src.initializers.random_initializers import compute_fans
+    from diagnostics.collectors.keras.internals import compute_fans
 
     bound = math.sqrt(6 / sum(compute_fans(kernel.shape)))
     return BOUND <= float(np.max(np.abs(array_of(kernel)))) / bound <= 1 + 1e-5

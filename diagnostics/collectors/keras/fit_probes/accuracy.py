@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.keras.fit_probe import FitProbe, on_tensorflow
+from diagnostics.collectors.keras.internals import LEGACY_PREPROCESSING
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import AccuracyHistory
 
@@ -58,7 +59,7 @@ def _evaluation_labels(model: Any, given: Mapping[str, Any]) -> Array | None:
 
 def _known_labels(model: Any, validation: Any) -> Array | None:
     """Return the labels that an iterator of Keras' ImageDataGenerator knows; it is not advanced."""
-    if not type(validation).__module__.startswith("keras.src.legacy.preprocessing"):
+    if not type(validation).__module__.startswith(LEGACY_PREPROCESSING):
         return None
     known = getattr(validation, "classes", getattr(validation, "y", None))
     return None if known is None or not len(known) else class_labels(model, np.asarray(known))

@@ -42,7 +42,7 @@ def said(broken: list, repaired: list, ended: str = "") -> dict:
 def tools() -> dict[str, Tool]:
     torch = {"package": "torch", "frameworks": ("torch",)}
     return {
-        OURS: Tool(OURS, "`diagnose run`", "bug-zoo", ("torch", "keras")),
+        OURS: Tool(OURS, "`diagnose run`", "training-diagnostics", ("torch", "keras")),
         "plain": Tool(
             "plain", "A check", **torch, not_asked={"12": "its loop is another"}, advice={"style": "it is no bug"}
         ),
@@ -126,7 +126,7 @@ class TestRecorded:
         pinned = (ROOT / "tests/scoreboard/requirements.txt").read_text() + (ROOT / "constraints.txt").read_text()
         for package in ("torch", "transformers", *(tool.package for tool in self.TOOLS.values())):
             version = self.RECORD.versions[package].partition("+")[0]
-            assert package == "bug-zoo" or f"\n{package}=={version}\n" in f"\n{pinned}"
+            assert package == "training-diagnostics" or f"\n{package}=={version}\n" in f"\n{pinned}"
 
     def test_the_page_shows_its_figures(self) -> None:
         recall = json.loads((ROOT / "tests/recall/measured.json").read_text())
