@@ -128,11 +128,22 @@ class ScriptObserver:
         return [report for training in self.trainings if (report := self.course(training)) is not None]
 
     def reports(self, complete: bool = True) -> list[TrainingReports]:
-        """Return the reports of every training so far; `complete`: whether the script ended by itself."""
-        return [
+        """Return the reports of every training so far; `complete`: whether the script ended by itself.
+
+        What a library said counts for the last training that was watched.
+        """
+        from diagnostics.report.library_findings import named_by_libraries
+
+        reports = [
             TrainingReports(each.examined, self.course(each, complete), each.trained_alone, each.places)
             for each in self.trainings
         ]
+        told = self._trainings.guard.attempt(named_by_libraries, self.library_messages)
+        last = next((each for each in reversed(reports) if each.watched is not None), None)
+        if not told or last is None or last.watched is None:
+            return reports
+        watched = replace(last.watched, findings=(*told, *last.watched.findings))
+        return [replace(each, watched=watched) if each is last else each for each in reports]
 
     def course(self, training: Training, complete: bool = True) -> Report | None:
         """Return a report of one training so far; None if it was not watched.

@@ -12,6 +12,7 @@ import diagnostics
 from diagnostics.collectors.crash.messages.table import all_messages, python_pattern
 from diagnostics.collectors.tracebacks.unknown_errors import FILE, entries, of_packages
 from diagnostics.errors import InvalidInput
+from diagnostics.report.library_findings import rows
 from diagnostics.report.redaction import _secrets
 from tests.support.patterns import Sources, Written, growth, recorded
 
@@ -87,6 +88,10 @@ def test_patterns_of_the_library_take_linear_time(part):
     assert slow(WRITTEN[part::8]) == []
 
 
+def test_patterns_of_library_messages_take_linear_time():
+    assert slow([Written("library_findings.toml", row.pattern, False) for row in rows()]) == []
+
+
 def test_patterns_of_secrets_take_linear_time():
     assert slow([Written("secrets.toml", pattern, False) for pattern in _secrets()]) == []
 
@@ -129,7 +134,13 @@ LINES = [  # of source, and what they raise
      'state_dict: "body.weight".\n\tUnexpected key(s) in state_dict: "body.0.weight".'),
 ]  # fmt: skip
 WORDS = "Watchdog", "OOM when allocating", "Tried to allocate", "ignore_mismatched_sizes"
-IN_OTHER_TESTS = "messages/known.py", "messages/table.py", "redaction.py:62", "tracebacks/unknown_errors.py"
+IN_OTHER_TESTS = (
+    "messages/known.py",
+    "messages/table.py",
+    "redaction.py:62",
+    "tracebacks/unknown_errors.py",
+    "report/library_findings.py",
+)
 # A machine's name; what Linux writes; the rows of our own table.
 OF_NO_TEXT_OF_THE_USER = "redaction.py:76", "out_of_memory.py:231", "api/message_table.py"
 
