@@ -36,6 +36,7 @@ def recall_page(
         "",
         f"- **Named first** {first} of {programs} bugs ({first / programs:.0%})",
         f"- **False alarms** {len(alarmed)} of {measured['healthy']} healthy programs got an error or a warning",
+        *_lines(measured),
         f"- **Measured** {measured['date']}, on a CPU, with {versions}",
         "",
         "We wrote the programs ourselves, so in your own programs expect lower figures than these.",
@@ -150,6 +151,14 @@ def _reports(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
         counts = " | ".join(str(verdicts.count(answer)) for answer in ANSWERS)
         lines.append(f"| {tried['round']} | {len(verdicts)} | {counts} |")
     return [*lines, ""]
+
+
+def _lines(measured: Mapping[str, Any]) -> list[str]:
+    if (counted := measured.get("located")) is None:
+        return []
+    return [
+        f"- **Lines** {counted['named']} of {counted['of']} errors and warnings about a line of the script name it"
+    ]
 
 
 def _link(rule: str) -> str:

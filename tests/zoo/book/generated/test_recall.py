@@ -76,3 +76,8 @@ def test_every_round_of_reports_on_record_is_complete_and_counted() -> None:
         assert {row["verdict"] for row in tried["reports"]} <= set(ANSWERS)
         assert all(row["source"].startswith("https://") and row["library"] for row in tried["reports"])
     assert "| 2026-11-28 | 40 | 27 | 7 | 2 | 4 |" in recall_page(MEASURED, reports=rounds)
+
+
+def test_the_share_of_findings_with_a_line_is_shown_once_measured():
+    measured = {**MEASURED, "located": {"named": 40, "of": 50}}
+    assert "- **Lines** 40 of 50 errors and warnings about a line of the script name it" in recall_page(measured)
