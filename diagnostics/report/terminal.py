@@ -168,12 +168,11 @@ def _finding(finding: Finding, width: int) -> Padding:
     head.add_column(justify="right", no_wrap=True)
     title = Text(f"{finding.severity}: ", style=_COLOUR[finding.severity]).append(finding.rule, style="bold")
     place = "" if finding.where is None else str(finding.where)
-    room = max(20, width - len(title) - 2)
+    step = "" if finding.step is None else f"step {finding.step}  "
+    room = max(20, width - len(title) - len(step) - 2)
     if len(place) > room:  # the end of a path tells more than its beginning, and less than the rule's name
         place = f"…{place[-room + 1 :]}"
-    if finding.step is not None:
-        place = f"step {finding.step}  {place}".rstrip()
-    head.add_row(title, Text(place, style="dim"))
+    head.add_row(title, Text(f"{step}{place}".rstrip(), style="dim"))
 
     body = Table.grid()
     body.width = width

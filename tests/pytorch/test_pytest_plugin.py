@@ -90,7 +90,7 @@ class TestDiagnose:
                 "the test passed, but its training has findings: non-finite-loss (error)*",
                 "-* diagnose -*",
                 "diagnosed test_training",
-                "error: non-finite-loss *step 0",
+                "error: non-finite-loss *step 0 *:15 in train",
             ]
         )
 

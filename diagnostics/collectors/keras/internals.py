@@ -12,6 +12,7 @@ from typing import Any
 _HOMES = {  # a module, or what a module holds
     "DatasetV2": "tensorflow.python.data.ops.dataset_ops:DatasetV2",
     "ExternalStatePolicy": "tensorflow.python.data.ops.options:ExternalStatePolicy",
+    "LossFunctionWrapper": "keras.src.losses.losses:LossFunctionWrapper",
     "compute_fans": "keras.src.initializers.random_initializers:compute_fans",
     "context": "tensorflow.python.eager.context",
     "dataset_ops": "tensorflow.python.data.ops.dataset_ops",

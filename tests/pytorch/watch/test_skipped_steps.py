@@ -70,7 +70,9 @@ class TestFound:
             "the loss scaler skipped" in said
         )
         assert "steps in a row." in said
-        assert "it originates in the backward pass of the model itself (Distance), outside its layers." in said
+        assert (
+            "gradient originates in the backward pass of the model itself (Distance), outside its layers." in said
+        )
         assert "Found by replaying that step on a copy" in said
 
     @pytest.mark.parametrize("fused", [False, True], ids=["by the scaler", "by a fused optimizer"])

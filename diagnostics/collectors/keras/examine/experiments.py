@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
+from diagnostics.collectors.keras import internals
 from diagnostics.collectors.keras.harmless import NOTICED, of_loss, of_making
 from diagnostics.collectors.keras.losses import contract_as_set, expects_indices
 from diagnostics.collectors.keras.model import activation_of, last_layer
@@ -436,9 +437,7 @@ def _called(model: keras.Model, x: Any, *, training: bool) -> Any:
 
 def _as_class(function: Callable[..., Any]) -> Any:
     """Wrap a loss function as `compile` does, which makes the ranks of target and prediction agree."""
-    from keras.src.losses.losses import LossFunctionWrapper
-
-    return LossFunctionWrapper(function)
+    return internals.LossFunctionWrapper(function)
 
 
 def _of_any_length(part: Any) -> Any:
