@@ -121,9 +121,9 @@ class NotLearning(Rule):
     that of the last third of the run, and that of the sampled steps in its second half. The first of these may be
     lower by two standard errors of the constant prediction's loss over the sampled batches.
 
-    The finding is a warning if the model could have learned something. Its rows come more than once in the run,
-    through at least two epochs where the size of the dataset is known, so that even targets that have nothing to
-    do with them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant
+    The finding is a warning if the model could have learned something. Its rows come more than once in a run of at
+    least 200 steps (two epochs or more where the size of the dataset is known), so that even targets that have
+    nothing to do with them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant
     prediction's error on the other half (for classes, the error must also be lower by five standard errors). Or
     the inputs themselves show that information was lost: each row of 3 to 64 columns was standardised by itself,
     or a number used for missing values is 100 standard deviations from all others. Or the run ended 10% above the
@@ -409,7 +409,9 @@ AGAIN: Final = "The model got the same rows more than once, and has not even mem
 
 
 def _comes_again(steps: StepHistory, ledger: RowLedger | None, dataset: DatasetFacts | None) -> bool:
-    """Return whether the rows of a run come more than once, so that a model could memorise them."""
+    """Return whether rows come more than once, in a run of enough steps to memorise some of them."""
+    if steps.total_steps < MANY:
+        return False
     size = None if dataset is None else dataset.size
     seen = steps.total_steps * float(np.median(steps.batch_sizes)) * max(1.0, float(np.median(steps.passes)))
     if size and seen < EPOCHS * size:
