@@ -78,7 +78,7 @@ def test_no_copy_is_trained_for_a_run_that_learns(run):
 
 def test_no_change_is_named_where_targets_have_nothing_to_do_with_inputs(run):
     report = run(("y = x @ torch.randn(12, 1) / 3", "y = torch.randn(800, 1)"), ("lr=0.1", "lr=0.001"))
-    assert [(f["rule"], f["severity"]) for f in report["findings"]] == [("not-learning", "warning")]
+    assert [(f["rule"], f["severity"]) for f in report["findings"]] == [("not-learning", "note")]
     assert report["findings"][0]["evidence"]["best_experiment"] is None
     assert len(report["findings"][0]["evidence"]["experiments"]) > 5
 
