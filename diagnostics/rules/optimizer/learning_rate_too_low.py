@@ -20,6 +20,7 @@ STEPS = 100  # in a watched run
 REACHED = 0.5  # of the full rate, at the end of a run that ended during its warm-up
 STARTED = 0.1  # of the full rate, at the end of a run whose schedule counts batches but is stepped once per epoch
 TREAD = 5  # steps at one rate, at least, before the schedule is stepped again
+ABOVE = 1.1  # of the constant prediction's loss: the run has not even learned how frequent each target is
 WARM_UP_STEPS = 50  # in a run that is judged while its rate is still rising: shorter ones test the script
 
 
@@ -58,7 +59,7 @@ class LearningRateTooLow(Rule):
 
     - A run of at least 100 steps that ended no better than a constant prediction, if all its steps together could
       move the weights by less than 10% of their norm, a rate at least 10 times as large passes the trial, and a
-      linear or radial fit shows that there is something to learn.
+      linear or radial fit shows that there is something to learn, or the run ended 10% above the constant.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The run must have ended no better than a
       constant prediction, within 3%, and even if every step had been as large as the largest, all of them together
@@ -147,7 +148,8 @@ class LearningRateTooLow(Rule):
         if moved is None or moved >= lr_trial.MOVED or constant <= 0:
             return None
         ended = whole_run.late_loss(losses, steps.total_steps)
-        if not ended >= constant or not is_learnable(targets.fit):
+        learnable = is_learnable(targets.fit) or ended >= ABOVE * constant  # at least the share of each class
+        if not ended >= constant or not learnable:
             return None
         return self.found(
             f"In {steps.total_steps:,} steps at a learning rate of {trial.learning_rate:.3g} the weights moved by "

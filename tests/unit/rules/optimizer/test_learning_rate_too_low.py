@@ -40,8 +40,8 @@ class TestFiresOnAnEndedRun:
         "other",
         [
             {"update": 1e-2},
-            {"fit": None},
-            {"fit": FAILS},
+            {"fit": None, "constant": 2.7},
+            {"fit": FAILS, "constant": 2.7},
             {"better_rate": 5e-3},
             {"better_rate": None},
             {"constant": 4.0},
@@ -50,6 +50,10 @@ class TestFiresOnAnEndedRun:
     )
     def test_but_not_where_one_of_these_is_otherwise(self, other):
         assert ended(**other) is None
+
+    @pytest.mark.parametrize("fit", [None, FAILS])
+    def test_nor_need_a_fit_show_more_than_that_a_constant_is_far_better(self, fit):
+        assert ended(fit=fit, constant=2.5).rule == "learning-rate-too-low"
 
 
 def warming(rates=None, update=1e-5, late=1.0, full=5e-4, complete=True, steps=90):
