@@ -102,7 +102,7 @@ def test_a_message_alone_says_what_differs(said, told):
 
 def test_an_attribute_error_that_is_retyped_is_read():
     text = "Attribute error : tuple object has no attribute lower"
-    assert "A tuple stands where an object with lower was expected" in explain(text).crash.nature
+    assert "A tuple was passed where an object with lower was expected" in explain(text).crash.nature
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,14 @@ NONE = "'NoneType' object has no attribute '{}'"
             "KeyError",
             "'d5'",
             "i = self.class_to_ind[name]",
-            "self.class_to_ind has no 'd5': the name stands in the",
+            "self.class_to_ind has no 'd5': the data contains the",
         ),
         ("KeyError", "'a/1.png'", "self.ids[path]", "The key is the name of a file: self.ids was made from names"),
         (
             "KeyError",
             "'MY_LABEL'",
             "ids.append(label_map[labels[i]])",
-            "label_map has no 'MY_LABEL': the name stands",
+            "label_map has no 'MY_LABEL': the data contains",
         ),
         ("KeyError", "'log_func'", "stats[key] == self.own[key]", "stats or self.own has no 'log_func': print"),
         ("KeyError", "'\N{FULLWIDTH COLON}", "index = self.dict[char]", "self.dict has no character"),
@@ -256,7 +256,7 @@ def test_arguments_that_are_left_out_are_named():
 @pytest.mark.parametrize("owner", ["tuple", "list"])
 def test_parts_by_place_where_a_dict_was_expected(owner):
     told = said("AttributeError", f"'{owner}' object has no attribute 'values'", "features = list(x.values())")
-    assert told.startswith(f"A {owner} stands where a dict was expected")
+    assert told.startswith(f"A {owner} was passed where a dict was expected")
 
 
 @pytest.mark.parametrize(

@@ -352,9 +352,9 @@ def test_exception_of_arrow_is_one_without_frames():
         ("TypeError: cannot unpack non-iterable int object", "A single number"),
         ("TypeError: unsupported operand type(s) for |: 'type' and 'NoneType'", "Python 3.10"),
         ('TypeError: can only concatenate str (not "int") to str', "of type int"),
-        ("ValueError: 'cat' is not in list", "'cat' stands in the data"),
+        ("ValueError: 'cat' is not in list", "'cat' occurs in the data"),
         ("ValueError: mutable default <class 'net.Cfg'> for field model is not allowed: use", "Python 3.11"),
-        ("AttributeError: 'str' object has no attribute 'parse'", "A str stands where"),
+        ("AttributeError: 'str' object has no attribute 'parse'", "A str was passed where"),
         ("KeyError: 'epoch'", "If that is asked of a checkpoint"),
     ],
 )
