@@ -38,7 +38,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -58,6 +58,7 @@ RECORD, CUT_RECORD = FOLDER / "measured.json", FOLDER / "measured_cuts.json"
 JUDGED = "judged, and below its threshold"
 NOT_FIRST = "named, behind another finding"
 LIMIT_S = 300  # of one program
+INTERRUPTED = 130  # exit code at Ctrl-C
 ENDS_S = 40  # for a launcher that is told to end, which gives its processes 30 seconds
 SLOWEST = 20  # that are printed: shorten them first
 LOCATED = 0.8  # of the errors and warnings about a line, that name one
@@ -342,7 +343,10 @@ def lost(outcomes: list[Outcome]) -> list[str]:
 
 
 def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
-    """Run the programs, so many at a time, and show how far it is."""
+    """Run the programs, so many at a time, and show how far it is.
+
+    Each alarm is printed once it is known. At Ctrl-C the outcomes of the programs that have ended are returned.
+    """
     outcomes: list[Outcome] = []
     of_thread, started = threading.local(), list[WarmProcesses]()
 
@@ -351,13 +355,21 @@ def run_all(chosen: list[Program], jobs: int) -> list[Outcome]:
         started.append(of_thread.warm)
 
     with ThreadPoolExecutor(jobs, initializer=start) as pool:
-        for outcome in pool.map(lambda program: run(program, of_thread.warm), chosen):
-            outcomes.append(outcome)
-            print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
+        waiting = [pool.submit(lambda program: run(program, of_thread.warm), program) for program in chosen]
+        try:
+            for ended in as_completed(waiting):
+                outcome = ended.result()
+                outcomes.append(outcome)
+                if outcome.program.is_healthy and outcome.alarms:
+                    print(f"\ralarm {outcome.program.name}: {', '.join(outcome.alarms)}", file=sys.stderr)
+                print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
     print(file=sys.stderr)
     for warm in started:
         warm.close()
-    return outcomes
+    place = {program: number for number, program in enumerate(chosen)}
+    return sorted(outcomes, key=lambda outcome: place[outcome.program])
 
 
 def main() -> int:
@@ -365,7 +377,7 @@ def main() -> int:
 
     Returns:
         1 if a healthy program is alarmed, bugs are no longer named, a program fails to run, or too few findings
-        name the line that they are about; 0 otherwise.
+        name the line that they are about; 130 at Ctrl-C; 0 otherwise.
     """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", metavar="RULE", help="broken programs of one rule")
@@ -389,6 +401,10 @@ def main() -> int:
     elif options.variant:
         chosen = variants_of(chosen, options.variant)
     outcomes = run_all(chosen, options.jobs)
+    if len(outcomes) < len(chosen):
+        show(outcomes)
+        print(f"interrupted after {len(outcomes)} of {len(chosen)} programs; nothing was run a second time")
+        return INTERRUPTED
     # A busy machine may leave the second look no time: what is lost, or alarmed, is run once more, with nothing
     # beside it and in an interpreter of its own.
     doubted = {
