@@ -82,8 +82,8 @@ class Rule:
         severity: the default for its findings.
         causes: rules whose findings follow from this one's: they are listed under it.
         FIXES: by library (``torch``, ``transformers``, ``keras``; ``peft`` for a model with adapters, ``trainer``
-            for one that a Trainer trains), if the fix depends on nothing else. ``TrainingArguments(`` becomes the
-            class that the Trainer takes its settings by.
+            for one that a Trainer trains, ``lightning`` for a LightningModule), if the fix depends on nothing
+            else. ``TrainingArguments(`` becomes the class that the Trainer takes its settings by.
     """
 
     name: ClassVar[str]

@@ -61,6 +61,7 @@ class ModelFacts:
         scales_inputs: whether a layer is there to scale inputs, as Keras' Normalization and Rescaling are.
         is_own: whether its class is the user's; False for one that comes with transformers.
         from_checkpoint: whether `from_pretrained` has read it, by its configuration; parts of it may be new.
+        lightning: whether it is a LightningModule.
     """
 
     described: ClassVar[str] = "the model"
@@ -82,11 +83,16 @@ class ModelFacts:
     scales_inputs: bool = False
     is_own: bool = True
     from_checkpoint: bool = False
+    lightning: bool = False
 
     @property
     def fix_libraries(self) -> tuple[str, ...]:
         """What a fix is worded for, the most special first."""
-        special = {"peft": self.adapters, "trainer": self.arguments is not None}
+        special = {
+            "peft": self.adapters,
+            "trainer": self.arguments is not None,
+            "lightning": self.lightning,
+        }
         return (*(name for name, holds in special.items() if holds), self.library)
 
 

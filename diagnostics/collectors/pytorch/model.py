@@ -159,7 +159,13 @@ def describe_model(model: nn.Module, *, training: bool | None, computes_loss: bo
         frozen_output=_output_is_frozen(model),
         is_own=not type(model).__module__.startswith("transformers."),
         from_checkpoint=bool(getattr(config, "_name_or_path", "")),
+        lightning=_is_of_lightning(model),
     )
+
+
+def _is_of_lightning(model: nn.Module) -> bool:
+    packages = {base.__module__.partition(".")[0] for base in type(model).__mro__}
+    return bool(packages & {"lightning", "pytorch_lightning"})
 
 
 def _output_is_frozen(model: nn.Module) -> bool | None:

@@ -240,10 +240,18 @@ class LearningRateTooLow(Rule):
             f"warm-up: in {steps.total_steps:,} steps the learning rate rose from {rates[0]:.3g} to "
             f"{rates[-1]:.3g}, {rates[-1] / full:.1%} of its full {full:.3g}. Its lengths are given in batches, "
             "but it is stepped once per epoch.",
-            fix=(
-                "scheduler.step() after each optimizer.step(), inside the loop over the batches",
-                "give the schedule its lengths in epochs: OneCycleLR(optimizer, max_lr=..., total_steps=epochs)",
-            ),
+            fix={
+                "torch": (
+                    "scheduler.step() after each optimizer.step(), inside the loop over the batches",
+                    "give the schedule its lengths in epochs: OneCycleLR(optimizer, max_lr=..., "
+                    "total_steps=epochs)",
+                ),
+                "lightning": (
+                    'return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": '
+                    '"step"}} from configure_optimizers: without an interval, Lightning steps it once per epoch',
+                    "give the schedule its lengths in epochs: total_steps=self.trainer.max_epochs",
+                ),
+            },
             evidence={
                 "first_rate": float(rates[0]),
                 "last_rate": float(rates[-1]),

@@ -26,8 +26,9 @@ def difference(graph: LossGraph) -> tuple[Shape, Shape] | None:
     """Return the shapes of a prediction and a target that a loss subtracts from each other, if it makes a square.
 
     The prediction is one that was selected from several, as the value of an action; the output of a linear layer,
-    if the mean of the squares is taken of all differences; or what the model returned. The target is a constant:
-    an argument of a traced step, or what the loader gave.
+    if the mean of the squares is taken of all differences; or anything that has one value per example where the
+    loader gave a target of the other form: no loss that pairs all examples on purpose begins with such a target.
+    The target is a constant: an argument of a traced step, or what the loader gave.
     """
     near = graph.below(0, BETWEEN) if graph.traced and graph.nodes else ()
     for node, given, prediction in _stretches(graph):
@@ -36,7 +37,7 @@ def difference(graph: LossGraph) -> tuple[Shape, Shape] | None:
             target = prediction[:1]
         elif node in near:
             target = next((one.shape for one in graph.nodes[node].operands if one.is_argument), None)
-        elif prediction == graph.prediction:
+        else:
             target = graph.target
         if target is not None and _are_crossed(prediction, target):
             return prediction, target

@@ -97,7 +97,7 @@ class CheckpointKeysMismatch(MessageRule):
         prefix = prefix_of(symptom)
         if not few and (prefix is None or len(loaded.missing) * 2 < loaded.keys):
             return None
-        seen, fix = _of_model(symptom)
+        seen, fix = _of_model(symptom, strict=False)
         none = "no key of the checkpoint matches" if not loaded.loaded else f"only {loaded.loaded} keys match"
         return self.found(
             f"`load_state_dict(..., strict=False)` left {len(loaded.missing)} of the {loaded.keys} keys of "
@@ -132,6 +132,25 @@ def prefix_of(symptom: CheckpointKeysDiffer, in_part: bool = False) -> str | Non
                 is_part = in_part and not sign and len(shorter) > 1 and shorter <= stripped
                 if is_part or len(stripped & shorter) * 2 > max(len(longer), len(shorter)):
                     return sign + prefix
+    return None
+
+
+def renamed_part(symptom: CheckpointKeysDiffer) -> tuple[str, str] | None:
+    """Return the first part of the checkpoint's keys and of the model's, if they differ in nothing else.
+
+    More than half of the model's missing keys must agree, and more than one: the last part of a name, such as
+    ``weight``, is found in any model.
+    """
+    missing, unexpected = set(symptom.missing), set(symptom.unexpected)
+    for wanted in sorted(missing)[:MOST_TRIED]:
+        theirs, _, rest = wanted.partition(".")
+        for key in sorted(key for key in unexpected if rest and key.endswith(f".{rest}")):
+            ours, theirs_with_dot = key.removesuffix(rest), f"{theirs}."
+            same = {name.removeprefix(ours) for name in unexpected if name.startswith(ours)} & {
+                name.removeprefix(theirs_with_dot) for name in missing if name.startswith(theirs_with_dot)
+            }
+            if len(same) > 1 and 2 * len(same) > len(missing):
+                return ours, theirs_with_dot
     return None
 
 
@@ -209,7 +228,7 @@ def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
     )
 
 
-def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str, Fix]:
+def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool = True) -> tuple[str, Fix]:
     if symptom.first_only:
         return _of_first(symptom.unexpected[0])
     prefix, model = prefix_of(symptom, in_part), symptom.model or "the model"
@@ -240,6 +259,14 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
                 f"state = {{{prefix[1:]!r} + key: value for key, value in state.items()}}",
             ),
         )
+    if (parts := renamed_part(symptom)) is not None:
+        ours, theirs = parts
+        same = [key for key in symptom.missing if key.startswith(theirs)]
+        return (
+            f"{count_of(len(same), 'key')} of {model} begin with {theirs!r} where those of the checkpoint begin "
+            f"with {ours!r}; the rest of the names is the same.",
+            f"state = {{key.replace({ours!r}, {theirs!r}, 1): value for key, value in state.items()}}",
+        )
     if symptom.unexpected and set(symptom.unexpected) <= CONTAINERS:
         inner = next((key for key in symptom.unexpected if "optim" not in key and key != "epoch"), "state_dict")
         return (
@@ -247,18 +274,18 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
             f"{listed(symptom.unexpected, most=6)}.",
             f"model.load_state_dict(checkpoint[{inner!r}])",
         )
-    parts = []
+    differences = []
     if symptom.missing:
-        parts.append(
+        differences.append(
             f"{model} has {count_of(len(symptom.missing), 'key')} that the checkpoint lacks, such as "
             f"{listed(symptom.missing, most=MAX_KEYS_NAMED)}"
         )
     if symptom.unexpected:
-        parts.append(
+        differences.append(
             f"the checkpoint has {count_of(len(symptom.unexpected), 'key')} that {model} lacks, such as "
             f"{listed(symptom.unexpected, most=MAX_KEYS_NAMED)}"
         )
-    sentence = "; ".join(parts)
+    sentence = "; ".join(differences)
     if layer := divided(symptom.missing, symptom.unexpected):
         return (
             f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint has several layers in a row where the model "
@@ -280,13 +307,14 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False) -> tuple[str
                 "rename the keys in the state, if one layer was added or removed",
             ),
         )
+    build = "build the model with the arguments that the checkpoint was trained with"
+    in_part_only = (
+        "model.load_state_dict(state, strict=False), if only a new head is missing; print what it returns"
+    )
     return (
         f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint belongs to another architecture, or to another "
         "version of this one.",
-        (
-            "build the model with the arguments that the checkpoint was trained with",
-            "model.load_state_dict(state, strict=False), if only a new head is missing; print what it returns",
-        ),
+        (build, in_part_only) if strict else build,
     )
 
 

@@ -85,6 +85,14 @@ class TestLoad:
         finding = self.judge(self.KEYS, tuple(f"module.{key}" for key in self.KEYS[:4]), 0)
         assert (finding.severity, str(finding.where)) == ("warning", "t.py:9 in main")
 
+    def test_of_a_part_of_another_name(self):
+        keys = ("0.weight", "0.bias", "2.weight", "2.bias")
+        model = (*(f"backbone.{key}" for key in keys), "fc.weight", "fc.bias")
+        finding = self.judge(model, (*(f"encoder.{key}" for key in keys), "projector.weight"), 0)
+        assert finding.fix == (
+            "state = {key.replace('encoder.', 'backbone.', 1): value for key, value in state.items()}"
+        )
+
     def test_of_another_head_is_meant(self):
         assert self.judge(("fc.weight", "fc.bias"), ("head.weight", "head.bias"), 4) is None
 
