@@ -90,6 +90,28 @@ class TestPages:
         words = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
         assert (["install", install] in words) is not installed
 
+    @pytest.mark.parametrize(("user", "option"), [(0, ["--allow-root"]), (1000, [])])
+    def test_jupyter_opens_a_chapter_for_root_too(
+        self, monkeypatch: pytest.MonkeyPatch, with_pages: Any, user: int, option: list[str]
+    ) -> None:
+        (with_pages.root / "notebook").mkdir()
+        (with_pages.root / "notebook" / "__init__.py").touch()
+        monkeypatch.syspath_prepend(with_pages.root)
+        monkeypatch.chdir(with_pages.root)
+        monkeypatch.setattr("os.geteuid", lambda: user, raising=False)
+        called: list[list[str]] = []
+        monkeypatch.setattr("subprocess.call", lambda words: called.append(words) or 0)
+        learner = Learner(with_pages.root, {}, as_json=False)
+        learner.try_("chapter-02")
+        assert learner.run("chapter-02", diagnose=False) == 0
+        file = "attempts/chapter-02/chapter_02.ipynb"
+        assert called == [[sys.executable, "-m", "notebook", *option, file]]
+
+    def test_a_mystery_names_the_tool_that_comes_after_a_verdict(self, with_pages: Any) -> None:
+        lines = with_pages.bugs("try", "mystery-09").stdout.splitlines()
+        (asked,) = [line for line in lines if line.startswith("ask the tool")]
+        assert "python -m bugs run mystery-09 --mine --diagnose" in asked
+
     @pytest.mark.parametrize("word", ["diff", "hint"])
     def test_a_mystery_names_the_file_of_its_solution(self, with_pages: Any, word: str) -> None:
         done = with_pages.bugs(word, "mystery-09")
