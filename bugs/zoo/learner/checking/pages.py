@@ -59,7 +59,9 @@ def check_chapter(
     if result is None:
         return Check("chapter", word, (_unfinished(ending),), seconds=ending.seconds)
     judged = [
-        Judgement("notebook", False, f"Cell {number} fails: {error}.", "Fix it; the cells below may need it.")
+        Judgement(
+            "notebook", False, f"{_cell(theirs, int(number))} fails: {error}.", "The cells below may need it."
+        )
         for number, error in result["broken"].items()
     ]
     reservations = []
@@ -188,6 +190,12 @@ def _ran(ending: Ending, script: Path) -> Judgement:
     return Judgement("run", True, f"It runs to its end, in {ending.seconds:.0f} s.")
 
 
+def _cell(notebook: Any, number: int) -> str:
+    """Name a cell by its first line: Jupyter shows no numbers until cells have run."""
+    first = notebook.cells[number - 1].source.strip().splitlines()[0]
+    return f"The cell that begins with `{first}`"
+
+
 def _unfinished(ending: Ending) -> Judgement:
     if ending.how == "stopped":
         return Judgement("run", False, "It was stopped before its end.", "Check again.")
@@ -215,7 +223,7 @@ def _asserted(result: Mapping[str, Mapping[str, str]] | None, text: str, origina
         return Judgement("result", False, "The solution's assertions could not be run on your script.", "")
     found = next(iter([*result["broken"].values(), *result["problems"].values()]), None)
     if found is None:
-        return Judgement("result", True, "What the solution asserts of a fix holds for yours.")
+        return Judgement("result", True, "All assertions of the solution hold for your fix.")
     if name := _dropped(found, text, original):
         said = f"The check reads `{name}` of the original script, and your script does not define it."
         return Judgement("result", False, said, f"Keep the name `{name}`; then the check can judge your fix.")
