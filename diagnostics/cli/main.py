@@ -94,7 +94,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         commands.add_parser("run", help=RUN)
 
     explain = commands.add_parser("explain", help="find the cause of a crash from its traceback")
-    explain.add_argument("file", metavar="FILE", help="a file with a traceback, or - for standard input")
+    explain.add_argument("file", metavar="FILE|-", help="a file with a traceback, or - for standard input")
     explain.add_argument("--format", choices=FORMATS, default="text")
     explain.add_argument(
         "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"

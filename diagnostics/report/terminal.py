@@ -246,7 +246,13 @@ def _library_messages(report: ReportContents, width: int) -> Padding:
     text = Text("reported by the libraries", style="bold")
     for message in messages:
         text.append("\n")
-        lines = textwrap.wrap(str(message), width, initial_indent="  ", subsequent_indent="    ")
+        lines = textwrap.wrap(
+            str(message),
+            width,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,  # a path may hold some
+        )
         text.append("\n".join(lines), style="not bold")
     if rest := len(report.library_messages) - len(messages):
         text.append(f"\n  and {rest} more: --verbose lists them", style="not bold")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from bugs.zoo.learner.checking import cells
 from bugs.zoo.learner.checking.check import check
 from bugs.zoo.learner.checking.pages import check_chapter, check_mystery, launcher
 from bugs.zoo.learner.checking.result import Check
-from bugs.zoo.learner.path import in_order, next_step
+from bugs.zoo.learner.path import Course, Step, in_order, next_step, read_course
 from bugs.zoo.learner.progress import HINTS, OLD_SURPRISE, Cage, Progress, ProgressStore, now
 from bugs.zoo.learner.works import MYSTERIES, NoSuchPage, Work, page_work, pages
 
@@ -108,11 +109,15 @@ class Learner:
             diagnose: whether `diagnose run` runs it.
         """
         work = self._begun(name)
-        script = str(work.attempt.script)
+        file = work.attempt.script.resolve()
+        script = str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
         if work.kind == "chapter":
             if installation := jupyter_installation():
                 raise Refused(f"this Python lacks Jupyter: {installation}")
-            return subprocess.call([sys.executable, "-m", "notebook", script])
+            # Jupyter refuses to run as root, which is the only user of many containers.
+            is_root = getattr(os, "geteuid", lambda: None)() == 0
+            options = ["--allow-root"] if is_root else []
+            return subprocess.call([sys.executable, "-m", "notebook", *options, script])
         words = launcher(work.attempt.script.read_text("utf-8", errors="replace"))
         if diagnose:
             words += ["diagnostics", "run"]
@@ -231,7 +236,7 @@ class Learner:
 
     def next(self) -> int:
         """Say where to go on."""
-        step = next_step(self._exhibits, self._progress())
+        step = self._next_step()
         cage = None if step.exhibit is None else step.exhibit.id
         if not self._say({"exhibit": cage, "begun": step.begun, "said": step.said, "command": step.command}):
             display.show_step(self._screen(), step)
@@ -280,9 +285,17 @@ class Learner:
                 if exhibit is not None:
                     display.show_difference(screen, lines, "- yours   + ours")
                     display.show_why(screen, why)
+                else:
+                    display.show_answers(screen, _where_answers(work))
                 screen.print()
-                display.show_step(screen, next_step(self._exhibits, self._progress()))
+                display.show_step(screen, self._next_step("" if exhibit is not None else work.word))
         return made
+
+    def _next_step(self, passed: str = "") -> Step:
+        course: Course | None = None
+        with contextlib.suppress(Exception):  # a zoo without chapters, or with some that the learner has edited
+            course = read_course(self._root)
+        return next_step(self._exhibits, self._progress(), course, passed)
 
     @staticmethod
     def _result(work: Work, script: Path, waiting: display.Waiting) -> Check:

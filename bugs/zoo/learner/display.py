@@ -56,6 +56,7 @@ def show_work(screen: Console, work: Work, is_new: bool) -> None:
     if not work.is_surprise:
         again = ("restart", command("reset", work.word))
     todo = "answer the exercises" if work.kind == "chapter" else "fix it"
+    asked = f"{command('run', work.word, '--mine', '--diagnose')}, once you have a verdict of your own"
     installation = jupyter_installation() if work.kind == "chapter" else ""
     _steps(
         screen,
@@ -63,6 +64,7 @@ def show_work(screen: Console, work: Work, is_new: bool) -> None:
             ("yours", work.attempt.shown),
             *([("install", installation)] if installation else []),
             ("open it" if work.kind == "chapter" else "run it", _running(work)),
+            *([("ask the tool", asked)] if work.kind == "mystery" else []),
             ("then", f"{todo}, and {command('check', work.word)}"),
             *([("stuck?", command("hint", work.word))] if work.exhibit is not None else []),
             *([] if is_new else [again]),
@@ -172,6 +174,12 @@ def show_why(screen: Console, why: str) -> None:
         _print(screen, why)
 
 
+def show_answers(screen: Console, where: str) -> None:
+    """Say where our answers or our fix can be read."""
+    screen.print()
+    _print(screen, f"{where[:1].upper()}{where[1:]}.")
+
+
 def reasons(markdown: str) -> str:
     """Return the paragraph of a `why.md` that says why this fix, without Markdown's signs; "" if none does."""
     for paragraph in re.split(r"\n\s*\n", markdown):
@@ -246,6 +254,9 @@ def show_step(screen: Console, step: Step) -> None:
     """Say where to go on."""
     _print(screen, step.said)
     screen.print(Text(step.command, "bold"), soft_wrap=True)
+    if step.short:
+        _print(screen, "Or, on the short path of the book's first page:")
+        screen.print(Text(step.short, "bold"), soft_wrap=True)
 
 
 def named(work: Work) -> str:

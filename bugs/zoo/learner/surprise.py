@@ -1,7 +1,7 @@
 """A script whose bug is not told: one of the exhibits, in other clothes.
 
-The names and the docstring that would give the exhibit away are changed; what the script does is not. Which
-exhibit it is stands in no file: `progress.json` holds a digest, which is compared with those of all exhibits.
+The names and the docstring that would give the exhibit away are changed; what the script does is not. No file
+names the exhibit: `progress.json` holds a digest, which is compared with those of all exhibits.
 """
 
 from __future__ import annotations

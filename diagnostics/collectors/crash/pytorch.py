@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
@@ -38,7 +38,13 @@ _NO_GRADIENT = Family("torch-no-gradient")
 _LOSS_SHAPES = Family("torch-loss-shapes")
 _PROBABILITIES = Family("probabilities")
 _DEVICES = Family("devices")
-_ODD = re.compile(r"but got (?P<name>\w{1,40}) is on (?P<device>\w{1,8}(?::\d+)?), different from other tensors")
+_ODD = (
+    re.compile(r"but got (?P<name>\w{1,40}) is on (?P<device>\w{1,8}(?::\d+)?), different from other tensors"),
+    re.compile(r" and (?P<device>\w{1,8}(?::\d+)?)! \(when checking argument for argument (?P<name>\w{1,40}) in "),
+)
+"""Newer and older releases name the argument that differs from the ones before it."""
+_DECOMPOSED = re.compile(r"^torch[\\/]_(?:decomp|meta_registrations|prims|prims_common|refs|subclasses)\b")
+"""Files in which an operation is made of others, whose arguments are called a and b."""
 _METRIC = Family("metric")
 
 
@@ -284,16 +290,35 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         return None
     devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
     tensors: dict[str, str] = {}
+    registered: tuple[str, ...] = ()
     own = {} if crash.expression is None else crash.expression.tensors()
-    for held in (own, *(tensors_of(variables) for variables in crash.inward())):
+    inward = [held for file, held in _by_file(crash) if not _DECOMPOSED.search(file)]
+    for held in (own, *map(tensors_of, inward)):
         places = {name: str(value.device) for name, value in held.items()}
         if len(set(places.values())) > 1:
             tensors = places
+            parts = [part for variables in inward for part in _parts_of_module(variables)]
+            registered = tuple(name for name in places if any(held[name] is part for part in parts))
             break
-    odd = _ODD.search(message)
+    odd = next((found for wording in _ODD if (found := wording.search(message))), None)
     return DevicesDiffer(
-        devices, tensors, to_numpy="tensor to numpy" in message, odd=odd and (odd["name"], odd["device"])
+        devices,
+        tensors,
+        to_numpy="tensor to numpy" in message,
+        odd=odd and (odd["name"], odd["device"]),
+        registered=registered,
     )
+
+
+def _by_file(crash: Crash) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    files = (frame.file for frame in reversed(crash.facts.frames))
+    return zip(files, crash.inward(), strict=False)
+
+
+def _parts_of_module(variables: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the parameters and buffers of the module whose method a frame runs: `to` moves them with it."""
+    for kind in ("_parameters", "_buffers"):
+        yield from getattr(variables.get("self"), kind, {}).values()
 
 
 def tensors_of(variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,10 @@ FIX = (
     f"batch = {{name: x.to(device) for name, x in batch.items()}}, {DEVICE}, if a batch is a dict",
 )
 MODEL = "move the model to the batch's device: model.to(...), before the optimizer is created"
+LOSS_WEIGHTS = ("weight", "pos_weight")  # arguments of PyTorch's losses
+CRITERION = "criterion.to(device), if the loss is a module: its weights are a buffer, which this moves"
 LINEAR = {"mat1": "the input of the layer", "mat2": "the weight of the layer"}  # of addmm, which a Linear calls
+_FUNCTIONAL = re.compile(r"torch[\\/]nn[\\/]functional\.py$")
 _IN_LINEAR = re.compile(r"torch[\\/]nn[\\/](?:modules[\\/]linear|functional)\.py$")
 
 
@@ -115,7 +118,7 @@ class DeviceMismatch(MessageRule):
         return self.found(
             f"An operation got tensors on {on}{detail}. An operation runs on one device and cannot read the "
             f"memory of another.{unknown}",
-            fix=_fix(symptom.tensors),
+            fix=_fix(crash, symptom),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
         )
@@ -162,13 +165,21 @@ def _by_device(tensors: Mapping[str, str]) -> str:
     return "; ".join(parts)
 
 
-def _fix(tensors: Mapping[str, str]) -> Fix:
+def _fix(crash: CrashFacts, symptom: DevicesDiffer) -> Fix:
     """Return the line that moves the tensor on the CPU, if there is only one."""
-    behind = [name for name, device in tensors.items() if device == "cpu"]
-    others = {device for device in tensors.values() if device != "cpu"}
-    if len(behind) == 1 and len(others) == 1 and "." not in behind[0]:
-        (device,) = others
-        return f'{behind[0]} = {behind[0]}.to("{device}"), where your code creates it'
-    if others and all(name.startswith("self.") for name in behind) and behind:
+    behind = [name for name, device in symptom.tensors.items() if device == "cpu"]
+    others = {device for device in symptom.tensors.values() if device != "cpu"}
+    of_loss = len(behind) == 1 and behind[0] in LOSS_WEIGHTS and _in_loss(crash)
+    if others and behind and not of_loss and set(behind) <= set(symptom.registered):
         return MODEL
+    if len(behind) == 1 and len(others) == 1:
+        (device,) = others
+        line = f'{behind[0]} = {behind[0]}.to("{device}"), where your code creates it'
+        return (line, CRITERION) if of_loss else line
     return FIX
+
+
+def _in_loss(crash: CrashFacts) -> bool:
+    """Return whether a loss of PyTorch failed."""
+    inside = (frame.function for frame in crash.frames if _FUNCTIONAL.search(frame.file))
+    return any(re.search(r"loss|cross_entropy", function) for function in inside)

@@ -15,6 +15,7 @@ from transformers import (
     GPT2LMHeadModel,
 )
 
+import diagnostics
 from diagnostics.api.explain import facts_of_exception
 from diagnostics.facts.crash import DevicesDiffer
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
@@ -220,6 +221,30 @@ class TestDevicesDiffer:
         assert set(symptom.devices) == {"meta", "cpu"}
         assert symptom.tensors == {}
 
+    @pytest.mark.parametrize("loss", ["CrossEntropyLoss(weight", "BCEWithLogitsLoss(pos_weight"])
+    def test_the_weights_of_a_loss_are_no_part_of_a_model(self, loss):
+        name, _, argument = loss.partition("(")
+        criterion = getattr(nn, name)(**{argument: torch.ones(2)})
+        targets = torch.zeros(4, 2, device="meta")
+        error = failure(lambda: criterion(torch.zeros(4, 2, device="meta"), targets))
+        (finding,) = diagnostics.explain(error).findings
+        assert finding.fix == f'{argument} = {argument}.to("meta"), where your code creates it'
+
+    def test_a_parameter_moves_with_its_module_and_an_input_by_itself(self):
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(3))
+
+            def forward(self, x):
+                return x * self.scale
+
+        error = failure(lambda: Scaled()(torch.zeros(2, 3, device="meta")))
+        (finding,) = diagnostics.explain(error).findings
+        assert finding.fix.startswith("move the model to the batch's device")
+        (finding,) = diagnostics.explain(failure(lambda: Scaled().to("meta")(torch.zeros(2, 3)))).findings
+        assert finding.fix == 'x = x.to("meta"), where your code creates it'
+
     @pytest.mark.parametrize(
         ("message", "devices", "odd"),
         [
@@ -227,7 +252,7 @@ class TestDevicesDiffer:
                 "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! "
                 "(when checking argument for argument mat1 in method wrapper_CUDA_addmm)",
                 ("cuda:0", "cpu"),
-                None,
+                ("mat1", "cpu"),
             ),
             (
                 "Expected all tensors to be on the same device, but got index is on cpu, different from other "

@@ -176,6 +176,18 @@ _GROUPS = (
 _NO_ACCELERATE = (
     "ImportError: Using the `Trainer` with `PyTorch` requires `accelerate>=0.26.0`: Please run `pip install`"
 )
+_DEVICES = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+_ARGUMENT = f"RuntimeError: {_DEVICES} (when checking argument for argument weight in method wrapper_CUDA_"
+_IN_FORWARD = f"""\
+Traceback (most recent call last):
+  File "/home/ada/train.py", line 31, in <module>
+    logits = model(images.to(device))
+  File "{{file}}", line 18, in forward
+    {{line}}
+    ~~~~^~~~
+RuntimeError: {_DEVICES}
+"""
+_BATCH = "move the batch to the model's device"
 WHOLE = {  # texts of which the message alone is not enough, with rule and the beginning of the first fix
     "a warning of checkpointing": (
         "no-gradient",
@@ -256,4 +268,36 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     ),
     "a package that is missing": ("installation-mismatch", "install it, and restart", _NO_ACCELERATE),
     "text in a loss": ("dtype-mismatch", "keras.layers.StringLookup, LabelEncoder", _CAST),
+    "weights of a loss": (
+        "device-mismatch",
+        "criterion = nn.CrossEntropyLoss(weight=weight.to(device))",
+        f"{_ARGUMENT}nll_loss_forward)",
+    ),
+    "the weight of a layer": (
+        "device-mismatch",
+        "move the model to the batch's device",
+        f"{_ARGUMENT}_cudnn_convolution)",
+    ),
+    **{
+        line: (
+            "device-mismatch",
+            f'self.register_buffer("{name}", ..., persistent=False) in __init__' if name else _BATCH,
+            _IN_FORWARD.format(file="/home/ada/net.py", line=line),
+        )
+        for line, name in {
+            "return self.head(x + self.offset)": "offset",
+            "x = x + self.pe[:, : x.size(1)]": "pe",
+            "return self.scale * x": "scale",
+            "x = torch.cat([self.cls, x], dim=1)": "cls",
+            "scores = scores.masked_fill(self.mask[:n, :n] == 0, -1e9)": "mask",
+            "return self.layers[0](x) + y": None,
+            "return self.head(x) * y": None,
+            "x = x.view(-1, self.hidden // 2) + y": None,
+        }.items()
+    },
+    "an attribute of a package's module": (
+        "device-mismatch",
+        _BATCH,
+        _IN_FORWARD.format(file="/venv/lib/python3.12/site-packages/timm/layers/norm.py", line="x * self.scale"),
+    ),
 }

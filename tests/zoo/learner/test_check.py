@@ -15,6 +15,7 @@ from bugs.zoo.keeper.catalogue import Exhibit, load_catalogue
 from bugs.zoo.learner.checking.check import check
 from bugs.zoo.learner.checking.result import Check
 
+ROOT = Path(__file__).resolve().parents[3]
 TRAIN = '''\
 """Learn which of two sums is larger.
 
@@ -173,9 +174,21 @@ def test_a_repair_passes_and_what_was_seen_is_told(cage: Exhibit) -> None:
     made, wrong = checked(cage, SOLUTION)
     assert wrong == [], made.judgements
     said = {judgement.name: judgement.said for judgement in made.judgements}
-    assert said["training"] == "200 updates of the weights, with 800 different rows; ours: 200 and 800."
+    assert said["training"] == "200 optimizer steps, with 800 different rows; ours: 200 and 800."
     accuracy = made.metrics["eval_accuracy"]
-    assert said["evaluation"] == f"We evaluated your model ourselves, and got eval_accuracy={accuracy:g}."
+    assert said["evaluation"] == f"We evaluated your model ourselves, and got eval_accuracy={accuracy:.3f}."
+
+
+@pytest.mark.exhaustive
+def test_an_untouched_copy_of_an_untrained_model_has_taken_steps_and_changed_nothing(tmp_path: Path) -> None:
+    exhibit = load_catalogue(ROOT)["16"]
+    script = tmp_path / "train.py"
+    script.write_text(exhibit.script.read_text())
+    said = {judgement.name: judgement for judgement in check(exhibit, script).judgements}
+    assert said["rules"].said.startswith("diagnose run still reports optimizer-misses-parameters")
+    assert "also reports" not in said["rules"].said
+    assert said["rules"].advice == ""
+    assert said["training"].said.startswith("563 optimizer steps")
 
 
 @pytest.mark.exhaustive
@@ -185,7 +198,7 @@ class TestKeras:
         made, wrong = checked(small_cage(zoo, KERAS.format(rate=0.0), solution), solution)
         assert wrong == [], made.judgements
         said = {judgement.name: judgement.said for judgement in made.judgements}
-        assert said["training"] == "200 updates of the weights, with 800 different rows; ours: 200 and 800."
+        assert said["training"] == "200 optimizer steps, with 800 different rows; ours: 200 and 800."
 
     def test_a_training_on_few_rows_with_a_printed_number_does_not(self, zoo: Any) -> None:
         broken = KERAS.format(rate=0.0)

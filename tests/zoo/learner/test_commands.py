@@ -14,6 +14,27 @@ from bugs.zoo.learner.commands import Learner
 from bugs.zoo.learner.display import reasons
 
 ATTEMPT = "attempts/04_wrong_label_count/train.py"
+CHAPTER = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+chapter:
+  purpose: Look at rows
+  stations: [dataset]
+  minutes: 5
+  level: first steps
+  cages: []
+  mystery: mystery_02
+---
+
+# Data
+"""
 
 
 def said(done: Any) -> dict[str, Any]:
@@ -89,6 +110,48 @@ class TestPages:
         assert Learner(with_pages.root, {}, as_json=False).try_("chapter-02") == 0
         words = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
         assert (["install", install] in words) is not installed
+
+    @pytest.mark.parametrize(("user", "option"), [(0, ["--allow-root"]), (1000, [])])
+    def test_jupyter_opens_a_chapter_for_root_too(
+        self, monkeypatch: pytest.MonkeyPatch, with_pages: Any, user: int, option: list[str]
+    ) -> None:
+        (with_pages.root / "notebook").mkdir()
+        (with_pages.root / "notebook" / "__init__.py").touch()
+        monkeypatch.syspath_prepend(with_pages.root)
+        monkeypatch.chdir(with_pages.root)
+        monkeypatch.setattr("os.geteuid", lambda: user, raising=False)
+        called: list[list[str]] = []
+        monkeypatch.setattr("subprocess.call", lambda words: called.append(words) or 0)
+        learner = Learner(with_pages.root, {}, as_json=False)
+        learner.try_("chapter-02")
+        assert learner.run("chapter-02", diagnose=False) == 0
+        file = "attempts/chapter-02/chapter_02.ipynb"
+        assert called == [[sys.executable, "-m", "notebook", *option, file]]
+
+    def test_a_chapter_that_is_solved_leads_to_its_answers_and_its_mystery(self, with_pages: Any) -> None:
+        book = with_pages.root / "book"
+        (book / "chapters" / "02_data.md").write_text(CHAPTER)
+        (book / "mysteries" / "mystery_02.py").write_text("print(1)\n")
+        (book / "index.md").write_text(
+            "The short path: [2](chapters/02_data.ipynb), [4](exhibits/04_labels.ipynb)\n"
+        )
+        with_pages.bugs("try", "chapter-02")
+        done = with_pages.bugs("check", "chapter-02")
+        assert done.stdout.splitlines()[1:] == [
+            "",
+            "The answers are on the chapter's page, folded.",
+            "",
+            "Next is the mystery of this chapter: a script with one bug, which the page does not name.",
+            "python -m bugs try mystery-02",
+            "Or, on the short path of the book's first page:",
+            "python -m bugs try 04",
+        ]
+        assert said(with_pages.bugs("next", "--json"))["command"] == "python -m bugs try mystery-02"
+
+    def test_a_mystery_names_the_tool_that_comes_after_a_verdict(self, with_pages: Any) -> None:
+        lines = with_pages.bugs("try", "mystery-09").stdout.splitlines()
+        (asked,) = [line for line in lines if line.startswith("ask the tool")]
+        assert "python -m bugs run mystery-09 --mine --diagnose" in asked
 
     @pytest.mark.parametrize("word", ["diff", "hint"])
     def test_a_mystery_names_the_file_of_its_solution(self, with_pages: Any, word: str) -> None:

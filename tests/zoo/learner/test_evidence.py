@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,13 +50,35 @@ def wrong(seen: Evidence) -> list[tuple[str, str]]:
     return [(each.name, f"{each.said} {each.advice}".strip()) for each in judgements(EXHIBIT, seen) if not each.ok]
 
 
+RECORDED = json.loads((ROOT / "tests" / "scoreboard" / "measured.json").read_text())["said"]["diagnose_run"]
+
+
+@pytest.mark.parametrize("id", RECORDED)
+def test_an_untouched_copy_is_told_of_no_finding_that_its_change_made(id: str) -> None:
+    """Whatever was recorded of the broken script is the exhibit's bug, or follows from it."""
+    exhibit = CATALOGUE[id]
+    ours = () if exhibit.effort is None else exhibit.effort.notes
+    rules = {answer["kind"] for answer in RECORDED[id]["broken"]["answers"]} - {*ours}
+    report = REPORT | {"findings": [finding(rule) for rule in sorted(rules)]}
+    judgement = next(each for each in judgements(exhibit, evidence(report=report)) if each.name == "rules")
+    assert judgement.said.startswith("diagnose run still reports ")
+    assert "also reports" not in judgement.said
+    assert judgement.advice == ""
+
+
+def test_a_consequence_that_is_left_is_not_called_new() -> None:
+    seen = evidence(report=REPORT | {"findings": [finding("not-learning")]})
+    judgement = next(each for each in judgements(CATALOGUE["16"], seen) if each.name == "rules")
+    assert judgement.said == "diagnose run still reports not-learning. The message of not-learning."
+
+
 def test_a_repair_is_told_what_was_seen() -> None:
     assert [(each.ok, each.said) for each in judgements(EXHIBIT, evidence())] == [
         (True, "It runs to its end, in 12 s."),
         (True, "diagnose run reports no error or warning; silent now: labels-out-of-range and non-finite-loss."),
-        (True, "563 updates of the weights, with 9,000 different rows; ours: 563 and 9,000."),
-        (True, "It prints eval_accuracy=0.75; a repair reaches >= 0.6."),
-        (True, "We evaluated your model ourselves, and got eval_accuracy=0.75."),
+        (True, "563 optimizer steps, with 9,000 different rows; ours: 563 and 9,000."),
+        (True, "It prints eval_accuracy=0.750; a repair reaches >= 0.6."),
+        (True, "We evaluated your model ourselves, and got eval_accuracy=0.750."),
     ]
 
 
@@ -87,8 +110,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "rules",
-                    "diagnose run reports ragged-batch. The message of ragged-batch. The exhibit's script does "
-                    "not have this one: your change introduced it.",
+                    "diagnose run reports ragged-batch. The message of ragged-batch. Our fixed script has no such "
+                    "finding: your change may have introduced it.",
                 )
             ],
         ),
@@ -110,8 +133,8 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "Nothing was trained: no optimizer changed a weight. A repair trains the model; printing "
-                    "a number does not.",
+                    "Nothing was trained: no optimizer took a step for a model. A repair trains the model; "
+                    "printing a number does not.",
                 ),
                 ("evaluation", "There is no trained model to evaluate. Let the script train one."),
             ],
@@ -121,7 +144,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "training",
-                    "563 updates of the weights, with 16 different rows; ours: 563 and 9,000. The model has seen "
+                    "563 optimizer steps, with 16 different rows; ours: 563 and 9,000. The model has seen "
                     "too "
                     "few rows. Train on all of the data; a part of it is easier and proves nothing.",
                 )
@@ -156,7 +179,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "We evaluated your model ourselves, and got eval_accuracy=0.34; a repair reaches >= 0.6. The "
+                    "We evaluated your model ourselves, and got eval_accuracy=0.340; a repair reaches >= 0.6. The "
                     "number "
                     "must come from what the model has learned.",
                 )
@@ -167,7 +190,7 @@ def test_a_repair_is_told_what_was_seen() -> None:
             [
                 (
                     "evaluation",
-                    "We evaluated your model ourselves, and got eval_accuracy=0.75; your script prints 0.99. "
+                    "We evaluated your model ourselves, and got eval_accuracy=0.750; your script prints 0.990. "
                     "Evaluate on the same rows and with the same metric as the original.",
                 )
             ],
@@ -294,5 +317,5 @@ class TestReservations:
         exam = EXAM | {"differs": ["classifier.weight is 4 by 64, ours 3 by 64"]}
         assert reservations(EXHIBIT, evidence(exam=exam, facts=FACTS | {"updates": 5_630})) == [
             "Your model has other weights than ours: classifier.weight is 4 by 64, ours 3 by 64.",
-            "Your training takes 5,630 updates, ours 563.",
+            "Your training takes 5,630 optimizer steps, ours 563.",
         ]

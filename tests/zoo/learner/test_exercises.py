@@ -208,7 +208,7 @@ class TestTheCheck:
         notebook.cells[1].source = "numbers = undefined"
         assert said(checked(small, notebook, tmp_path))["notebook"] == (
             False,
-            "Cell 2 fails: NameError: name 'undefined' is not defined.",
+            "The cell that begins with `numbers = undefined` fails: NameError: name 'undefined' is not defined.",
         )
 
     def test_an_exercise_whose_cell_is_gone(self, small: Path, tmp_path: Path) -> None:

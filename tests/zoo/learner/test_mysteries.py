@@ -50,11 +50,61 @@ def test_a_script_of_two_ranks_is_launched_so() -> None:
     assert launcher("$ diagnose run mystery_04.py") == ["-m"]
 
 
+ORIGINAL = "import math\nrows = [1]\nfor row in rows:\n    total = row\n"
+
+
+def judged(problem: str, text: str = ORIGINAL) -> str:
+    """What is said of one problem with a learner's script."""
+    judgement = _asserted({"broken": {}, "problems": {"5": problem}}, text, ORIGINAL)
+    assert not judgement.ok
+    return f"{judgement.said} {judgement.advice}"
+
+
 def test_a_failed_assertion_says_whose_results_its_names_hold() -> None:
     problem = "An assertion fails: float(after[-1]) > 0.9. `float(after[-1])` is 0.2"
-    assert _asserted({"broken": {}, "problems": {"5": problem}}).said == (
-        f"The solution's assertions do not all hold for your script. {problem}. (`after` is of your script.)"
+    assert judged(problem) == (
+        f"The solution's assertions do not all hold for your script. {problem}. (`after` is of your script.) "
+        "The bug is still there, or your script no longer prints what the original does."
     )
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "It raises KeyError: 'rows', in rows, forms = (variables['rows'], variables['forms'])",
+        "An assertion fails: done.returncode == 0 (Traceback: NameError: name 'rows' is not defined)",
+    ],
+)
+def test_a_fix_that_renames_a_variable_is_asked_for_its_name(problem: str) -> None:
+    renamed = ORIGINAL.replace("rows", "kept")
+    assert judged(problem, renamed) == (
+        "The check reads `rows` of the original script, and your script does not define it. "
+        "Keep the name `rows`; then the check can judge your fix."
+    )
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "It raises KeyError: 'labels', in labels = sound['batch']['labels']",
+        "It raises AttributeError: 'float' object has no attribute 'item', in accuracy = sound['total'].item()",
+    ],
+    ids=["a key that is no variable", "another type"],
+)
+def test_a_result_that_cannot_be_read_is_not_called_a_bug(problem: str) -> None:
+    assert judged(problem) == (
+        f"The check could not judge your fix. {problem}. Keep the lines that the original prints, and the names "
+        "and types of its variables."
+    )
+
+
+@pytest.mark.exhaustive
+def test_a_right_fix_with_other_names_gets_a_true_sentence(tmp_path: Path) -> None:
+    script = next(each for each in MYSTERIES if each.stem == "mystery_03")
+    mine = tmp_path / script.name
+    mine.write_text(our_fix(script).replace("rows", "kept"), "utf-8")
+    (result,) = [each for each in check_mystery("m", script.with_suffix(".md"), mine).judgements if not each.ok]
+    assert result.said.startswith("The check reads `rows` of the original script")
 
 
 @pytest.mark.exhaustive

@@ -22,6 +22,7 @@ STEP = "bug-zoo step"  # a line of these words, "3 of 20", tells how far it is
 _SHORT = reprlib.Repr()
 _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = 8
 _SHORT.maxother = _SHORT.maxstring = 80
+FAILED = "An assertion fails"  # what a problem begins with that is not an exception
 _SIDE = "_bug_zoo_side_"  # with a number, a side of a comparison that is being asserted
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)  # what later cells may need
 
@@ -64,7 +65,7 @@ def _failed(answer: str, given: set[str], space: dict[str, Any]) -> str:
             code = ast.fix_missing_locations(ast.Module([statement], []))
             exec(compile(code, "<the answer's assertions>", "exec"), space)
         except AssertionError as error:
-            problem = "An assertion fails"
+            problem = FAILED
             if isinstance(statement, ast.Assert):
                 test, worth = _failed_test(statement.test, sides, given, space)
                 problem += f": {test}" + (f" ({error})" if str(error) else "")

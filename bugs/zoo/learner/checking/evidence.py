@@ -15,6 +15,7 @@ from bugs.zoo.keeper.outcome import Outcome, fails_like
 from bugs.zoo.keeper.spelling import command
 from bugs.zoo.keeper.verification import alarms, notes
 from bugs.zoo.learner.checking.result import Judgement
+from diagnostics.rules.registry import all_rules, causality_of
 from diagnostics.text.join import listed
 
 # Of the different rows that our solution trains on. A repair may drop a last incomplete batch or a few odd rows.
@@ -81,7 +82,7 @@ def reservations(exhibit: Exhibit, seen: Evidence) -> list[str]:
         found.append(f"Your model has other weights than ours: {'; '.join(differs)}.")
     updates = (seen.facts or {}).get("updates", 0)
     if ours is not None and updates and not 1 / UNUSUAL <= updates / ours.updates <= UNUSUAL:
-        found.append(f"Your training takes {updates:,} updates, ours {ours.updates:,}.")
+        found.append(f"Your training takes {updates:,} optimizer steps, ours {ours.updates:,}.")
     return found
 
 
@@ -122,13 +123,15 @@ _ROOM = {
 def _rules(exhibit: Exhibit, seen: Evidence) -> Judgement:
     told = alarms(seen.report)
     if told:
-        known = [rule for rule in told if rule in exhibit.rules]
-        new = [rule for rule in told if rule not in known]
+        causality = causality_of(all_rules())
+        of_bug = {*exhibit.rules, *(other for rule in exhibit.rules for other in causality.consequences(rule))}
+        known = [rule for rule in told if rule in of_bug]
+        new = [rule for rule in told if rule not in of_bug]
         whose, first = ("still ", known) if known else ("", new)
         said = f"diagnose run {whose}reports {listed(first)}. {finding(seen.report, first[0])['message']}"
         if known and new:
             said += f" It also reports {listed(new)}."
-        advice = "" if known else "The exhibit's script does not have this one: your change introduced it."
+        advice = "" if known else "Our fixed script has no such finding: your change may have introduced it."
         return Judgement("rules", False, said, advice)
     if seen.report.get("faults") or "stages" not in seen.report:
         return Judgement("rules", False, "diagnose run could not make its report.", "Check once more.")
@@ -168,7 +171,7 @@ def _training(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "training",
             False,
-            "Nothing was trained: no optimizer changed a weight.",
+            "Nothing was trained: no optimizer took a step for a model.",
             "A repair trains the model; printing a number does not.",
         )
     if models > (1 if ours is None else ours.models):
@@ -185,7 +188,7 @@ def _training(exhibit: Exhibit, seen: Evidence) -> Judgement:
             f"The script no longer takes its seed from {SEED}.",
             "Put the line back: a repair that needs one seed is luck.",
         )
-    said = f"{updates:,} updates of the weights"
+    said = f"{updates:,} optimizer steps"
     if facts["whole"]:
         said += f", with {rows:,} different rows"
     if ours is None:
@@ -209,7 +212,7 @@ def _metric(exhibit: Exhibit, seen: Evidence) -> Judgement:
             "metric", False, f"It prints no line {wanted.metric}=….", "Keep the lines that print the results."
         )
     value = printed[wanted.metric]
-    shown = f"It prints {wanted.metric}={value:g}"
+    shown = f"It prints {wanted.metric}={_number(value)}"
     if not wanted.holds(value):
         as_before = isinstance(signature, MetricSignature) and (
             signature.metric in printed and signature.holds(printed[signature.metric])
@@ -261,7 +264,7 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
         )
     value = float(exam["metrics"][wanted.metric])
     printed = seen.outcome.metrics.get(wanted.metric, value)
-    said = f"We evaluated your model ourselves, and got {wanted.metric}={value:g}"
+    said = f"We evaluated your model ourselves, and got {wanted.metric}={_number(value)}"
     if not wanted.holds(value):
         return Judgement(
             "evaluation",
@@ -273,10 +276,15 @@ def _evaluation(exhibit: Exhibit, seen: Evidence) -> Judgement:
         return Judgement(
             "evaluation",
             False,
-            f"{said}; your script prints {printed:g}.",
+            f"{said}; your script prints {_number(printed)}.",
             "Evaluate on the same rows and with the same metric as the original.",
         )
     return Judgement("evaluation", True, f"{said}.")
+
+
+def _number(value: float) -> str:
+    """Return a metric as the scripts of the zoo print it: with three decimals, or more where it has more."""
+    return f"{value:.3f}" if value == round(value, 3) else f"{value:g}"
 
 
 def _honesty(seen: Evidence) -> Judgement | None:

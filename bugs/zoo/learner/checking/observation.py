@@ -62,7 +62,7 @@ class Observation:
 
     @property
     def updates(self) -> int:
-        """How often an optimizer has changed weights."""
+        """How many steps the optimizers have taken, whether or not they changed a weight of the model."""
         return self._updates + sum(max(0, int(counter) - was) for counter, was in self._counters())
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import symtable
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -58,7 +59,9 @@ def check_chapter(
     if result is None:
         return Check("chapter", word, (_unfinished(ending),), seconds=ending.seconds)
     judged = [
-        Judgement("notebook", False, f"Cell {number} fails: {error}.", "Fix it; the cells below may need it.")
+        Judgement(
+            "notebook", False, f"{_cell(theirs, int(number))} fails: {error}.", "The cells below may need it."
+        )
         for number, error in result["broken"].items()
     ]
     reservations = []
@@ -117,7 +120,7 @@ def check_mystery(
     if judged[0].ok:
         on_rules()
         result, _ = _run_cells(_solution_steps(solution), {FIXED: text}, to_errors, stop)
-        judged.append(_asserted(result))
+        judged.append(_asserted(result, text, solution.with_suffix(".py").read_text("utf-8")))
     return Check(
         "mystery",
         word,
@@ -187,6 +190,12 @@ def _ran(ending: Ending, script: Path) -> Judgement:
     return Judgement("run", True, f"It runs to its end, in {ending.seconds:.0f} s.")
 
 
+def _cell(notebook: Any, number: int) -> str:
+    """Name a cell by its first line: Jupyter shows no numbers until cells have run."""
+    first = notebook.cells[number - 1].source.strip().splitlines()[0]
+    return f"The cell that begins with `{first}`"
+
+
 def _unfinished(ending: Ending) -> Judgement:
     if ending.how == "stopped":
         return Judgement("run", False, "It was stopped before its end.", "Check again.")
@@ -209,15 +218,34 @@ def _rules(report: Mapping[str, Any]) -> Judgement:
     return Judgement("rules", True, "diagnose run reports no error or warning.")
 
 
-def _asserted(result: Mapping[str, Mapping[str, str]] | None) -> Judgement:
+def _asserted(result: Mapping[str, Mapping[str, str]] | None, text: str, original: str) -> Judgement:
     if result is None:
         return Judgement("result", False, "The solution's assertions could not be run on your script.", "")
-    if found := [*result["broken"].values(), *result["problems"].values()]:
-        advice = "The bug is still there, or your script no longer prints what the original does."
-        whose = [f"`{name}` is of {script}" for name, script in _OF.items() if re.search(rf"\b{name}\b", found[0])]
-        said = f"The solution's assertions do not all hold for your script. {found[0]}."
-        return Judgement("result", False, said + (f" ({listed(whose)}.)" if whose else ""), advice)
-    return Judgement("result", True, "What the solution asserts of a fix holds for yours.")
+    found = next(iter([*result["broken"].values(), *result["problems"].values()]), None)
+    if found is None:
+        return Judgement("result", True, "All assertions of the solution hold for your fix.")
+    if name := _dropped(found, text, original):
+        said = f"The check reads `{name}` of the original script, and your script does not define it."
+        return Judgement("result", False, said, f"Keep the name `{name}`; then the check can judge your fix.")
+    if not found.startswith(cells.FAILED):
+        advice = "Keep the lines that the original prints, and the names and types of its variables."
+        return Judgement("result", False, f"The check could not judge your fix. {found}.", advice)
+    advice = "The bug is still there, or your script no longer prints what the original does."
+    whose = [f"`{name}` is of {script}" for name, script in _OF.items() if re.search(rf"\b{name}\b", found)]
+    said = f"The solution's assertions do not all hold for your script. {found}."
+    return Judgement("result", False, said + (f" ({listed(whose)}.)" if whose else ""), advice)
+
+
+def _dropped(problem: str, text: str, original: str) -> str:
+    """Return the global name of the original that the learner's script lacks and a problem is about; else ""."""
+    found = re.search(r"KeyError: '(\w+)'|name '(\w+)' is not defined", problem)
+    name = "" if found is None else found[1] or found[2]
+    return name if name in _global_names(original) - _global_names(text) else ""
+
+
+def _global_names(text: str) -> set[str]:
+    symbols = symtable.symtable(text, "script.py", "exec").get_symbols()
+    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
 
 
 def _listed(names: set[str]) -> str:

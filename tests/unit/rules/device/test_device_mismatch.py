@@ -24,7 +24,21 @@ class TestFromCrash:
 
     def test_moves_the_model_if_that_was_left_behind(self):
         tensors = {"input": "cuda:0", "self.weight": "cpu", "self.bias": "cpu"}
-        assert RULE.from_crash(LIVE, DevicesDiffer(("cuda:0", "cpu"), tensors)).severity == "error"
+        symptom = DevicesDiffer(("cuda:0", "cpu"), tensors, registered=("self.weight", "self.bias"))
+        assert RULE.from_crash(LIVE, symptom).fix == FIX_OF_MODEL
+
+    def test_moves_an_attribute_that_belongs_to_no_module(self):
+        tensors = {"logits": "cuda:0", "self.class_weights": "cpu"}
+        finding = RULE.from_crash(LIVE, DevicesDiffer(("cuda:0", "cpu"), tensors))
+        assert finding.fix.startswith('self.class_weights = self.class_weights.to("cuda:0")')
+
+    def test_moves_the_weights_of_a_loss_and_not_the_model(self):
+        loss = FrameFacts("torch/nn/functional.py", 3500, "cross_entropy")
+        crash = CrashFacts("RuntimeError", MESSAGE, (*FRAMES, loss), live=True)
+        tensors = {"input": "cuda:0", "target": "cuda:0", "weight": "cpu"}
+        finding = RULE.from_crash(crash, DevicesDiffer(("cuda:0", "cpu"), tensors, registered=("weight",)))
+        assert finding.fix == 'weight = weight.to("cuda:0"), where your code creates it'
+        assert finding.alternatives[0].startswith("criterion.to(device)")
 
     def test_moves_a_whole_batch_that_was_left_behind(self):
         tensors = {"input": "cpu", "target": "cpu", "weight": "cuda:0"}
