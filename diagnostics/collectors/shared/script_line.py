@@ -1,4 +1,4 @@
-"""Finds the line of the script from which a library was called."""
+"""Finds the line of the script from which a library was called, or where a function of it begins."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from typing import Any
 from diagnostics.facts.where import Where, is_user_code, shorten
 
 FRAMES = 64  # of a stack that are searched for the script's own
+
+
+def defined_at(function: Any) -> Where | None:
+    """Return the line where a function of the script begins; None for any other."""
+    code = getattr(function, "__code__", None)
+    if code is None or not is_user_code(code.co_filename):
+        return None
+    return Where(shorten(code.co_filename), code.co_firstlineno, code.co_qualname)
 
 
 def script_line() -> Where | None:
