@@ -45,9 +45,7 @@ def advice(times: StepTimes) -> list[str]:
         elif "loader" in times.seconds:
             said.append("The rest is your own code: print, log and call .item() less often.")
         else:
-            said.append(
-                "The rest is your own code: it makes batches, logs and calls .item()."
-            )
+            said.append("The rest is your own code: it makes batches, logs and calls .item().")
     return [*said, f"{'keras.callbacks.TensorBoard(profile_batch=…)' if keras else 'torch.profiler'} shows more."]
 
 

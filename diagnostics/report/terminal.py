@@ -181,6 +181,9 @@ def _finding(finding: Finding, width: int) -> Padding:
     body = Table.grid()
     body.width = width
     body.add_row(head)
+    if finding.code is not None:
+        quoted = "\n".join(finding.code.numbered(width - 2, alone=True))
+        body.add_row(Padding(Text(quoted, style="dim", no_wrap=True), (0, 0, 0, 2)))
     body.add_row(Padding(Text(_laid_out(shortened(finding.message), width - 2)), (0, 0, 0, 2)))
     rows = [("fix: ", shortened(finding.fix), "green")]
     rows += [("or: ", shortened(alternative), "green") for alternative in finding.alternatives]

@@ -155,6 +155,7 @@ def finding_card(finding: Finding) -> str:
     place = "" if finding.where is None else str(finding.where)
     if finding.step is not None:
         place = f"step {finding.step:,}" + (f", {place}" if place else "")
+    code = "" if finding.code is None else "\n".join(finding.code.numbered())
     message, _, table = finding.message.partition("\n")
     evidence = table_of(
         ("name", "value"),
@@ -169,7 +170,9 @@ def finding_card(finding: Finding) -> str:
     return (
         f'<article class="finding {finding.severity}"><header><h3><span class="severity">{finding.severity}:'
         f"</span> {escaped(finding.rule)}</h3>"
-        f'<span class="place">{escaped(place)}</span></header><p>{escaped(message)}</p>'
+        f'<span class="place">{escaped(place)}</span></header>'
+        + (f'<pre tabindex="0">{escaped(code)}</pre>' if code else "")
+        + f"<p>{escaped(message)}</p>"
         + (f'<pre tabindex="0">{escaped(table)}</pre>' if table else "")
         + (curves(losses) if (losses := finding.evidence.get(CURVES)) else "")
         + f'<p class="label">What to change</p><pre class="fix"><code>{escaped(finding.fix)}</code></pre>'
