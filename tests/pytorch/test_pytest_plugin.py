@@ -407,7 +407,7 @@ def test_a_failing_check_ends_at_the_line_of_the_test(pytester):
 
 
         def test_round_trip(loader_checks):
-            loader_checks.round_trip([1, 2], lambda item: item, lambda item: item + 1)
+            loader_checks.round_trip(["a", "b"], lambda item: item, lambda item: item + "x")
         """
     )
     text = pytester.runpytest("--tb=long").stdout.str()
