@@ -52,5 +52,5 @@ def place_of(frame: FrameType) -> Where:
 
 def _characters(frame: FrameType, line: int, count: int) -> int:
     """Return how many characters the first bytes of a line are: Python counts columns in UTF-8."""
-    text = linecache.getline(frame.f_code.co_filename, line, frame.f_globals)
+    text = linecache.getline(frame.f_code.co_filename, line)
     return len(text.encode()[:count].decode(errors="ignore")) if text else count
