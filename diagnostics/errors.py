@@ -8,6 +8,8 @@ DiagnosticsError
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class DiagnosticsError(Exception):
     """The base class of all exceptions that this library raises."""
@@ -23,6 +25,14 @@ class FindingsPresent(DiagnosticsError):
 
 class CheckFailed(DiagnosticsError, AssertionError):
     """A comparison or a check failed; the message says what was seen, what it means, and what to do."""
+
+
+def ends_at_the_caller(raised: Any) -> bool:
+    """Tell pytest to end the traceback of an exception of ours at the test's own line.
+
+    The value of ``__tracebackhide__`` in modules that a test calls; `raised` is pytest's `ExceptionInfo`.
+    """
+    return isinstance(raised.value, DiagnosticsError)
 
 
 def what(value: object) -> str:

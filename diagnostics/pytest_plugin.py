@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from .engine.finding import SEVERITIES, Finding, Severity
-from .errors import InvalidInput
+from .errors import InvalidInput, ends_at_the_caller
 
 if TYPE_CHECKING:
     from .api.checks.gradients import GradientChecks
     from .api.checks.loaders import LoaderChecks
     from .api.checks.result import CheckResult
     from .report.report import Report
+
+__tracebackhide__ = ends_at_the_caller
 
 _Result = TypeVar("_Result")
 

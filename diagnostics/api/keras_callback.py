@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.watch.torch_watcher import KerasTorchWatcher
     from diagnostics.collectors.keras.watch.watcher import KerasWatcher
     from diagnostics.facts.inputs import InputSample
+    from diagnostics.facts.step_times import BatchSource
 
 
 class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
@@ -85,6 +86,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._first_batches: Any = None  # `diagnose run`'s
         self._sampled_rows: Any = None  # likewise
         self._on_batch: Any = None  # likewise
+        self._batch_source: BatchSource | None = None  # likewise
         self._epochs: deque[tuple[int, dict[str, Any]]] = deque(maxlen=EPOCHS)  # those with an evaluation
         self._name = ""
         self._why_not = "training has not begun"
@@ -112,7 +114,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         else:
             facts = (*_facts(self.model), *self._run.facts())
             report = watch_report(self._run, self._name, facts)
-            report = dataclasses.replace(report, failed=self._run.batch())
+            report = dataclasses.replace(report, failed=self._run.batch(), time=self._run.clock.times())
             if (looks := self._over_time) is not None:
                 report = dataclasses.replace(
                     report, fixed_batch=looks.fixed_batch(), histograms=tuple(looks.histograms)
@@ -184,6 +186,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
         observed = KerasWatcher(self.model, self._every, self._stop_after)
         observed.sampled_rows, observed.on_batch = self._sampled_rows, self._on_batch
+        observed.clock.source = self._batch_source
         return observed
 
     def _look(self, run: KerasWatcher | KerasTorchWatcher) -> None:

@@ -30,6 +30,48 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 @dataclass(frozen=True)
+class CodeFrame:
+    """Lines of the script around one that a finding is about.
+
+    Attributes:
+        first: number of the first line, counted from 1.
+        lines: the code, without common indentation.
+        at: index of the line that the finding is about.
+        mark: characters of that line that it is about, from the first up to the one behind the last; None if they
+            are not known.
+    """
+
+    first: int
+    lines: tuple[str, ...]
+    at: int
+    mark: tuple[int, int] | None = None
+
+    def numbered(self, width: int | None = None, *, alone: bool = False) -> list[str]:
+        """Return the lines with their numbers, and with carets under the part that is meant.
+
+        Args:
+            width: columns to which a line is cut; None for any.
+            alone: whether to leave out the lines before and after.
+        """
+        digits, shown = len(str(self.first + len(self.lines) - 1)), []
+        for index, line in enumerate(self.lines):
+            if alone and index != self.at:
+                continue
+            code = line.strip() if alone else line
+            shown.append(f"{self.first + index:{digits}} | {code}".rstrip())
+            if index == self.at and self.mark is not None and self._is_part:
+                start, end = (place - (len(line) - len(line.lstrip()) if alone else 0) for place in self.mark)
+                shown.append(f"{'':{digits}} | {' ' * start}{'^' * (end - start)}")
+        return shown if width is None else [one if len(one) <= width else f"{one[: width - 1]}…" for one in shown]
+
+    @property
+    def _is_part(self) -> bool:
+        """Whether the mark leaves out a part of the line."""
+        line = self.lines[self.at]
+        return self.mark is not None and line[slice(*self.mark)] != line.strip()
+
+
+@dataclass(frozen=True)
 class Finding:
     """One bad pattern, with the evidence and the fix.
 
@@ -46,6 +88,7 @@ class Finding:
         consequences: other findings that follow from this one.
         other_trainings: number of other trainings of the same script with a finding of the same rule.
         fixes: fix and alternatives by library, for the evaluator to choose from.
+        code: the line at `where` and those around it, if the script is still as it was when it ran.
     """
 
     rule: str
@@ -60,6 +103,7 @@ class Finding:
     other_trainings: int = 0
     alternatives: tuple[str, ...] = ()
     fixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
+    code: CodeFrame | None = field(default=None, repr=False, compare=False)
 
     def for_library(self, *libraries: str, arguments: str | None = None) -> Finding:
         """Return the finding with the fix for a library; the one for PyTorch if there is no other.
@@ -81,11 +125,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding in the layout of the JSON report."""
-        where = self.where and {
-            "file": self.where.file,
-            "line": self.where.line,
-            "function": self.where.function,
-        }
+        where = self.where and {name: value for name, value in vars(self.where).items() if value is not None}
         return {
             "rule": self.rule,
             "severity": self.severity,

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import sysconfig
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -29,11 +30,20 @@ _OLD_CELL = re.compile(r"[<\\/]ipython-input-(?P<number>\d+)-\w+(?:>|\.py)$")
 
 @frozen
 class Where:
-    """A line in the user's own code."""
+    """A line in the user's own code.
+
+    Attributes:
+        end_line: where the expression on it ends, if that is known, as are its columns.
+        column: of its first character, counted from 1.
+        end_column: behind its last one.
+    """
 
     file: str
     line: int
     function: str
+    end_line: int | None = field(default=None, compare=False, repr=False)
+    column: int | None = field(default=None, compare=False, repr=False)
+    end_column: int | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         """Render as `train.py:31 in main`."""

@@ -23,7 +23,7 @@ GITHUB_COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notic
 
 
 def as_concise(report: ReportContents) -> str:
-    """Render one line per finding, as compilers do: ``train.py:31: error: The labels run … [rule]``."""
+    """Render one line per finding, as compilers do: ``train.py:31:5: error: The labels run … [rule]``."""
     lines = [
         f"{_place(report, finding)}: {finding.severity}: {_one_line(finding.message)} [{finding.rule}]"
         for finding in report.findings
@@ -58,9 +58,9 @@ def _closing(report: ReportContents) -> Iterator[str]:
 
 
 def _place(report: ReportContents, finding: Finding) -> str:
-    """Return ``file:line``, the script if the line is unknown, or what was examined if there is no script."""
-    if finding.where is not None:
-        return f"{visible(finding.where.file)}:{finding.where.line}"
+    """Return ``file:line:column``, as far as known: the script, or what was examined if there is no script."""
+    if (where := finding.where) is not None:
+        return ":".join(map(str, filter(None, (visible(where.file), where.line, where.column))))
     return visible(report.script or report.title)
 
 
@@ -81,7 +81,9 @@ def _workflow_command(report: ReportContents, finding: Finding) -> str:
     properties = {"title": finding.rule}
     file, line = _file_and_line(report, finding)
     if file is not None:
-        properties = {"file": file, "line": str(line), **properties}
+        where = finding.where
+        column = {} if where is None or where.column is None else {"col": str(where.column)}
+        properties = {"file": file, "line": str(line), **column, **properties}
     escaped = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
     return f"::{GITHUB_COMMANDS[finding.severity]} {escaped}::{_escaped(_advice(finding))}"
 
@@ -112,6 +114,15 @@ def _result(report: ReportContents, finding: Finding, index: int) -> dict[str, A
     if file is not None:
         path = PureWindowsPath(file) if file[1:2] == ":" else PurePath(file)
         uri = path.as_uri() if path.is_absolute() else quote(file)
-        place = {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}
+        region = {"startLine": line} | _columns(finding)
+        place = {"artifactLocation": {"uri": uri}, "region": region}
         result["locations"] = [{"physicalLocation": place}]
     return result
+
+
+def _columns(finding: Finding) -> dict[str, int]:
+    """Return the rest of a region in SARIF, as far as it is known; its end is behind the last character."""
+    where = finding.where
+    if where is None or where.column is None or where.end_line is None or where.end_column is None:
+        return {}
+    return {"startColumn": where.column, "endLine": where.end_line, "endColumn": where.end_column}

@@ -12,6 +12,7 @@ from diagnostics.engine.finding import SEVERITIES, Finding
 from diagnostics.errors import InvalidInput
 
 from .answers import Answer, answers
+from .step_times import times_as_dict
 
 if TYPE_CHECKING:
     from diagnostics.facts.crash import CrashFacts
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from diagnostics.facts.nonfinite import OriginFacts
     from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms
     from diagnostics.facts.ranks.notes import RankNotes
+    from diagnostics.facts.step_times import StepTimes
     from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
 
@@ -65,6 +67,7 @@ class ReportContents:
         settings: mistakes in the project's pyproject.toml, whose entries were left out.
         rank: what this rank noted, for `diagnose join`; None if it trained alone.
         library_messages: warnings and log lines of libraries that the script's run showed.
+        time: of the parts of a training step; None if too few steps were seen.
         history: of a watched run, step by step; not in the JSON report, and neither are the following.
         origin: where its first NaN or inf came from.
         ranges: of its activations.
@@ -91,6 +94,7 @@ class ReportContents:
     settings: tuple[str, ...] = ()
     rank: RankNotes | None = None
     library_messages: tuple[LibraryMessage, ...] = ()
+    time: StepTimes | None = None
     # Not compared: whether arrays are equal has no single answer.
     history: TrainingHistory | None = field(default=None, compare=False)
     origin: OriginFacts | None = field(default=None, compare=False)
@@ -165,6 +169,7 @@ class ReportContents:
             "settings": list(self.settings),
             "rank": None if self.rank is None else self.rank.as_dict(),
             "library_messages": [message.as_dict() for message in self.library_messages],
+            "time": None if self.time is None else times_as_dict(self.time),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

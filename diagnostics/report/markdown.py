@@ -15,11 +15,13 @@ from diagnostics.text.visible import shortened, visible
 
 from .doubts import doubted, stands_still
 from .redaction import Redaction
+from .step_times import advice, summary
 from .terminal import SENTENCE, unrecognised
 
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
     from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.step_times import StepTimes
     from diagnostics.facts.training import TrainingHistory
     from diagnostics.facts.where import Where
     from diagnostics.report.contents import ReportContents
@@ -55,6 +57,8 @@ def _sections(report: ReportContents, private: Redaction) -> Iterator[Iterator[s
         yield _finding(finding, private)
     yield _library_messages(report, private)
     yield _answers(report)
+    if report.time is not None:
+        yield _time(report.time, private)
     yield _stages(report, private)
     if report.history is not None and len(report.history.steps.steps):
         yield _course(report.history)
@@ -139,6 +143,13 @@ def _answers(report: ReportContents) -> Iterator[str]:
         yield ""
         for answer in report.answers:
             yield f"- {answer.subject}: {'unknown, ' if answer.status == 'unknown' else ''}{answer.detail}"
+
+
+def _time(times: StepTimes, private: Redaction) -> Iterator[str]:
+    yield "### Time of a step"
+    yield ""
+    for sentence in (summary(times), *advice(times)):
+        yield f"- {_plain(private.code(sentence))}"
 
 
 def _stages(report: ReportContents, private: Redaction) -> Iterator[str]:

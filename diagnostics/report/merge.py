@@ -120,6 +120,7 @@ def merged(
         ranges=main.ranges,
         traces=main.traces,
         failed=main.failed,
+        time=main.time,
         ignored={rule: reason for rule, reason in ignores.items() if rule in found},
         ignored_in_vain=tuple(sorted(set(ignores) - found)),
     )

@@ -82,9 +82,7 @@ class Redaction:
         """Redact paths, hosts and secrets, as in a line of code; quoted texts and numbers stay."""
         if self._keeps_all:
             return text
-        for pattern in _secrets():
-            text = pattern.sub(self._secret, text)
-        text = self._replace(_URL_SECRET, "[secret]@", "secret", text)
+        text = self.secrets(text)
         text = self._replace(_URL_QUERY, r"\g<address>?[query]", "query of an address", text)
         text = self._replace(_MAIL, "[mail]", "mail address", text)
         text = self._replace(_ADDRESS, "[address]", "network address", text)
@@ -93,6 +91,12 @@ class Redaction:
         for pattern, by, what in self._names:
             text = self._replace(pattern, by, what, text)
         return _PATH.sub(lambda found: self._path(found[0]), text)
+
+    def secrets(self, text: str) -> str:
+        """Redact passwords, tokens and keys."""
+        for pattern in _secrets():
+            text = pattern.sub(self._secret, text)
+        return self._replace(_URL_SECRET, "[secret]@", "secret", text)
 
     def source(self, text: str, first: int = 1, last: int | None = None) -> list[str]:
         """Redact lines of a program, from `first` to `last`: as code, and texts of several words in quotes.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diagnostics.engine.finding import SEVERITIES, Severity
-from diagnostics.errors import FindingsPresent, InvalidInput
+from diagnostics.errors import FindingsPresent, InvalidInput, ends_at_the_caller
 
 from .contents import ReportContents
 from .formats import KINDS
@@ -14,6 +14,8 @@ from .whole_file import write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+
+__tracebackhide__ = ends_at_the_caller
 
 
 class Report(ReportContents):

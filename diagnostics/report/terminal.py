@@ -19,11 +19,13 @@ from diagnostics.text.visible import shortened, visible
 
 from .answers import Answer
 from .doubts import doubted, stands_still
+from .step_times import advice, summary
 from .unjudged import not_judged
 
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
     from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.step_times import StepTimes
     from diagnostics.facts.training import TraceFacts
     from diagnostics.report.contents import ReportContents, StageResult
 
@@ -105,6 +107,8 @@ def _parts(report: ReportContents, width: int) -> Iterator[RenderableType]:
         yield _library_messages(report, width)
     if report.answers:
         yield Padding(_answers(report.answers, width), (0, 0, 1, 0))
+    if report.time is not None:
+        yield Padding(_time(report.time, width), (0, 0, 1, 0))
     yield from closing(report)
 
 
@@ -177,6 +181,9 @@ def _finding(finding: Finding, width: int) -> Padding:
     body = Table.grid()
     body.width = width
     body.add_row(head)
+    if finding.code is not None:
+        quoted = "\n".join(finding.code.numbered(width - 2, alone=True))
+        body.add_row(Padding(Text(quoted, style="dim", no_wrap=True), (0, 0, 0, 2)))
     body.add_row(Padding(Text(_laid_out(shortened(finding.message), width - 2)), (0, 0, 0, 2)))
     rows = [("fix: ", shortened(finding.fix), "green")]
     rows += [("or: ", shortened(alternative), "green") for alternative in finding.alternatives]
@@ -224,6 +231,15 @@ def _answers(given: tuple[Answer, ...], width: int) -> Table:
             table.add_row(answer.subject, answer.detail)
     if unknown := [f"{answer.subject} ({answer.detail})" for answer in given if answer.status == "unknown"]:
         table.add_row(Text("unknown", style="dim"), Text("; ".join(unknown), style="dim"))
+    return table
+
+
+def _time(times: StepTimes, width: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.width = width
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    table.add_row(Text("time", style="bold"), " ".join((summary(times), *advice(times))))
     return table
 
 

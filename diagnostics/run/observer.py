@@ -166,7 +166,7 @@ class ScriptObserver:
         judged: Report | None = self._trainings.guard.attempt(
             judged_as_a_whole, report, training.examined, complete=complete, trained_alone=training.trained_alone
         )
-        return _unaided(judged or report)
+        return _unaided(replace(judged or report, time=report.time or self.loops.times))
 
     @property
     def library_messages(self) -> tuple[LibraryMessage, ...]:

@@ -14,6 +14,7 @@ from diagnostics.collectors.source.read import files_of, patterns_of
 from diagnostics.errors import message_of
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.report.build import with_source
+from diagnostics.report.code_frames import with_code
 from diagnostics.report.contents import StageResult
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report
@@ -63,6 +64,7 @@ class RunSession:
         self._limits = Limits(options.max_steps, options.time_limit)
         self._folder = working_folder()
         self._started, self._in_others = time.monotonic(), seconds_of_children()
+        self._began = time.time()
 
     def make(self) -> int:
         """Run the script, write the report, and return the exit code.
@@ -192,6 +194,8 @@ class RunSession:
             settings=self._options.settings,
             library_messages=self._run.library_messages,
         )
+        with contextlib.suppress(OSError):  # a file that is gone, or cannot be read, is not quoted
+            report = with_code(report, self._script.file, self._folder, self._began)
         for extra in self._extras:
             report = extra.completed(report)
         return report

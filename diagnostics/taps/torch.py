@@ -151,7 +151,7 @@ class _ModuleCalls(Tap):
 
 
 class _Batches(Tap):
-    """The iterators of loaders. `after` has the batch that the script is given, and the iterator.
+    """The iterators of loaders. `before` has the iterator, `after` the batch that the script is given and it.
 
     Attributes:
         given: the event that an iterator has a batch; a subscriber returns what the script is to be given.
@@ -163,12 +163,14 @@ class _Batches(Tap):
         self.given, self.exhausted = Event(self), Event(self)
 
     def events(self) -> tuple[Event, ...]:
-        return self.given, self.after, self.exhausted
+        return self.before, self.given, self.after, self.exhausted
 
     def _make(self, plain: Function) -> Function:
         batches, turn = self, self._turn
 
         def advance(iterator: Any) -> Any:
+            if not is_recorded() and batches._turn is turn:
+                batches.before.tell(iterator)
             try:
                 batch = plain(iterator)
             except StopIteration:

@@ -389,3 +389,29 @@ class TestCheckFixtures:
 
     def test_stand_beside_the_observation_of_every_test(self, diagnosed):
         diagnosed(CHECKS, "--diagnose").assert_outcomes(passed=2)
+
+
+def test_a_failing_check_ends_at_the_line_of_the_test(pytester):
+    pytester.makepyfile(
+        """
+        import numpy as np
+        import diagnostics
+
+
+        def test_sums():
+            diagnostics.compare(lambda x: x.sum(0), lambda x: x.sum(0) + 1, np.ones((3, 2))).assert_same()
+
+
+        def test_report(diagnose):
+            diagnose.raise_if("fatal")
+
+
+        def test_round_trip(loader_checks):
+            loader_checks.round_trip(["a", "b"], lambda item: item, lambda item: item + "x")
+        """
+    )
+    text = pytester.runpytest("--tb=long").stdout.str()
+    assert "test_a_failing_check_ends_at_the_line_of_the_test.py:6: CheckFailed" in text
+    assert "test_a_failing_check_ends_at_the_line_of_the_test.py:10: InvalidInput" in text
+    assert "test_a_failing_check_ends_at_the_line_of_the_test.py:14: CheckFailed" in text
+    assert "/diagnostics/" not in text.partition("= FAILURES =")[2].partition("= short test summary")[0]

@@ -24,11 +24,13 @@ from diagnostics.collectors.checks.differences import (
     tolerance,
 )
 from diagnostics.collectors.shared.arrays import name_of
-from diagnostics.errors import InvalidInput, typed_message, what
+from diagnostics.errors import InvalidInput, ends_at_the_caller, typed_message, what
 from diagnostics.facts.array import Array
 from diagnostics.facts.checks.comparison import ComparedCase, Difference
 
 from .comparison import Comparison
+
+__tracebackhide__ = ends_at_the_caller
 
 SECONDS = 10.0  # after which no further case is begun: loops are slow
 # Rounding is 2e-9 as large in float64 as in float32, and smaller still against half precision; a bug stays as it

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from diagnostics.errors import CheckFailed
+from diagnostics.errors import CheckFailed, ends_at_the_caller
 from diagnostics.facts.checks.comparison import ComparedCase, Difference, Pattern
 from diagnostics.text.join import count_of, listed
+
+__tracebackhide__ = ends_at_the_caller
 
 NAMED = 4  # cases in a sentence
 SENTENCE = 300  # characters of an exception

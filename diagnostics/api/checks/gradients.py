@@ -13,7 +13,7 @@ import numpy as np
 
 from diagnostics.collectors.checks.accumulation import accumulation_facts
 from diagnostics.collectors.checks.axes import Axes, read_axes
-from diagnostics.errors import InvalidInput, what
+from diagnostics.errors import InvalidInput, ends_at_the_caller, what
 from diagnostics.facts.checks.gradients import (
     FADED,
     AccumulationFacts,
@@ -25,6 +25,8 @@ from diagnostics.text.names import describe_parameters
 
 from .positions import PositionProfile
 from .result import CheckResult, Checks, handed
+
+__tracebackhide__ = ends_at_the_caller
 
 LENGTHS = (8, 16, 32)  # of sequences
 # Two orders of adding up float32 differ by 1e-7 to 1e-5 of the gradient's norm; a wrong scale by a half and more.

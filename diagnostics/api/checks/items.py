@@ -11,10 +11,12 @@ from diagnostics.collectors.checks.items import item_places, mismatch, place_wor
 from diagnostics.collectors.checks.randomness import all_random_states_kept, seed_all
 from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.shared.reread import deep_copy
-from diagnostics.errors import InvalidInput, typed_message, what
+from diagnostics.errors import InvalidInput, ends_at_the_caller, typed_message, what
 from diagnostics.text.join import count_of
 
 from .result import CheckResult, Checks
+
+__tracebackhide__ = ends_at_the_caller
 
 ITEMS = 8  # read by a check: enough for lengths to differ, quick where an item is an image
 

@@ -13,12 +13,14 @@ from diagnostics.collectors.checks.order import batches_of, same_rows
 from diagnostics.collectors.checks.randomness import all_random_states_kept, seed_all
 from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.shared.reread import deep_copy
-from diagnostics.errors import InvalidInput, typed_message, what
+from diagnostics.errors import InvalidInput, ends_at_the_caller, typed_message, what
 from diagnostics.facts.checks.comparison import WorkerGenerator
 from diagnostics.text.join import count_of, listed
 
 from .items import ITEMS, ItemChecks, called_with, check_callables, check_no_graph
 from .result import CheckResult
+
+__tracebackhide__ = ends_at_the_caller
 
 BATCHES = 4  # of which the order is compared
 SHOWN_DIGITS = 4

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from diagnostics.errors import CheckFailed
+from diagnostics.errors import CheckFailed, ends_at_the_caller
+
+__tracebackhide__ = ends_at_the_caller
 
 Record = Callable[["CheckResult"], None]
 

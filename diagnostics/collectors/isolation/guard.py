@@ -9,6 +9,7 @@ from typing import Any
 
 from diagnostics.errors import message_of, typed_message
 
+from .own_time import own_work_begins, own_work_ends
 from .recording import is_recorded, uncompiled
 from .user_modes import call_without_user_modes
 
@@ -67,21 +68,27 @@ class FaultGuard:
         """Do a part's work, unless it has failed before."""
         if is_recorded() or part in self.faults:
             return
+        begun = own_work_begins()
         try:
             call_without_user_modes(work, *arguments)
         except Exception as fault:
             self.switch_off(part, fault)
+        finally:
+            own_work_ends(begun)
 
     def attempt(self, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         """Return what the work returns; None if it raises, and where it is left out."""
         if is_recorded():
             return None
+        begun = own_work_begins()
         try:
             return call_without_user_modes(work, *arguments, **options)
         except Exception as fault:
             if self._on_fault is not None:
                 self._on_fault(fault)
             return None
+        finally:
+            own_work_ends(begun)
 
     def hook(self, part: str, work: Callable[..., None], number: int) -> Callable[..., None]:
         """Return a hook that does a part's work for the optimizer of that number."""

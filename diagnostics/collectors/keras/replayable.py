@@ -55,6 +55,11 @@ def runs_python(data: Any) -> bool:
     )
 
 
+def transformations(data: Any) -> set[str]:
+    """Return the classes of a `tf.data` pipeline by name, as ``_PrefetchDataset``."""
+    return {type(part).__name__ for part in _parts(data)}
+
+
 def calls_generator(data: Any) -> bool:
     """Whether a `tf.data` pipeline draws from a Python generator, which may yield each element only once."""
     return isinstance(data, DatasetV2) and any(

@@ -1,13 +1,25 @@
-"""Finds the line of the script from which a library was called."""
+"""Finds the line of the script from which a library was called, or where a function of it begins."""
 
 from __future__ import annotations
 
+import linecache
 import sys
+from dataclasses import replace
+from itertools import islice
+from types import FrameType
 from typing import Any
 
 from diagnostics.facts.where import Where, is_user_code, shorten
 
 FRAMES = 64  # of a stack that are searched for the script's own
+
+
+def defined_at(function: Any) -> Where | None:
+    """Return the line where a function of the script begins; None for any other."""
+    code = getattr(function, "__code__", None)
+    if code is None or not is_user_code(code.co_filename):
+        return None
+    return Where(shorten(code.co_filename), code.co_firstlineno, code.co_qualname)
 
 
 def script_line() -> Where | None:
@@ -17,6 +29,28 @@ def script_line() -> Where | None:
         if frame is None:
             return None
         if is_user_code(frame.f_code.co_filename):
-            return Where(shorten(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+            return place_of(frame)
         frame = frame.f_back
     return None
+
+
+def place_of(frame: FrameType) -> Where:
+    """Return the line that a frame runs, with the range of the expression if Python keeps it."""
+    code, line = frame.f_code, frame.f_lineno
+    where = Where(shorten(code.co_filename), line, code.co_name)
+    positions = islice(code.co_positions(), frame.f_lasti // 2, None)
+    begin, end, start, stop = next(positions, (None, None, None, None))
+    if begin != line or end is None or start is None or stop is None:
+        return where
+    return replace(
+        where,
+        end_line=end,
+        column=_characters(frame, line, start) + 1,
+        end_column=_characters(frame, end, stop) + 1,
+    )
+
+
+def _characters(frame: FrameType, line: int, count: int) -> int:
+    """Return how many characters the first bytes of a line are: Python counts columns in UTF-8."""
+    text = linecache.getline(frame.f_code.co_filename, line)
+    return len(text.encode()[:count].decode(errors="ignore")) if text else count

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diagnostics.report.doubts import doubted, stands_still
+from diagnostics.report.step_times import advice, summary
 from diagnostics.report.terminal import SENTENCE, in_short, unrecognised
 from diagnostics.rules.registry import all_rules
 from diagnostics.rules.shared.experiments import CURVES
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.nonfinite import FrameFacts, OriginFacts
+    from diagnostics.facts.step_times import StepTimes
     from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
     from diagnostics.report.contents import ReportContents, StageResult
@@ -86,6 +88,8 @@ def parts(report: ReportContents) -> Iterator[str]:
         rows = [(answer.subject, answer.status, answer.detail) for answer in report.answers]
         head = ("subject", "status", "what is known")
         yield section("What is established", table_of(head, rows, "what the run established", wide=2))
+    if report.time is not None:
+        yield section("Time of a step", _time(report.time))
     if report.stages:
         yield section("Stages", _stages(report.stages, _marks(report)))
     if report.origin is not None and (report.origin.frames or report.failed is not None):
@@ -151,6 +155,7 @@ def finding_card(finding: Finding) -> str:
     place = "" if finding.where is None else str(finding.where)
     if finding.step is not None:
         place = f"step {finding.step:,}" + (f", {place}" if place else "")
+    code = "" if finding.code is None else "\n".join(finding.code.numbered())
     message, _, table = finding.message.partition("\n")
     evidence = table_of(
         ("name", "value"),
@@ -165,7 +170,9 @@ def finding_card(finding: Finding) -> str:
     return (
         f'<article class="finding {finding.severity}"><header><h3><span class="severity">{finding.severity}:'
         f"</span> {escaped(finding.rule)}</h3>"
-        f'<span class="place">{escaped(place)}</span></header><p>{escaped(message)}</p>'
+        f'<span class="place">{escaped(place)}</span></header>'
+        + (f'<pre tabindex="0">{escaped(code)}</pre>' if code else "")
+        + f"<p>{escaped(message)}</p>"
         + (f'<pre tabindex="0">{escaped(table)}</pre>' if table else "")
         + (curves(losses) if (losses := finding.evidence.get(CURVES)) else "")
         + f'<p class="label">What to change</p><pre class="fix"><code>{escaped(finding.fix)}</code></pre>'
@@ -253,6 +260,10 @@ def _marks(report: ReportContents) -> dict[str, tuple[str, str, str]]:
     """Return mark, class and title by stage, where a tick would stand beside a number that is wrong."""
     still = {"loss": ("~", "other", "measured; it has not fallen")} if stands_still(report) else {}
     return still | dict.fromkeys(doubted(report), ("!", "doubted", "measured; something is wrong with it"))
+
+
+def _time(times: StepTimes) -> str:
+    return f"<p>{escaped(' '.join((summary(times), *advice(times))))}</p>"
 
 
 def _stages(stages: Sequence[StageResult], marks: Mapping[str, tuple[str, str, str]]) -> str:

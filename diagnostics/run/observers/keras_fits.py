@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.facts.loss_graph import LossGraph
+    from diagnostics.facts.step_times import BatchSource
     from diagnostics.facts.training import TrainingHistory
     from diagnostics.facts.where import Where
 
@@ -107,6 +108,7 @@ class FitObserver:
             call.arguments["callbacks"] = [*given, callback]
         if training.rows is None and (training.awaits_batch or training.plain_loss is not None):
             callback._sampled_rows = _sampled_rows()
+        callback._batch_source = self._trainings.guard.attempt(_batch_source, call.arguments.get("x"))
         callback._on_batch = lambda batch: (kept := training.batches()) is not None and kept.take(batch)
         fitted = FitCall(arguments[0], call.arguments, callback._epochs, self._graph, self._losses)
         probes = Probes(fit_probes, FitProbe, fitted, lambda _part, work: self._trainings.guard.attempt(work))
@@ -219,6 +221,16 @@ def _add(training: Training, model: Any, facts: tuple[Any, ...]) -> None:
 
     if facts and training.examined is not None:
         training.extend((*facts, describe_model(model)))
+
+
+def _batch_source(data: Any) -> BatchSource | None:
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return None
+    from diagnostics.collectors.keras.batch_source import batch_source
+
+    return batch_source(data)
 
 
 def _sampled_rows() -> SampledRows | None:

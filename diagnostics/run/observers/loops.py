@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.discover.batch_replay import BatchRecorder
     from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
     from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+    from diagnostics.collectors.pytorch.discover.step_times import StepTimer
+    from diagnostics.facts.step_times import StepTimes
 
 
 @dataclass
@@ -57,6 +59,7 @@ class LoopObserver:
         self._trainings, self._at_close, self._on_call = trainings, at_close, on_call
         self._keep_batches, self._first_batches = keep_batches, first_batches
         self._finder: LoopFinder[Watch] | None = None
+        self._timer: StepTimer | None = None
         self._of_watch: IdentityMap[Any, Training] = IdentityMap()
         self._recorder: BatchRecorder | None = None
 
@@ -64,7 +67,10 @@ class LoopObserver:
         """Observe from now on: PyTorch is there."""
         self._attach_to_loaders()
         from diagnostics.collectors.pytorch.discover.loops import LoopFinder
+        from diagnostics.collectors.pytorch.discover.step_times import StepTimer
 
+        self._timer = StepTimer(self._trainings.guard)
+        self._at_close.callback(self._timer.close)
         self._finder = LoopFinder(
             self._watch,
             self._trainings.fault,
@@ -104,6 +110,11 @@ class LoopObserver:
     def backward_passes(self) -> int:
         """How many backward passes a script has made with PyTorch."""
         return 0 if self._finder is None else self._finder.backward_passes
+
+    @property
+    def times(self) -> StepTimes | None:
+        """How long the parts of a step take, over all PyTorch loops of the script; None if too few were seen."""
+        return None if self._timer is None else self._timer.times()
 
     @property
     def short(self) -> int:

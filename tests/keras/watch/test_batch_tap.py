@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from diagnostics.collectors.keras.watch.batch_tap import BatchTap
+from diagnostics.collectors.shared.step_clock import StepClock
 from tests.keras.watched import BATCH, FEATURE_ROWS, LABELS, functional
 
 
@@ -23,7 +24,7 @@ def model():
 class TestRun:
     def test_hands_over_every_batch_of_every_epoch(self, model):
         seen, losses = [], []
-        tap = BatchTap(model, seen.append, losses.append)
+        tap = BatchTap(model, seen.append, losses.append, StepClock())
         dataset = tf.data.Dataset.from_tensor_slices((FEATURE_ROWS, LABELS)).batch(BATCH).take(3)
         for _epoch in range(2):
             batches = iter(dataset)
@@ -35,7 +36,7 @@ class TestRun:
         assert tap.why_not == ""
 
     def test_keeps_no_iterator_alive(self, model):
-        tap = BatchTap(model, lambda batch: None, lambda logs: None)
+        tap = BatchTap(model, lambda batch: None, lambda logs: None, StepClock())
         batches = iter(tf.data.Dataset.from_tensor_slices((FEATURE_ROWS, LABELS)).batch(BATCH))
         watched = weakref.ref(batches)
         tap.run(batches)

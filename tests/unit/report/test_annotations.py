@@ -98,3 +98,13 @@ def test_a_report_without_findings_says_what_that_rests_on():
 
 def test_a_file_is_saved_by_its_ending(tmp_path):
     assert json.loads(REPORT.save(tmp_path / "report.sarif").read_text())["version"] == "2.1.0"
+
+
+def test_columns_are_passed_on_where_they_are_known():
+    where = Where("train.py", 31, "main", end_line=32, column=5, end_column=9)
+    report = Report("ran", (Finding("dead-units", "warning", "model", "seen", "x", where=where),))
+    assert GCC.match(report.rendered("concise").splitlines()[0])[3] == "5"
+    assert "file=train.py,line=31,col=5," in report.rendered("github")
+    (result,) = Sarif.model_validate_json(report.rendered("sarif")).runs[0].results
+    region = result.locations[0].physical_location.region
+    assert (region.start_line, region.start_column, region.end_line, region.end_column) == (31, 5, 32, 9)

@@ -181,6 +181,7 @@ class TestJson:
             "settings": [],
             "rank": None,
             "library_messages": [],
+            "time": None,
         }
 
     def test_of_a_walk_lists_the_stages(self):

@@ -14,6 +14,7 @@ from diagnostics.engine.finding import SEVERITIES, STAGES
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.facts.ranks.notes import RankNotes
+from diagnostics.facts.step_times import PARTS, StepTimes
 from diagnostics.facts.where import Where
 from diagnostics.report.contents import StageResult, Status
 
@@ -29,6 +30,7 @@ WHOLE = Report(
     crash=CRASH, faults=("failed",), script="train.py", exit_code=1, ignored={"dead-units": "on purpose"},
     ignored_in_vain=("future-leak",), settings=("a list",), rank=RankNotes(1, 2, "node"),
     library_messages=(LibraryMessage("torch", "UserWarning", "seen", 2, Where("train.py", 3, "main")),),
+    time=StepTimes(20, 5, {"loader": 1.5, "forward": 0.5}),
 )  # fmt: skip
 
 
@@ -43,6 +45,9 @@ def test_every_field_is_described():
     assert set(written) == set(SCHEMA["properties"])
     assert set(written["findings"][0]) == set(described["finding"]["properties"])
     assert set(written["stages"][0]) == {field.name for field in fields(StageResult)}
+    measured = SCHEMA["properties"]["time"]["anyOf"][1]["properties"]
+    assert set(written["time"]) == set(measured)
+    assert all(f"`{part}`" in measured["shares"]["description"] for part in PARTS)
     assert set(written["crash"]) == set(described["crash"]["properties"])
 
 

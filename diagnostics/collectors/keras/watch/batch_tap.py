@@ -14,6 +14,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from diagnostics.collectors.shared.step_clock import StepClock
 from diagnostics.errors import typed_message
 
 
@@ -24,13 +25,16 @@ class BatchTap:
         model: compiled, its train function made.
         before: called with each batch before its step; with None where it could not be seen.
         after: called with what the step returned.
+        clock: measures waiting for a batch, the step, and the rest.
 
     Attributes:
         why_not: why batches cannot be captured, as a verb phrase of `fit`; empty if they can.
     """
 
-    def __init__(self, model: keras.Model, before: Callable[[Any], None], after: Callable[[Any], None]) -> None:
-        self._model = model
+    def __init__(
+        self, model: keras.Model, before: Callable[[Any], None], after: Callable[[Any], None], clock: StepClock
+    ) -> None:
+        self._model, self._clock = model, clock
         self._before = before
         self._after = after
         self._original = model.train_function
@@ -65,18 +69,26 @@ class BatchTap:
             self.why_not = "spreads them over several devices"
         batch = None
         if not self.why_not and self._prepare(iterator):
+            self._clock.begin("loader")
             try:
                 batch = iterator.get_next()
             except tf.errors.OutOfRangeError:
                 # Keras finds out by a step that fails, after which its seeds for dropout have moved on.
                 return self._original(iterator)
+            self._clock.begin("diagnostics")
             iterator = self._hand_over(batch)
         self._before(batch)
+        self._clock.begin("step")
         try:
             result = self._original(iterator)
         except BaseException:
             self._source = _nothing  # the queue may still hold the batch
             raise
+        if batch is None:
+            self._clock.drop()  # the step has drawn its batch itself
+        else:
+            self._clock.drew()
+            self._clock.step()
         self._after(result)
         return result
 

@@ -14,6 +14,7 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.model import has_own_train_step
 from diagnostics.collectors.keras.optimizer import inner_optimizer
 from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.step_clock import StepClock
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
 from diagnostics.facts.nonfinite import OriginFacts
@@ -75,6 +76,7 @@ class FitWatcher(ABC):
         on_read: called every so many steps that were read, and at the end.
         first_batches: called with each batch, or with None and the reason, until it returns False.
         over_time: looks before chosen steps; None for no looks.
+        clock: of the steps whose batches are seen.
     """
 
     memory_holder: Literal["process", "accelerator"] = "process"
@@ -104,6 +106,7 @@ class FitWatcher(ABC):
         self.on_read: Callable[[], None] | None = None
         self.first_batches: Callable[[Any, str], bool] | None = None
         self.over_time: KerasOverTime | None = None
+        self.clock = StepClock()
         self._handed, self._closed = 0, False
 
     def close(self) -> None:
@@ -135,6 +138,7 @@ class FitWatcher(ABC):
 
     def epoch_begins(self) -> None:
         """Note that Keras' running means start over."""
+        self.clock.drop()  # evaluation and checkpoints come between two epochs
         self.read()
         self._loss.epoch_begins()
 

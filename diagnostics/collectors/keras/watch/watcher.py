@@ -73,8 +73,12 @@ class KerasWatcher(FitWatcher):
         self._looked = 0
         self.sampled_rows: SampledRows | None = None
         self.on_batch: Callable[[Any], None] | None = None
+        self.clock.asynchronous = _on_gpu()
         self._tap = BatchTap(
-            model, partial(self._safely, "steps", self._before), partial(self._safely, "steps", self._after)
+            model,
+            partial(self._safely, "steps", self._before),
+            partial(self._safely, "steps", self._after),
+            self.clock,
         )
         self._tap.open()
 
