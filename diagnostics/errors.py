@@ -32,8 +32,8 @@ class CheckFailed(DiagnosticsError, AssertionError):
 class TrainingStopped(BaseException):
     """A finding ended the training, as `stop_on` asked.
 
-    Like KeyboardInterrupt it is not an `Exception`: a loop or a framework that catches errors and trains on must not
-    catch it.
+    Like KeyboardInterrupt it is not an `Exception`: a loop or a framework that catches errors and trains on must
+    not catch it.
 
     Attributes:
         report: up to that step, with the findings; ``report.batch()`` is the batch with NaN or infinity, if any.

@@ -38,8 +38,8 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     print(callback.report())
 
     It changes no result and, without `stop_on`, ends no run: weights and logs stay the same, bit for bit, and a
-    fault of its own is a line in the report. When a loss is NaN or infinite, that step is replayed, eagerly and layer
-    by layer, on its weights and its batch.
+    fault of its own is a line in the report. When a loss is NaN or infinite, that step is replayed, eagerly and
+    layer by layer, on its weights and its batch.
 
     It keeps the weights of the last two steps, if they take at most 512 MiB, and their batches.
 

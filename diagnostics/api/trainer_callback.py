@@ -44,10 +44,10 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     print(callback.report())
 
     It changes no result and, without `stop_on`, ends no run: its own errors are lines in the report. A step is a
-    step of the optimizer, counted from 0 where `train` begins. Its loss is the sum over the batches of one step of the value
-    that `training_step` returns, the number that is differentiated, whether from the model, label smoothing or a
-    custom `compute_loss`. (The Trainer logs a mean over `logging_steps` steps, without NaN.) With several
-    processes each watches its own share.
+    step of the optimizer, counted from 0 where `train` begins. Its loss is the sum over the batches of one step of
+    the value that `training_step` returns, the number that is differentiated, whether from the model, label
+    smoothing or a custom `compute_loss`. (The Trainer logs a mean over `logging_steps` steps, without NaN.) With
+    several processes each watches its own share.
 
     Not covered: several GPUs in one process (`DataParallel`), and optimizers without PyTorch's hooks, such as
     those of DeepSpeed.

@@ -1,8 +1,8 @@
 """Reports that another process asks for while a program trains: `diagnose attach`.
 
 A request is a file in a folder of the user's, which the one that asks creates. The program that trains creates
-nothing by itself, handles no signal and starts no thread: between two steps, at most once a second, it looks for such
-a file. So it leaves nothing behind, however it ends.
+nothing by itself, handles no signal and starts no thread: between two steps, at most once a second, it looks for
+such a file. So it leaves nothing behind, however it ends.
 """
 
 from __future__ import annotations
