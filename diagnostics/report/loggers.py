@@ -289,18 +289,25 @@ class Alerts:
     """Sends findings, each once, to the run of Weights & Biases and of MLflow that the program has active.
 
     Neither is imported, and no run is begun.
+
+    Attributes:
+        fault: the failure of a tracker, after which nothing is sent; empty while there is none.
     """
 
     def __init__(self) -> None:
         """Send nothing yet."""
         self._sent: set[tuple[str, str]] = set()
+        self.fault = ""
 
     def send(self, findings: Iterable[Finding]) -> None:
-        """Send errors and warnings that are new.
+        """Send errors and warnings that are new."""
+        if not self.fault:
+            try:
+                self._send(findings)
+            except Exception as fault:  # the tracker's; its server may take minutes to fail
+                self.fault = f"alerts ended: {type(fault).__name__}: {message_of(fault)}"
 
-        Raises:
-            Exception: a tracker's.
-        """
+    def _send(self, findings: Iterable[Finding]) -> None:
         wandb, mlflow = sys.modules.get("wandb"), sys.modules.get("mlflow")
         run, active = getattr(wandb, "run", None), getattr(mlflow, "active_run", lambda: None)()
         for finding in findings:

@@ -12,7 +12,7 @@ from diagnostics.api.explain import explanation_of
 from diagnostics.api.stop_on import EARLIEST, stop_at
 from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.source.read import files_of, patterns_of
-from diagnostics.errors import TrainingStopped, message_of
+from diagnostics.errors import InvalidInput, TrainingStopped, message_of
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.report.build import with_source
 from diagnostics.report.contents import StageResult, Status
@@ -66,7 +66,7 @@ class RunSession:
         self._folder = working_folder()
         self._started, self._in_others = time.monotonic(), seconds_of_children()
         wanted = self._delivery.file is not None or options.stop_on is not None or options.alerts
-        self._progress = Progress(self._work if wanted else None, self._still_running)
+        self._progress = Progress(self._work if wanted else None, self._still_running, self._shown)
         self._alerts = Alerts()
         self._stopped = ""  # what is to be said of a training that `stop_on` has ended
 
@@ -121,13 +121,16 @@ class RunSession:
             self._delivery.abrupt = True
             self._conclude(Ending(status & 0xFF, abrupt=True))
 
+    def _shown(self) -> contextlib.AbstractContextManager[None]:
+        return self._modules.shown(running=True)
+
     def _still_running(self) -> Report:
         return self._known("not reached", "the script is still running, after {}")
 
     def _known(self, status: Status = "failed", end: str = UNFINISHED) -> Report:
         """Return what is known while the script runs; `status` and `end`: of the last stage."""
         faults = len(self._run.faults)
-        with self._modules.shown(running=True):
+        with self._shown():
             trainings = self._run.reports(complete=False)
             ran = duration(time.monotonic() - self._started)
             report = merged(f"running {self._script.name}, {ran}", trainings, ignores=self._options.ignores)
@@ -150,12 +153,11 @@ class RunSession:
             self._stop(report)
 
     def _tell(self, report: Report) -> None:
-        """Write the report so far, and send the alerts; neither keeps the other from its work."""
-        with contextlib.suppress(Exception), self._modules.shown(running=True):
+        """Write the report so far, and send the alerts."""
+        with contextlib.suppress(Exception), self._shown():
             self._delivery.keep(report)
         if self._options.alerts:
-            with contextlib.suppress(Exception):
-                self._alerts.send(report.findings)
+            self._alerts.send(report.findings)
 
     def _stop(self, report: Report | None = None) -> None:
         """End the script by TrainingStopped if a finding is bad enough."""
@@ -169,11 +171,15 @@ class RunSession:
         self._stopped = f"stopped by --stop-on {self._options.stop_on}"
         if report.failed is None:
             return ""
-        file = self._options.batch_file
+        file = self._options.batch_file.with_name(self._options.batch_file.name + report.failed.ending)
         try:
-            file = report.failed.save(file.with_name(file.name + report.failed.ending))
-        except Exception as fault:  # the disk is full, or the batch was not kept
+            report.failed.save(file)
+        except InvalidInput as reason:
+            said = str(reason)
+        except Exception as fault:  # the disk is full
             said = f"The batch was not saved: {message_of(fault)}"
+            with contextlib.suppress(OSError):
+                file.unlink()
         else:
             said = f"The batch is in {file}."
         self._stopped += f". {said}"
@@ -198,7 +204,7 @@ class RunSession:
         if ending.exit_code == 0 and not ending.abrupt:  # else somebody waits for the report
             looked = self._run.look_again(self._options.second_look, ran, complete)
         trainings = self._run.reports(complete)
-        explained, faults = None, list(self._run.faults)
+        explained, faults = None, [*self._run.faults, *filter(None, [self._alerts.fault])]
         with _fault_kept(faults, "reading the source"):
             trainings = self._with_source(trainings)
         with _fault_kept(faults, "comparing the trainings"):

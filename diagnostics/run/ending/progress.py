@@ -22,14 +22,20 @@ class Progress:
         steps: so far.
     """
 
-    def __init__(self, work: Callable[[], object] | None, report: Callable[[], Report]) -> None:
+    def __init__(
+        self,
+        work: Callable[[], object] | None,
+        report: Callable[[], Report],
+        within: Callable[[], contextlib.AbstractContextManager[object]],
+    ) -> None:
         """Call nothing yet.
 
         Args:
             work: to be done; None for nothing.
             report: returns what is known, for another process that asks.
+            within: returns a context to make and render that report in.
         """
-        self._work, self._report, self._pace, self._requests = work, report, Pace(), Requests()
+        self._work, self._report, self._pace, self._requests = work, report, Pace(), Requests(within)
         self.steps = 0
         self._at_exit = contextlib.ExitStack()
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -72,7 +71,8 @@ def test_bad_batch_reaches_neither_weights_nor_checkpoint_and_is_saved(tmp_path)
         "status": "stopped",
         "detail": f"stopped by --stop-on error. The batch is in {tmp_path / 'report.batch.pt'}.",
     }
-    trace = done.stderr[: done.stderr.index("diagnostics.errors.TrainingStopped: error: non-finite-inputs in step 10")]
+    trace, _, said = done.stderr.partition("diagnostics.errors.TrainingStopped: ")
+    assert said.startswith("error: non-finite-inputs in step 10.")
     assert "train.py" in trace
     assert os.path.join("diagnostics", "") not in trace
     assert sorted(file.name for file in tmp_path.iterdir()) == [
@@ -81,7 +81,9 @@ def test_bad_batch_reaches_neither_weights_nor_checkpoint_and_is_saved(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("text", "options"), [(script(BAD), ()), (script(), ("--stop-on", "warning"))], ids=["not asked for", "healthy"]
+    ("text", "options"),
+    [(script(BAD), ()), (script(), ("--stop-on", "warning"))],
+    ids=["not asked for", "healthy"],
 )
 def test_the_run_is_the_same_without_it_and_on_a_healthy_script(tmp_path, text, options):
     code, out = python(tmp_path, text)
@@ -96,10 +98,9 @@ def test_a_full_disk_costs_the_batch_and_not_the_stop(tmp_path):
     assert (done.returncode, done.stdout[:3]) == (1, "10 ")
     assert "The batch was not saved: " in done.stderr
     assert "report.json cannot be written: File too large." in done.stderr
-    assert (tmp_path / "report.json").exists() is False
+    assert [file.name for file in tmp_path.iterdir()] == ["train.py"]
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="not on Windows")
 def test_attach_leaves_the_run_and_its_handler_of_sigusr1_alone(tmp_path):
     handler = "calls = []; signal.signal(signal.SIGUSR1, lambda *_: calls.append(1))"
     slow = 'time.sleep(0.5); open("began", "a").close(); os.path.exists("go") or time.sleep(0.5)'
@@ -108,7 +109,9 @@ def test_attach_leaves_the_run_and_its_handler_of_sigusr1_alone(tmp_path):
     (tmp_path / "train.py").write_text(text)
     command = [sys.executable, "-m", "diagnostics", "run", "--fail-on", "never", "train.py"]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
         while not (tmp_path / "began").exists():
             time.sleep(0.05)
         attach = [sys.executable, "-m", "diagnostics", "attach", str(running.pid), "--format", "json"]

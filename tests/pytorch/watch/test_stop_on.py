@@ -113,4 +113,4 @@ def test_a_finding_that_is_not_about_nan_stops_after_some_steps(monkeypatch):
 def test_says_what_it_takes():
     with pytest.raises(diagnostics.InvalidInput) as said:
         diagnostics.watch(network(), stop_on="note")
-    assert str(said.value) == "watch() was given stop_on='note'. It takes \"error\", \"warning\" or None."
+    assert str(said.value) == 'watch() was given stop_on=\'note\'. It takes "error", "warning" or None.'

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import resource
 import subprocess
 import sys
 import time
@@ -17,15 +19,14 @@ BAD = Finding("loss-plateau", "warning", "optimizer", "The loss stands still.", 
 REPORT = Report("running train.py", (BAD,))
 NOBODY = 65534
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="not on Windows")
 
-
-def start(process, *options):
+def start(process, *options, before=None):
     return subprocess.Popen(
         [sys.executable, "-m", "diagnostics", "attach", str(process), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=before,
     )
 
 
@@ -49,8 +50,10 @@ def own(monkeypatch):
 
 class TestAnswers:
     def test_prints_the_report_and_exits_as_other_commands(self, own):
+        drawn = random.getstate()
         code, out, err = ended(start(os.getpid(), "--format", "json"), own)
         assert (code, err) == (1, "")
+        assert random.getstate() == drawn
         report = json.loads(out)
         assert (report["title"], report["findings"][0]["rule"]) == ("running train.py", "loss-plateau")
         assert not requests.request_file(os.getuid(), os.getpid()).exists()
@@ -145,7 +148,16 @@ class TestNoAnswer:
         assert ended(asking) == (2, "", f"diagnose: process {other.pid} ended before its next step.\n")
         assert not requests.request_file(os.getuid(), other.pid).exists()
 
-    @pytest.mark.skipif(hasattr(os, "getuid") and os.getuid() != 0, reason="only root may start another's process")
+    def test_a_full_disk(self):
+        def full():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+        code, out, err = ended(start(os.getpid(), before=full))
+        assert (code, out) == (2, "")
+        assert err == f"diagnose: {requests.folder(os.getuid())} cannot be written: File too large.\n"
+        assert not list(requests.folder(os.getuid()).glob("*.asked"))
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="only root may start another's process")
     def test_another_users_process(self):
         with subprocess.Popen(["sleep", "60"], user=NOBODY) as other:
             said = self.said(other.pid)
