@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .errors import DiagnosticsError as DiagnosticsError
     from .errors import FindingsPresent as FindingsPresent
     from .errors import InvalidInput as InvalidInput
+    from .errors import TrainingStopped as TrainingStopped
     from .fixed_batch import FixedBatch as FixedBatch
     from .report.report import Report as Report
     from .tensor_probe import probe as probe
@@ -66,6 +67,7 @@ __all__ = [
     "FixedBatch",
     "InvalidInput",
     "Report",
+    "TrainingStopped",
     "Watch",
     "baselines",
     "check_notebook",
@@ -93,6 +95,7 @@ _HOMES = {
     "Report": "report.report",
     "SkorchCallback": "api.stacks.skorch",
     "TrainerCallback": "api.trainer_callback",
+    "TrainingStopped": "errors",
     "Watch": "api.watch",
     "baselines": "api.baselines",
     "check_notebook": "api.notebook",

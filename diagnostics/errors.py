@@ -4,6 +4,8 @@ DiagnosticsError
 ├── InvalidInput       the arguments cannot be examined
 ├── FindingsPresent    raised by `Report.raise_if` alone
 └── CheckFailed        a comparison or a check of a test found a difference
+
+TrainingStopped, a BaseException, ends a training by request: `stop_on`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,22 @@ def ends_at_the_caller(raised: Any) -> bool:
     The value of ``__tracebackhide__`` in modules that a test calls; `raised` is pytest's `ExceptionInfo`.
     """
     return isinstance(raised.value, DiagnosticsError)
+
+
+class TrainingStopped(BaseException):
+    """A finding ended the training, as `stop_on` asked.
+
+    Like KeyboardInterrupt it is not an `Exception`: a loop or a framework that catches errors and trains on must
+    not catch it.
+
+    Attributes:
+        report: up to that step, with the findings; ``report.batch()`` is the batch with NaN or infinity, if any.
+    """
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        """Take the message, and the report."""
+        super().__init__(message)
+        self.report = report
 
 
 def what(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import keras
 
@@ -16,7 +16,9 @@ from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.loggers import MetricLogger
 from diagnostics.report.report import Report
+from diagnostics.report.requests import Requests
 
+from .stop_on import StopOn, check_stop_on
 from .watch import check_watching
 from .watch_report import watch_report
 
@@ -36,9 +38,9 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     model.fit(dataset, callbacks=[callback])
     print(callback.report())
 
-    It changes no result and ends no run: weights and logs stay the same, bit for bit, and a fault of its own is a
-    line in the report. When a loss is NaN or infinite, that step is replayed, eagerly and layer by layer, on its
-    weights and its batch.
+    It changes no result and, without `stop_on`, ends no run: weights and logs stay the same, bit for bit, and a
+    fault of its own is a line in the report. When a loss is NaN or infinite, that step is replayed, eagerly and
+    layer by layer, on its weights and its batch.
 
     It keeps the weights of the last two steps, if they take at most 512 MiB, and their batches.
 
@@ -57,10 +59,13 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             `loss_fn` takes ``(targets, outputs)``, and None stands for the loss of `compile`. The model runs
             eagerly for it, in inference mode: what its `call` prints is printed.
         histograms: whether to show the weights of each layer over time in the same way.
+        stop_on: end the training at a finding, as for `watch`. Keras computes gradients and applies them in one
+            call, so a step that is not finite is undone: weights and optimizer get their values from before it, if
+            these take at most 512 MiB.
 
     Raises:
-        InvalidInput: `every` or `stop_after` is no number of steps, `logger` is no logger, or `fixed_batch` is no
-            `FixedBatch` of arrays.
+        InvalidInput: `every` or `stop_after` is no number of steps, `logger` is no logger, `fixed_batch` is no
+            `FixedBatch` of arrays, or `stop_on` is no severity.
     """
 
     def __init__(
@@ -71,8 +76,13 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         logger: Any = None,
         fixed_batch: FixedBatch | None = None,
         histograms: bool = False,
+        stop_on: Literal["error", "warning"] | None = None,
     ) -> None:
         super().__init__()
+        check_stop_on("KerasCallback", stop_on)
+        self._stop = None if stop_on is None else StopOn(stop_on, self._unfinished)
+        self._on_broken: Any = None if self._stop is None else self._stop.broken
+        self._requests = Requests()
         check_watching("KerasCallback", every, stop_after, logger, fixed_batch)
         self._fixed_batch = None if fixed_batch is None else HeldBatch(fixed_batch)
         self._histograms = histograms
@@ -168,12 +178,23 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._name = type(self.model).__name__
         self._metrics = self._over_time = None
         self._run = run = self._observe(backend)
+        run.on_step = self._stepped
+        if self._on_broken is not None:
+            run.judge(self._on_broken)
         run.first_batches = getattr(self._first_batches, "take", None)
         if self._logger is not None:
             self._metrics = metrics = MetricLogger(self._logger, self._guard.faults)
             run.on_read = lambda: metrics.take(run.history)
         if self._fixed_batch is not None or self._histograms:
             self._look(run)
+
+    def _stepped(self) -> None:
+        self._requests.look(self._unfinished)
+        if self._stop is not None and self._run is not None:
+            self._stop.stepped(self._run.steps)
+
+    def _unfinished(self) -> Report:
+        return finished(judged_as_a_whole(self._report(), complete=False))
 
     def _observe(self, backend: str) -> KerasWatcher | KerasTorchWatcher:
         if backend == "torch":
@@ -198,6 +219,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
             looks.on_look = lambda look, layers: metrics.look(look, layers, looks.fixed_batch())
 
     def _end(self) -> None:
+        self._requests.close()
         if self._run is None:
             return
         self._run.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import transformers
 
@@ -19,6 +19,7 @@ from diagnostics.report.report import Report
 from diagnostics.taps.tap import subscribe
 from diagnostics.taps.transformers import training_step
 
+from .stop_on import check_stop_on
 from .watch import Watch, check_watching, watch
 
 FRAMES = 12  # between the Trainer that trains and the callback that it calls; three in version 5
@@ -42,11 +43,11 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     trainer.train()
     print(callback.report())
 
-    It changes no result and ends no run: its own errors are lines in the report. A step is a step of the
-    optimizer, counted from 0 where `train` begins. Its loss is the sum over the batches of one step of the value
-    that `training_step` returns, the number that is differentiated, whether from the model, label smoothing or a
-    custom `compute_loss`. (The Trainer logs a mean over `logging_steps` steps, without NaN.) With several
-    processes each watches its own share.
+    It changes no result and, without `stop_on`, ends no run: its own errors are lines in the report. A step is a
+    step of the optimizer, counted from 0 where `train` begins. Its loss is the sum over the batches of one step of
+    the value that `training_step` returns, the number that is differentiated, whether from the model, label
+    smoothing or a custom `compute_loss`. (The Trainer logs a mean over `logging_steps` steps, without NaN.) With
+    several processes each watches its own share.
 
     Not covered: several GPUs in one process (`DataParallel`), and optimizers without PyTorch's hooks, such as
     those of DeepSpeed.
@@ -60,10 +61,11 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         logger: also receives the recorded values, in the main process, as for `watch`.
         fixed_batch, histograms: what is shown over time, as for `watch`: a `FixedBatch` of the inputs that the
             collator makes, labels included.
+        stop_on: end the training at a finding, as for `watch`.
 
     Raises:
-        InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, `logger` is not a logger, or
-            `fixed_batch` is not a `FixedBatch`.
+        InvalidInput: `every`, `stop_after` or `trace_steps` are not step numbers, `logger` is not a logger,
+            `fixed_batch` is not a `FixedBatch`, or `stop_on` is not a severity.
     """
 
     def __init__(
@@ -75,7 +77,11 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
         logger: Any = None,
         fixed_batch: FixedBatch | None = None,
         histograms: bool = False,
+        stop_on: Literal["error", "warning"] | None = None,
     ) -> None:
+        check_stop_on("TrainerCallback", stop_on)
+        self._stop_on = stop_on
+        self._on_broken: Callable[[], object] | None = None
         self._trace_steps = check_watching("TrainerCallback", every, stop_after, logger, fixed_batch, trace_steps)
         self._logger = logger
         self._shown: dict[str, Any] = {"fixed_batch": fixed_batch, "histograms": histograms}
@@ -147,8 +153,11 @@ class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
             stop_after=self._stop_after,
             trace_steps=self._trace_steps,
             logger=self._logger if state.is_world_process_zero else None,
+            stop_on=self._stop_on,
             **self._shown,
         )
+        if self._on_broken is not None:  # `diagnose run`'s
+            watching._probe.on_broken = self._on_broken
         resumed = f", from its step {state.global_step} on, which counts as 0" if state.global_step else ""
         watching._facts = tuple(
             dataclasses.replace(fact, arguments=type(args).__name__) if isinstance(fact, ModelFacts) else fact

@@ -8,13 +8,16 @@ import sys
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from diagnostics.collectors.isolation.user_modes import without_user_modes
 from diagnostics.collectors.system.supported import require_supported
 from diagnostics.errors import InvalidInput, what
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.report import Report
+from diagnostics.report.requests import Requests
+
+from .stop_on import StopOn, Stopping, check_stop_on
 
 if TYPE_CHECKING:
     from diagnostics.collectors.pytorch.watch.over_time.looks import OverTime
@@ -46,6 +49,7 @@ class Watch:
         stop_after: int | None,
         logger: MetricLogger | None,
         over_time: OverTime | None = None,
+        stop_on: Stopping | None = None,
     ) -> None:
         self._probe = probe
         self._name = name
@@ -54,6 +58,10 @@ class Watch:
         self._logger = logger
         self._closed = False
         self._over_time = over_time
+        self._requests = Requests()
+        self._stop = None if stop_on is None else StopOn(stop_on, self._unfinished)
+        if self._stop is not None:
+            probe.on_broken = self._stop.broken
         if logger is not None:
             probe.on_read = lambda: logger.take(probe.history)
             if over_time is not None:
@@ -73,6 +81,9 @@ class Watch:
                 of `report` takes them, too.
         """
         self._probe.step(loss, labels)
+        self._requests.look(self._unfinished)
+        if self._stop is not None:
+            self._stop.stepped(self._probe.steps)
         if self._stop_after is not None and self._probe.steps >= self._stop_after:
             self.close()
 
@@ -89,6 +100,7 @@ class Watch:
         if self._closed:
             return
         self._closed = True
+        self._requests.close()
         self._probe.close()
         if self._over_time is not None:
             self._over_time.close()
@@ -115,6 +127,11 @@ class Watch:
         if second_look is not None:
             report = self._looked_again(report, second_look)
         return finished(judged_as_a_whole(report))
+
+    def _unfinished(self) -> Report:
+        from diagnostics.report.build import finished, judged_as_a_whole
+
+        return finished(judged_as_a_whole(self._report(), complete=False))
 
     def _looked_again(self, report: Report, seconds: float) -> Report:
         from diagnostics.report.build import extended
@@ -176,6 +193,7 @@ def watch(
     fixed_batch: FixedBatch | None = None,
     histograms: bool = False,
     look_steps: Iterable[int] | None = None,
+    stop_on: Literal["error", "warning"] | None = None,
 ) -> Watch:
     """Watch a model train, and report at which step, in which layer and why training failed.
 
@@ -216,6 +234,11 @@ def watch(
         histograms: whether to show the weights and the gradients of each layer over time in the same way.
         look_steps: steps before which both are looked at, at most 64; None for 0, 1, 2, 5, 10, 20, 50, … Both
             synchronise with the device there, and only there. The end of the run is looked at as well.
+        stop_on: end the training once there is a finding of this severity or a worse one: by
+            `diagnostics.TrainingStopped`, whose ``report`` has the finding and the batch. For gradients that are
+            not finite it is raised before the optimizer steps on them, and buffers such as batch norm's means get
+            the values from before the step. Each step then synchronises with the device. Other findings count from
+            step 16 on, every few seconds.
 
     Returns:
         A `Watch`. Memory stays constant over runs of any length: on an accelerator two more copies of the weights
@@ -232,6 +255,7 @@ def watch(
     _check_model(model)
     optimizers = _optimizers(optimizer)
     _check_looks(fixed_batch, histograms, optimizers)
+    check_stop_on("watch", stop_on)
 
     from diagnostics.collectors.pytorch.model import uncompiled
     from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
@@ -248,7 +272,7 @@ def watch(
 
         known = (faults, probe.uncovered)
         looks = OverTime(model, optimizers, fixed_batch, histograms, chosen, lambda: probe.steps, *known)
-    return Watch(probe, type(uncompiled(model)).__name__, facts, stop_after, handover, looks)
+    return Watch(probe, type(uncompiled(model)).__name__, facts, stop_after, handover, looks, stop_on)
 
 
 def check_rhythm(name: str, every: Any, stop_after: Any) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CLEAN, FOUND, USAGE = 0, 1, 2
 RUN = "run a script as python would, and report what is wrong with its training"
+ATTACH = "ask a running program for a report"
 NETWORK = "check that the ranks of a job can communicate"
 
 
@@ -92,6 +93,13 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         add_to(commands, RUN)
     else:
         commands.add_parser("run", help=RUN)
+
+    if chosen == "attach":
+        from .attach import add_to as add_attach
+
+        add_attach(commands, ATTACH)
+    else:
+        commands.add_parser("attach", help=ATTACH)
 
     explain = commands.add_parser("explain", help="find the cause of a crash from its traceback")
     explain.add_argument("file", metavar="FILE|-", help="a file with a traceback, or - for standard input")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from diagnostics.api.stop_on import STOP_ON
 from diagnostics.config import from_option, of_project
 from diagnostics.errors import InvalidInput
 from diagnostics.report.formats import FORMATS, KINDS
@@ -73,6 +74,18 @@ def add_to(commands: Any, summary: str) -> None:
         help="least severity that makes the run fail (default: warning)",
     )
     run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules to ignore")
+    run.add_argument(
+        "--stop-on",
+        choices=STOP_ON,
+        help="stop the script (exit code 1) when a finding of this severity or worse appears; at NaN or infinity, "
+        "before the weights change, and with the batch saved beside FILE",
+    )
+    run.add_argument(
+        "--alert",
+        action="store_true",
+        help="send each error and warning, once it appears, to the active run of Weights & Biases or MLflow that "
+        "the script has begun",
+    )
     run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after N optimizer steps")
     run.add_argument("--time-limit", metavar="S", type=_seconds, help="stop the script after S seconds")
     run.add_argument(
@@ -107,7 +120,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     given = list(arguments)
     if not given or given[0] != "run":
         return given, []
-    takes_a_value = {"--format", "--output", "--fail-on", "--ignore"}
+    takes_a_value = {"--format", "--output", "--fail-on", "--ignore", "--stop-on"}
     takes_a_value |= {"--max-steps", "--time-limit", "--second-look", "--first-batches", "--stall-timeout"}
     at = 1
     while at < len(given):
@@ -144,6 +157,9 @@ def run_script(options: argparse.Namespace) -> int:
         second_look=options.second_look,
         verbose=options.verbose,
         redact=not options.no_redact,
+        stop_on=options.stop_on,
+        batch_file=_batch_file(options.output, rank),
+        alerts=options.alert,
     )
     if rank is None:
         spawned = SpawnedRanks(script, session_options.ignores, options.stall_timeout)
@@ -166,6 +182,14 @@ def _output(given: Path | None, rank: Rank | None) -> Path | None:
     if given is None or given == STANDARD_OUTPUT:
         return given
     return _checked(given if rank is None else rank.file(given, launch_time()))
+
+
+def _batch_file(output: Path | None, rank: Rank | None) -> Path:
+    """Return the file for a batch that stops the run, without its ending; beside the report, if that is a file."""
+    given = Path("failed_batch")
+    if output is not None and output != STANDARD_OUTPUT:
+        given = output.with_suffix(".batch")
+    return Path(working_folder(), given if rank is None else rank.file(given, launch_time()))
 
 
 def _checked(output: Path) -> Path:

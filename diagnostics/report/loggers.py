@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ Values = dict[str, float]
 Rows = list[tuple[Values, int]]
 """What is known of some steps, each with its number, rising."""
 
+ALERT_LEVELS = {"error": "ERROR", "warning": "WARN"}  # of Weights & Biases
 LAYERS = ("watch_weights", "watch_gradients")  # histograms
 
 Function = Callable[[Values, int], object]
@@ -282,6 +283,45 @@ class _ToMLflow:
 
     def findings(self, findings: tuple[Finding, ...], step: int) -> None:
         self._client.log_text(self._run_id, _text(findings), "watch/findings.txt")
+
+
+class Alerts:
+    """Sends findings, each once, to the run of Weights & Biases and of MLflow that the program has active.
+
+    Neither is imported, and no run is begun.
+
+    Attributes:
+        fault: the failure of a tracker, after which nothing is sent; empty while there is none.
+    """
+
+    def __init__(self) -> None:
+        """Send nothing yet."""
+        self._sent: set[tuple[str, str]] = set()
+        self.fault = ""
+
+    def send(self, findings: Iterable[Finding]) -> None:
+        """Send errors and warnings that are new."""
+        if not self.fault:
+            try:
+                self._send(findings)
+            except Exception as fault:  # the tracker's; its server may take minutes to fail
+                self.fault = f"alerts ended: {type(fault).__name__}: {message_of(fault)}"
+
+    def _send(self, findings: Iterable[Finding]) -> None:
+        wandb, mlflow = sys.modules.get("wandb"), sys.modules.get("mlflow")
+        run, active = getattr(wandb, "run", None), getattr(mlflow, "active_run", lambda: None)()
+        for finding in findings:
+            name, level = f"{finding.severity}: {finding.rule}", ALERT_LEVELS.get(finding.severity)
+            if level is None:
+                continue
+            if run is not None and ("wandb", name) not in self._sent:
+                self._sent.add(("wandb", name))
+                run.alert(title=name, text=f"{finding.message}\n\nfix: {finding.fix}", level=level)
+            if active is not None and ("mlflow", name) not in self._sent:
+                self._sent.add(("mlflow", name))
+                mlflow.MlflowClient().set_tag(  # type: ignore[union-attr]
+                    active.info.run_id, f"diagnostics.{finding.rule}", f"{finding.severity}: {finding.message}"
+                )
 
 
 Kind = type[_ToFunction] | type[_ToTensorBoard] | type[_ToRun] | type[_ToMLflow]

@@ -9,6 +9,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from diagnostics.collectors.isolation.patching import FROZEN, Patches
+from diagnostics.errors import TrainingStopped
 
 _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _SCRIPT = os.path.join(_OURS, "run", "script.py")  # whose frames lie below the script's first
@@ -54,18 +55,18 @@ def without_library_frames(error: BaseException) -> TracebackType | None:
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
         seen.add(id(link))
-        link.__traceback__ = _without_ours(link.__traceback__)
+        link.__traceback__ = _without_ours(link.__traceback__, raised_here=isinstance(link, TrainingStopped))
         link = link.__cause__ or link.__context__
     return error.__traceback__
 
 
-def _without_ours(trace: TracebackType | None) -> TracebackType | None:
+def _without_ours(trace: TracebackType | None, *, raised_here: bool) -> TracebackType | None:
     first = trace
     while first is not None and _file(first) in (_SCRIPT, FROZEN):
         first = first.tb_next
     before = first
     while before is not None and before.tb_next is not None:
-        if _is_between(before.tb_next):
+        if _is_between(before.tb_next) or (raised_here and _file(before.tb_next).startswith(_OURS)):
             before.tb_next = before.tb_next.tb_next
         else:
             before = before.tb_next

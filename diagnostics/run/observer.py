@@ -66,6 +66,7 @@ class ScriptObserver:
         first_batches: Path | None = None,
         looks_again: bool = False,
         extras: Sequence[Extra] = (),
+        on_broken: Callable[[], object] | None = None,
     ) -> None:
         """Start to observe.
 
@@ -75,9 +76,10 @@ class ScriptObserver:
             first_batches: a file of `save_batches`, whose batches the first loader yields first.
             looks_again: whether to keep what `look_again` needs.
             extras: what hooks into the frameworks first.
+            on_broken: called once something of a step is not finite; see `TorchWatcher`. None for nothing.
         """
         self._second = SecondLook() if looks_again else None
-        self._trainings = Trainings(on_examined, self._second)
+        self._trainings = Trainings(on_examined, self._second, on_broken)
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self.unsupported: dict[str, str] = {}
         self._patches, self._at_close = Patches(), contextlib.ExitStack()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from diagnostics.api.stop_on import Stopping
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -23,6 +25,9 @@ class RunOptions:
         quiet: whether to print no report unless the run fails.
         verbose: whether the text shows every stage, and each rule that could not be checked.
         second_look: seconds for the second look at most; 0 for none, None for a share of the run.
+        stop_on: the lowest severity of a finding that ends the script while it trains; None for none.
+        batch_file: for the batch with NaN or infinity that ended it; the framework adds an ending.
+        alerts: whether to send each new finding to the script's active run of Weights & Biases or MLflow.
         redact: whether Markdown leaves out private parts; see `Report.to_markdown`.
     """
 
@@ -39,3 +44,6 @@ class RunOptions:
     verbose: bool = False
     redact: bool = True
     settings: tuple[str, ...] = ()
+    stop_on: Stopping | None = None
+    batch_file: Path = Path("failed_batch")
+    alerts: bool = False

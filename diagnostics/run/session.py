@@ -9,13 +9,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from diagnostics.api.explain import explanation_of
+from diagnostics.api.stop_on import EARLIEST, stop_at
 from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.source.read import files_of, patterns_of
-from diagnostics.errors import message_of
+from diagnostics.errors import InvalidInput, TrainingStopped, message_of
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.report.build import with_source
 from diagnostics.report.code_frames import with_code
-from diagnostics.report.contents import StageResult
+from diagnostics.report.contents import StageResult, Status
+from diagnostics.report.loggers import Alerts
 from diagnostics.report.merge import TrainingReports, merged
 from diagnostics.report.report import Report
 from diagnostics.text.join import count_of, duration
@@ -65,6 +67,10 @@ class RunSession:
         self._folder = working_folder()
         self._started, self._in_others = time.monotonic(), seconds_of_children()
         self._began = time.time()
+        wanted = self._delivery.file is not None or options.stop_on is not None or options.alerts
+        self._progress = Progress(self._work if wanted else None, self._still_running, self._shown)
+        self._alerts = Alerts()
+        self._stopped = ""  # what is to be said of a training that `stop_on` has ended
 
     def make(self) -> int:
         """Run the script, write the report, and return the exit code.
@@ -76,8 +82,7 @@ class RunSession:
             rehearse(self._options.kind)
         self._observe()
         termination, reserve = Termination(self._terminated), MemoryReserve()
-        progress = contextlib.nullcontext() if self._delivery.file is None else Progress(self._keep)
-        with self._limits, progress, ExitHook(self._left):
+        with self._limits, self._progress, ExitHook(self._left):
             ending = self._script.run(self._limits.was_reached, failing=reserve.release)
         fails = False
         if not ending.forked:  # a forked child of the script writes no report
@@ -97,6 +102,7 @@ class RunSession:
             first_batches=self._options.first_batches,
             looks_again=self._is_alone and self._options.second_look != 0,
             extras=self._extras,
+            on_broken=None if self._options.stop_on is None else self._stop,
         )
         self._modules = LibraryModules(self._script.folder)
         self._modules.hide()
@@ -117,24 +123,69 @@ class RunSession:
             self._delivery.abrupt = True
             self._conclude(Ending(status & 0xFF, abrupt=True))
 
-    def _keep(self, steps: int) -> None:
-        """Write what is known while the script runs."""
+    def _shown(self) -> contextlib.AbstractContextManager[None]:
+        return self._modules.shown(running=True)
+
+    def _still_running(self) -> Report:
+        return self._known("not reached", "the script is still running, after {}")
+
+    def _known(self, status: Status = "failed", end: str = UNFINISHED) -> Report:
+        """Return what is known while the script runs; `status` and `end`: of the last stage."""
         faults = len(self._run.faults)
-        with self._modules.shown(running=True):
+        with self._shown():
             trainings = self._run.reports(complete=False)
             ran = duration(time.monotonic() - self._started)
             report = merged(f"running {self._script.name}, {ran}", trainings, ignores=self._options.ignores)
             del self._run.faults[faults:]  # an error that matters comes again
-            stage = StageResult("end of the run", "failed", UNFINISHED.format(count_of(steps, "optimizer step")))
-            self._delivery.keep(
-                dataclasses.replace(
-                    report,
-                    stages=(*report.stages, stage),
-                    script=self._script.name,
-                    settings=self._options.settings,
-                    ignored_in_vain=(),
-                )
+            steps = count_of(self._progress.steps, "optimizer step")
+            stage = StageResult("end of the run", status, end.format(steps))
+            return dataclasses.replace(
+                report,
+                stages=(*report.stages, stage),
+                script=self._script.name,
+                settings=self._options.settings,
+                ignored_in_vain=(),
             )
+
+    def _work(self) -> None:
+        """Do between two steps what the options ask for. Raises TrainingStopped."""
+        report = self._known()
+        self._tell(report)
+        if self._progress.steps >= EARLIEST:
+            self._stop(report)
+
+    def _tell(self, report: Report) -> None:
+        """Write the report so far, and send the alerts."""
+        with contextlib.suppress(Exception), self._shown():
+            self._delivery.keep(report)
+        if self._options.alerts:
+            self._alerts.send(report.findings)
+
+    def _stop(self, report: Report | None = None) -> None:
+        """End the script by TrainingStopped if a finding is bad enough."""
+        if self._options.stop_on is not None:
+            report = self._known() if report is None else report
+            stop_at(self._options.stop_on, report, lambda: self._stopping(report))
+
+    def _stopping(self, report: Report) -> str:
+        """Save the batch with NaN or infinity, and the report; return what to say of it."""
+        self._tell(report)
+        self._stopped = f"stopped by --stop-on {self._options.stop_on}"
+        if report.failed is None:
+            return ""
+        file = self._options.batch_file.with_name(self._options.batch_file.name + report.failed.ending)
+        try:
+            report.failed.save(file)
+        except InvalidInput as reason:
+            said = str(reason)
+        except Exception as fault:  # the disk is full
+            said = f"The batch was not saved: {message_of(fault)}"
+            with contextlib.suppress(OSError):
+                file.unlink()
+        else:
+            said = f"The batch is in {file}."
+        self._stopped += f". {said}"
+        return said
 
     def _conclude(self, ending: Ending) -> bool:
         """Write the report, and return whether its findings make the run fail. Never raises."""
@@ -155,7 +206,7 @@ class RunSession:
         if ending.exit_code == 0 and not ending.abrupt:  # else somebody waits for the report
             looked = self._run.look_again(self._options.second_look, ran, complete)
         trainings = self._run.reports(complete)
-        explained, faults = None, list(self._run.faults)
+        explained, faults = None, [*self._run.faults, *filter(None, [self._alerts.fault])]
         with _fault_kept(faults, "reading the source"):
             trainings = self._with_source(trainings)
         with _fault_kept(faults, "comparing the trainings"):
@@ -165,7 +216,7 @@ class RunSession:
             with _fault_kept(faults, "joining what was found beside the trainings"):
                 reports += extra.reports(ending, self._run.loops.backward_passes)
                 faults += extra.faults
-        if ending.error is not None and ending.error.__traceback__ is not None:
+        if ending.error is not None and _is_crash(ending.error):
             with _fault_kept(faults, "explaining the exception"):
                 explained = explanation_of(ending.error)
         for each in reversed(reports):
@@ -179,6 +230,8 @@ class RunSession:
         stages = (*stages, *old) or (nothing_trained(self._run.loops.backward_passes, in_others),)
         stages = (*stages, *([short_trainings(self._run.loops.short)] if self._run.loops.short else []))
         stages = (*stages, *([] if looked is None else [looked]))
+        if self._stopped:
+            stages = (*stages, StageResult("end of the run", "stopped", self._stopped))
         found = [rule for f in report.findings for rule in (f.rule, *(c.rule for c in f.consequences))]
         if self._options.replay_on_cpu and "asynchronous-error" in found:
             again = (
@@ -229,6 +282,8 @@ class RunSession:
         parts = [f"ran {self._script.name}", *titles, duration(ran)]
         if self._limits.reached is not None:
             parts.append(f"stopped after the limit of {self._limits.reached}")
+        elif self._stopped:
+            parts.append(self._stopped.partition(".")[0])
         elif ending.exit_code or ending.abrupt:
             parts.append(f"exit code {ending.exit_code}")
         return ", ".join(parts)
@@ -256,6 +311,11 @@ def _fault_kept(faults: list[str], work: str) -> Iterator[None]:
         raise
     except BaseException as fault:
         faults.append(f"{work} failed: {type(fault).__name__}: {message_of(fault)}")
+
+
+def _is_crash(error: BaseException) -> bool:
+    """Whether an exception that ended the script is to be explained."""
+    return error.__traceback__ is not None and not isinstance(error, TrainingStopped)
 
 
 def _ended_by_itself(ending: Ending) -> bool:

@@ -15,6 +15,8 @@ from torch.utils.tensorboard import SummaryWriter
 from wandb.proto import wandb_internal_pb2
 
 import diagnostics
+from diagnostics.engine.finding import Finding
+from diagnostics.report.loggers import Alerts
 
 STEPS, EVERY = 25, 5
 BLOCK = 32768  # of a LevelDB log
@@ -194,6 +196,52 @@ class TestMLflow:
             assert report.ok
             mlflow.set_tracking_uri((tmp_path / "other").as_uri())  # for `with`, which ends the run
             mlflow.tracking.fluent._active_run_stack.get().clear()
+
+
+class TestAlerts:
+    """`diagnose run --alert`."""
+
+    FOUND = (
+        Finding("loss-divergence", "error", "optimizer", "The loss rose to 9.", "lower the rate"),
+        Finding("unseeded-randomness", "note", "reproducibility", "No seed.", "set one"),
+    )
+
+    def test_weights_and_biases_gets_each_error_and_warning_once(self, tmp_path):
+        run, alerts = wandb.init(project="zoo", dir=str(tmp_path)), Alerts()
+        alerts.send(self.FOUND)
+        alerts.send(self.FOUND)
+        run.finish()
+        read_run(tmp_path)
+        (file,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
+        sent = [record.alert for record in records(file) if record.HasField("alert")]
+        assert [(one.title, one.text, one.level) for one in sent] == [
+            ("error: loss-divergence", "The loss rose to 9.\n\nfix: lower the rate", "ERROR")
+        ]
+
+    def test_mlflow_gets_a_tag_for_each_error_and_warning(self):
+        with mlflow.start_run() as active:
+            Alerts().send(self.FOUND)
+        tags = mlflow.MlflowClient().get_run(active.info.run_id).data.tags
+        assert {name: tag for name, tag in tags.items() if name.startswith("diagnostics.")} == {
+            "diagnostics.loss-divergence": "error: The loss rose to 9."
+        }
+
+    def test_a_store_that_fails_is_asked_once(self, tmp_path):
+        alerts = Alerts()
+        with mlflow.start_run() as active:
+            mlflow.MlflowClient().delete_run(active.info.run_id)
+            alerts.send(self.FOUND)
+            mlflow.MlflowClient().restore_run(active.info.run_id)
+            alerts.send((Finding("loss-plateau", "warning", "optimizer", "It stands.", "raise the rate"),))
+        assert alerts.fault.startswith("alerts ended: MlflowException: ")
+        assert not [tag for tag in mlflow.get_run(active.info.run_id).data.tags if tag.startswith("diagnostics.")]
+
+    def test_no_run_is_begun(self, tmp_path):
+        Alerts().send(self.FOUND)
+        assert wandb.run is None
+        assert mlflow.active_run() is None
+        assert mlflow.search_runs(output_format="list") == []
+        assert not (tmp_path / "wandb").exists()
 
 
 def test_a_value_that_is_not_finite_is_logged_as_it_is(tmp_path):

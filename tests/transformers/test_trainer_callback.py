@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 from torch import nn
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 
 import diagnostics
+from diagnostics.run.observer import ScriptObserver
 from tests.support.marks import exhaustive
 from tests.transformers.counting import CLASSES, FEATURES, Network
 
@@ -300,3 +302,28 @@ class TestTrace:
         with pytest.raises(diagnostics.InvalidInput) as error:
             diagnostics.TrainerCallback(trace_steps=2)
         assert str(error.value).startswith("TrainerCallback() was given trace_steps=2. It takes step numbers")
+
+
+@pytest.mark.parametrize("by_run", [False, True], ids=["callback", "diagnose run"])
+def test_stop_on_keeps_the_bad_batch_from_weights_and_checkpoint(tmp_path, by_run):
+    def end():
+        raise diagnostics.TrainingStopped("seen by the run")
+
+    callback = diagnostics.TrainerCallback(stop_on="error", quiet=True)
+    trainer = make(
+        tmp_path, None if by_run else callback, data=lambda: points(broken_row=40), save_strategy="steps",
+        save_steps=1, save_total_limit=1,
+    )  # fmt: skip
+    run = ScriptObserver(on_broken=end) if by_run else None
+    with pytest.raises(diagnostics.TrainingStopped) as stopped:
+        trainer.train()
+    if run is not None:
+        run.close()
+    else:
+        assert stopped.value.report.findings[0].rule == "non-finite-inputs"
+        assert stopped.value.report.batch().step == trainer.state.global_step
+    (saved,) = tmp_path.glob("checkpoint-*")
+    assert saved.name == f"checkpoint-{trainer.state.global_step}"
+    weights = load_file(saved / "model.safetensors")
+    assert all(torch.equal(value, weights[name]) for name, value in trainer.model.state_dict().items())
+    assert all(value.isfinite().all() for value in weights.values())

@@ -15,6 +15,7 @@ def test_the_exported_names_are_these_and_no_others():
         "FixedBatch",
         "InvalidInput",
         "Report",
+        "TrainingStopped",
         "Watch",
         "baselines",
         "check_notebook",

@@ -1,34 +1,42 @@
-"""Writes the report while the script runs: nothing can once the process is killed, or has crashed in C."""
+"""Works while the script runs: nothing can once the process is killed, or has crashed in C."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import threading
-import time
 from collections.abc import Callable
 from types import TracebackType
 
-from .steps import after_each_step
+from diagnostics.api.pace import Pace
+from diagnostics.report.report import Report
+from diagnostics.report.requests import Requests
 
-EVERY_S = 3.0
-SHARE = 1 / 50  # of the run's time that the writing may take
+from .steps import after_each_step
 
 
 class Progress:
-    """Calls a function in the main thread between two steps, at most every few seconds.
+    """Calls a function in the main thread between two steps, as `Pace` allows.
 
-    Nothing that goes wrong in it reaches the script: a full disk costs the report, and not the run.
+    No exception of it reaches the script: a full disk costs the report, and not the run. TrainingStopped does.
+
+    Attributes:
+        steps: so far.
     """
 
-    def __init__(self, write: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        work: Callable[[], object] | None,
+        report: Callable[[], Report],
+        within: Callable[[], contextlib.AbstractContextManager[object]],
+    ) -> None:
         """Call nothing yet.
 
         Args:
-            write: is given the number of steps so far.
+            work: to be done; None for nothing.
+            report: returns what is known, for another process that asks.
+            within: returns a context to make and render that report in.
         """
-        self._write, self._steps = write, 0
-        self._next, self._process, self._busy = 0.0, os.getpid(), False
+        self._work, self._report, self._pace, self._requests = work, report, Pace(), Requests(within)
+        self.steps = 0
         self._at_exit = contextlib.ExitStack()
 
     def __enter__(self) -> Progress:
@@ -41,21 +49,8 @@ class Progress:
         self._at_exit.close()
 
     def _stepped(self, _optimizer: object) -> None:
-        self._steps += 1
-        if time.monotonic() >= self._next and not self._busy and self._is_main():
-            began = time.monotonic()
-            self._attempt()
-            took = time.monotonic() - began
-            self._next = began + took + max(EVERY_S, took / SHARE)
-
-    def _is_main(self) -> bool:
-        """Whether this is the script's main thread, and no process that it has forked."""
-        return os.getpid() == self._process and threading.current_thread() is threading.main_thread()
-
-    def _attempt(self) -> None:
-        self._busy = True
-        try:
-            with contextlib.suppress(Exception):  # the disk is full, or what is known cannot be shown yet
-                self._write(self._steps)
-        finally:
-            self._busy = False
+        self.steps += 1
+        self._requests.look(self._report)
+        if self._work is not None and self._pace.is_time():
+            with self._pace.working(), contextlib.suppress(Exception):  # what is known cannot be shown yet
+                self._work()

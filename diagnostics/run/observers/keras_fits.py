@@ -109,6 +109,7 @@ class FitObserver:
         if training.rows is None and (training.awaits_batch or training.plain_loss is not None):
             callback._sampled_rows = _sampled_rows()
         callback._batch_source = self._trainings.guard.attempt(_batch_source, call.arguments.get("x"))
+        callback._on_broken = self._trainings.on_broken
         callback._on_batch = lambda batch: (kept := training.batches()) is not None and kept.take(batch)
         fitted = FitCall(arguments[0], call.arguments, callback._epochs, self._graph, self._losses)
         probes = Probes(fit_probes, FitProbe, fitted, lambda _part, work: self._trainings.guard.attempt(work))

@@ -143,6 +143,7 @@ class LoopObserver:
         # A script that trains many models, one after the other, must be able to free each of them.
         twin = weak_twin(model)
         watching = watch(twin, [weak_twin(optimizer) for optimizer in optimizers])
+        watching._probe.on_broken = self._trainings.on_broken
         training = Training(watching=watching, model=None if twin is model else twin)
         self._of_watch[watching] = self._trainings.begin(training)
         return watching

@@ -50,6 +50,7 @@ class TrainerObserver:
         if training.awaits_batch:
             callback._on_first_step = functools.partial(self._examine_first_step, training)
         callback._on_batch = lambda inputs: (run := training.batches()) is not None and run.step(inputs)
+        callback._on_broken = self._trainings.on_broken
         trainer.add_callback(callback)
 
         def leave() -> None:

@@ -90,13 +90,19 @@ class Trainings:
         faults: errors in the library itself, as tracebacks.
         guard: keeps them out of the script.
         on_examined: called with each report of an examination.
+        on_broken: called by each watcher; see `TorchWatcher`. None for nothing.
     """
 
-    def __init__(self, on_examined: Callable[[Report], object], second: SecondLook | None) -> None:
+    def __init__(
+        self,
+        on_examined: Callable[[Report], object],
+        second: SecondLook | None,
+        on_broken: Callable[[], object] | None = None,
+    ) -> None:
         self.all: list[Training] = []
         self.faults: list[str] = []
         self.guard = FaultGuard(on_fault=self.fault)
-        self.on_examined = on_examined
+        self.on_examined, self.on_broken = on_examined, on_broken
         self._second = second
 
     def begin(self, training: Training) -> Training:

@@ -29,7 +29,7 @@ NEVER_ZEROED = """
     END
     """
 FOR_EACH_STEP = (
-    "import sys; import diagnostics.run.ending.progress as progress; progress.EVERY_S, progress.SHARE = 0, 1e9; "
+    "import sys; import diagnostics.api.pace as pace; pace.EVERY_S, pace.SHARE = 0, 1e9; "
     "from diagnostics.cli.main import main; sys.exit(main())"
 )
 ENDS = {
@@ -37,6 +37,7 @@ ENDS = {
     "os._exit with success": ("os._exit(0)", 0),
     "a segmentation fault": ("ctypes.string_at(0)", -signal.SIGSEGV),
     "SIGKILL": ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+    "a closed terminal": ("os.kill(os.getpid(), signal.SIGHUP)", -signal.SIGHUP),
     "the end": ("", 0),
 }
 

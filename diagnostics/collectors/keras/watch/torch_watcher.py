@@ -116,6 +116,7 @@ class KerasTorchWatcher(FitWatcher):
             self._build()
         if self.over_time is not None and self._variables:
             self.over_time.before_step(self.steps)
+        self._keep_values()
         wanted = self._compares and is_sampled_step(self.steps, self._every)
         self._before_step = [_current(v) for v in self._variables] if wanted else None
 
@@ -139,6 +140,9 @@ class KerasTorchWatcher(FitWatcher):
             self._blame(batch)
         if batch is not None and self.first_batches is not None and not self.first_batches(batch, ""):
             self.first_batches = None
+        if self._is_broken(logs):
+            self.read()
+            self._judge()
         self._stop_if_enough()
 
     def _without_gradients(self, part: str, work: Callable[..., None], *given: Any) -> None:

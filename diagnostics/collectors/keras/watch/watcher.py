@@ -82,6 +82,11 @@ class KerasWatcher(FitWatcher):
         )
         self._tap.open()
 
+    def judge(self, call: Callable[[], object]) -> None:
+        """See `FitWatcher.judge`; from then on it waits for each step."""
+        super().judge(call)
+        self._deferred = False
+
     def _restore(self) -> None:
         self._tap.close()
 
@@ -134,6 +139,7 @@ class KerasWatcher(FitWatcher):
         weights = self._weights
         if self.over_time is not None and weights is not None and not self._begun:
             self.over_time.before_step(self.steps)
+        self._keep_values()
         keeps = self.origin is None and not self._deferred
         parts = [] if batch is None else [np.asarray(part) for part in keras.tree.flatten(batch)]  # not copied
         wanted = keeps or (not self._begun and self._sampled(self.steps))
@@ -163,6 +169,11 @@ class KerasWatcher(FitWatcher):
             self.read()
         if self._unsound and self.origin is None:
             self._safely("origin", self._look_behind)
+        if self._is_broken(logs):
+            self.read()
+            if self.origin is None:
+                self._safely("origin", self._look_behind)
+            self._judge()
         self._stop_if_enough()
 
     def _step_is_over(self) -> None:

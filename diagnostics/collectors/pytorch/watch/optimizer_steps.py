@@ -57,7 +57,7 @@ class OptimizerSteps:
     ) -> None:
         self._optimizers, self._layers, self._held = watched.optimizers, watched.layers, watched.held
         self._every, self._deferred, self._groups = every, deferred, groups
-        self._guard, self._probes = watched.guard, watched.probes
+        self._guard, self._probes, self._watched = watched.guard, watched.probes, watched
         self._pending, self._replay, self._calls = pending, replay, calls
         # Where no optimizer holds a parameter of the model, all are measured, to see that nothing changes.
         self._moved = self._held if any(self._held) else [self._layers.everything() for _ in self._held]
@@ -133,9 +133,12 @@ class OptimizerSteps:
         row.gradients.append(Gradient(norms, which, of_scaler.get("grad_scale"), overflow))
         if self.is_sampled:
             self._probes.tell(TrainingProbe.on_gradients, self.count, gradients, which)
+        if self._watched.on_broken is not None and not _are_finite(norms) and (overflow is None or not overflow):
+            self._watched.on_broken()
 
     def _measures_gradients(self, parameters: int) -> bool:
-        return parameters <= MANY or self._deferred or self.is_sampled or not self.count % SELDOM
+        few = parameters <= MANY or self._watched.on_broken is not None
+        return few or self._deferred or self.is_sampled or not self.count % SELDOM
 
     def _after_step(self, number: int, *_: Any) -> None:
         update = self._updates[number].end()
@@ -148,3 +151,7 @@ class OptimizerSteps:
     def _advance(self) -> None:
         self.count += 1
         self.is_sampled = self.samples(self.count)
+
+
+def _are_finite(norms: Tensor | list[float]) -> bool:
+    return math.isfinite(float(norms.sum()) if isinstance(norms, Tensor) else sum(norms))

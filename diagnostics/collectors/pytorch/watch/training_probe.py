@@ -32,6 +32,7 @@ class WatchedModel(Protocol):
         hooks: on its modules, for one pass.
         guard: runs the work of each part.
         probes: measure it.
+        on_broken: called before an optimizer steps on gradients that are not finite; None for nothing.
     """
 
     model: nn.Module
@@ -43,6 +44,7 @@ class WatchedModel(Protocol):
     hooks: ModuleHooks
     guard: FaultGuard
     probes: Probes[TrainingProbe]
+    on_broken: Callable[[], object] | None
 
     @property
     def steps(self) -> int:

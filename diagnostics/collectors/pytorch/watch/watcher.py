@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator
@@ -33,9 +34,11 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPa
 from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
-from diagnostics.collectors.pytorch.watch.record.step_log import StepLog
+from diagnostics.collectors.pytorch.watch.record.step_log import StepLog, loss_number
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
 from diagnostics.collectors.pytorch.watch.replay.trace import Trace
+from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT
+from diagnostics.errors import TrainingStopped
 from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
@@ -48,6 +51,7 @@ from .pending_steps import PendingSteps
 from .skipped_steps import SkippedSteps
 from .training_probe import TrainingProbe
 
+JUDGED = 8  # steps that are not finite and are judged at once; the rules may have no objection
 OUTPUTS = 4  # of the model's output tensors, those with a hook for the start of a backward pass
 FIRST = 8  # steps in which the start of the backward pass is always recorded; later only in sampled ones
 
@@ -60,6 +64,8 @@ class TorchWatcher:
     Attributes:
         faults: by part, the fault of this library; empty where the script had broken what the part needs.
         uncovered: by part, why it could not be watched.
+        on_broken: called once something of a step is not finite, before an optimizer steps on it if it is a
+            gradient; None for nothing. It may end the training by TrainingStopped.
     """
 
     def __init__(
@@ -79,6 +85,9 @@ class TorchWatcher:
         guard = FaultGuard(faults, self.uncovered)
         self.faults = guard.faults
         self._safely = guard.run
+        self._end: Callable[[], object] | None = None
+        self._judged = 0
+        self._buffers: dict[str, Tensor] = {}  # before the step, while something may end the training
         self.layers = Layers(self.model)
         guard.unusual = unusual(map(local, self.layers.parameters.values()))
         self.held = [self.layers.held_by(optimizer) for optimizer in self.optimizers]
@@ -140,6 +149,29 @@ class TorchWatcher:
         return self._replay_buffer.origin
 
     @property
+    def on_broken(self) -> Callable[[], object] | None:
+        """See the class."""
+        return None if self._end is None else self._broken
+
+    @on_broken.setter
+    def on_broken(self, call: Callable[[], object] | None) -> None:
+        self._end = call
+
+    def _broken(self) -> None:
+        """Have it judged. If that ends the training, undo what the step wrote into buffers: batch norm's means."""
+        self._judged += 1
+        if self._end is None or self._judged > JUDGED or self._closed:
+            return
+        try:
+            self._end()
+        except TrainingStopped:
+            with torch.no_grad():
+                for name, buffer in self.model.named_buffers():
+                    if (before := self._buffers.get(name)) is not None:
+                        buffer.copy_(before)
+            raise
+
+    @property
     def on_read(self) -> Callable[[], None] | None:
         """Called after each read from the device."""
         return self._pending.on_read
@@ -179,6 +211,8 @@ class TorchWatcher:
         if not self.optimizers:
             self._safely("gradients", self._steps.step_without_optimizer)
         self._safely("loss", self._take, loss, labels)
+        if self._end is not None:
+            self._safely("loss", self._look_at_loss, loss)
 
     def _take(self, loss: Any, labels: Any) -> None:
         of_step = self.steps if self._pending.next.passes else self.steps - 1
@@ -187,6 +221,11 @@ class TorchWatcher:
             if self._steps.samples(of_step):
                 self.probes.tell(TrainingProbe.on_labels, of_step, labels)
         self._losses.take(loss, self.steps)
+
+    def _look_at_loss(self, loss: Any) -> None:
+        number = None if isinstance(loss, Tensor) and why_unreadable([loss]) else loss_number(loss)
+        if number is not None and not math.isfinite(float(number)):
+            self._broken()
 
     def evaluated(self, loss: float) -> None:
         """Record an evaluation loss."""
@@ -297,6 +336,8 @@ class TorchWatcher:
         self.forwards += 1
         row = self._pending.next
         row.passes += 1
+        if self._end is not None and row.passes == 1:
+            self._safely("buffers", self._keep_buffers)
         row.kept = kept = keep(self.steps, self._called, args, kwargs, self.device)
         self._latest = kept, None
         self._replay_buffer.hold(kept)
@@ -308,6 +349,11 @@ class TorchWatcher:
                 self._hook_modules()
         if self.steps in self._trace.steps and row.passes == 1 and not self.compiled:
             self._safely("trace", self._trace.open, self.steps, (args, kwargs))
+
+    def _keep_buffers(self) -> None:
+        kept = {name: buffer for name, buffer in self.model.named_buffers() if not buffer.is_meta}
+        if sum(buffer.nbytes for buffer in kept.values()) <= LIMIT:
+            self._buffers = {name: buffer.detach().clone() for name, buffer in kept.items()}
 
     def _hook_modules(self) -> None:
         self._unhook_modules()
