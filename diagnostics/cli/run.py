@@ -11,7 +11,7 @@ from typing import Any
 
 from diagnostics.config import from_option, of_project
 from diagnostics.errors import InvalidInput
-from diagnostics.report.formats import FORMATS, KINDS
+from diagnostics.report.formats import FORMATS
 from diagnostics.run.delivery import FAIL_ON
 from diagnostics.run.library_modules import is_shadowed, under_alias
 from diagnostics.run.options import RunOptions
@@ -23,6 +23,8 @@ from diagnostics.run.ranks.spawned import SpawnedRanks
 from diagnostics.run.ranks.stall import LIMIT_S
 from diagnostics.run.script import Script, working_folder
 from diagnostics.run.session import RunSession
+
+from .rendering import format_of
 
 DESCRIPTION = """\
 Runs an unmodified script as `python` would. When it ends, reports what is wrong with its training: findings from
@@ -155,11 +157,9 @@ def run_script(options: argparse.Namespace) -> int:
 
 
 def _format(options: argparse.Namespace) -> str:
-    if options.format is None:
-        return KINDS.get("" if options.output is None else options.output.suffix, "text")
     if options.format == "html" and options.output is None:
         raise InvalidInput("an HTML report needs a file: --output report.html")
-    return str(options.format)
+    return format_of(options)
 
 
 def _output(given: Path | None, rank: Rank | None) -> Path | None:

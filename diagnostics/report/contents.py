@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
 
+    from .fingerprint import TrainingFingerprint
+
 JSON_VERSION = 1
 
 Status = Literal["passed", "stopped", "failed", "not judged", "not reached"]
@@ -65,6 +67,8 @@ class ReportContents:
         settings: mistakes in the project's pyproject.toml, whose entries were left out.
         rank: what this rank noted, for `diagnose join`; None if it trained alone.
         library_messages: warnings and log lines of libraries that the script's run showed.
+        saved_answers: of a report that was read from a file, whose run is not known.
+        fingerprints: what `diagnose diff` compares, of each watched training.
         history: of a watched run, step by step; not in the JSON report, and neither are the following.
         origin: where its first NaN or inf came from.
         ranges: of its activations.
@@ -91,6 +95,8 @@ class ReportContents:
     settings: tuple[str, ...] = ()
     rank: RankNotes | None = None
     library_messages: tuple[LibraryMessage, ...] = ()
+    saved_answers: tuple[Answer, ...] = ()
+    fingerprints: tuple[TrainingFingerprint, ...] = ()
     # Not compared: whether arrays are equal has no single answer.
     history: TrainingHistory | None = field(default=None, compare=False)
     origin: OriginFacts | None = field(default=None, compare=False)
@@ -119,7 +125,7 @@ class ReportContents:
     def answers(self) -> tuple[Answer, ...]:
         """What a script's run established, and what is unknown; empty if it failed or did not train."""
         if self.script is None or self.history is None or self.crash is not None:
-            return ()
+            return self.saved_answers
         return answers(self.findings, self.clean)
 
     def batch(self) -> FailedBatch:
@@ -165,6 +171,12 @@ class ReportContents:
             "settings": list(self.settings),
             "rank": None if self.rank is None else self.rank.as_dict(),
             "library_messages": [message.as_dict() for message in self.library_messages],
+            "fingerprint": {
+                "environment": dict(self.fingerprints[-1].environment),
+                "trainings": [one.as_dict() for one in self.fingerprints],
+            }
+            if self.fingerprints
+            else None,
         }
 
     def to_json(self, indent: int | None = 2) -> str:

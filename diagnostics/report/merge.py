@@ -120,6 +120,9 @@ def merged(
         ranges=main.ranges,
         traces=main.traces,
         failed=main.failed,
+        fingerprints=tuple(
+            one for training in trainings[:LINES] if training.watched for one in training.watched.fingerprints
+        ),
         ignored={rule: reason for rule, reason in ignores.items() if rule in found},
         ignored_in_vain=tuple(sorted(set(ignores) - found)),
     )

@@ -16,12 +16,14 @@ from diagnostics.collectors.keras.optimizer import inner_optimizer
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
+from diagnostics.facts.fingerprint import EARLY
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
 from .over_time import KerasOverTime
+from .start import FitStart
 
 EVALUATIONS = 4096  # evaluation losses remembered
 
@@ -105,6 +107,8 @@ class FitWatcher(ABC):
         self.first_batches: Callable[[Any, str], bool] | None = None
         self.over_time: KerasOverTime | None = None
         self._handed, self._closed = 0, False
+        self._start: FitStart | None = None
+        self._safely("start", self._begin)
 
     def close(self) -> None:
         """Restore the model; the records stay."""
@@ -131,7 +135,7 @@ class FitWatcher(ABC):
 
     def facts(self) -> list[Any]:
         """Return what else was measured so far."""
-        return []
+        return [] if self._start is None else [self._start.facts()]
 
     def epoch_begins(self) -> None:
         """Note that Keras' running means start over."""
@@ -157,6 +161,14 @@ class FitWatcher(ABC):
             memory_holder=self.memory_holder,
             evaluations=list(self._evaluations),
         )
+
+    def _begin(self) -> None:
+        self._start = FitStart(self._model, self._optimizer)
+
+    def _take_rows(self, parts: list[Array]) -> None:
+        """Let the rows of the batch of this step be hashed."""
+        if self._start is not None and self.steps < EARLY:
+            self._safely("start", self._start.take, self.steps, parts)
 
     @abstractmethod
     def _restore(self) -> None:
