@@ -259,6 +259,8 @@ def _gpu(options: argparse.Namespace) -> int:
         if kind == "json":
             written = {**json.loads(report.to_json()), "cards": [asdict(card) for card in cards]}
             return json.dumps(written, indent=2)
+        if not cards:
+            return report.title
         console = Console(file=io.StringIO(), highlight=False)
         console.print(shown)
         return console.file.getvalue().rstrip()

@@ -6,13 +6,14 @@ import argparse
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from diagnostics.config import from_option, of_project
+from diagnostics.config import FAIL_ON, from_option, of_project
 from diagnostics.errors import InvalidInput
 from diagnostics.report.formats import FORMATS
-from diagnostics.run.delivery import FAIL_ON
+from diagnostics.report.saved import read_baseline
 from diagnostics.run.library_modules import is_shadowed, under_alias
 from diagnostics.run.options import RunOptions
 from diagnostics.run.output import STANDARD_OUTPUT
@@ -71,8 +72,13 @@ def add_to(commands: Any, summary: str) -> None:
     run.add_argument(
         "--fail-on",
         choices=FAIL_ON,
-        default="warning",
-        help="least severity that makes the run fail (default: warning)",
+        help="least severity that makes the run fail (default: fail-on of pyproject.toml, or warning)",
+    )
+    run.add_argument(
+        "--baseline",
+        metavar="FILE",
+        type=Path,
+        help="a JSON report of an earlier run: its findings are counted, and do not make the run fail",
     )
     run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules to ignore")
     run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after N optimizer steps")
@@ -109,7 +115,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     given = list(arguments)
     if not given or given[0] != "run":
         return given, []
-    takes_a_value = {"--format", "--output", "--fail-on", "--ignore"}
+    takes_a_value = {"--format", "--output", "--fail-on", "--ignore", "--baseline"}
     takes_a_value |= {"--max-steps", "--time-limit", "--second-look", "--first-batches", "--stall-timeout"}
     at = 1
     while at < len(given):
@@ -131,12 +137,14 @@ def run_script(options: argparse.Namespace) -> int:
     if is_shadowed(script.folder):
         return int(under_alias("cli.run").run_script(options))
     rank = rank_of_this_process()
-    ignores, mistakes = of_project()
+    policy, mistakes = of_project()
+    baseline = {} if options.baseline is None else read_baseline(options.baseline)
+    policy = replace(policy.ignoring(from_option(options.ignore)), script=script.file, baseline=baseline)
     session_options = RunOptions(
         kind=_format(options),
         output=_output(options.output, rank),
-        fail_on=options.fail_on,
-        ignores=ignores | from_option(options.ignore),
+        fail_on=options.fail_on or policy.of_file(script.file).fail_on or "warning",
+        policy=policy,
         settings=mistakes,
         max_steps=options.max_steps,
         time_limit=options.time_limit,
@@ -148,7 +156,7 @@ def run_script(options: argparse.Namespace) -> int:
         redact=not options.no_redact,
     )
     if rank is None:
-        spawned = SpawnedRanks(script, session_options.ignores, options.stall_timeout)
+        spawned = SpawnedRanks(script, policy, options.stall_timeout)
         return RunSession(script, session_options, extras=[spawned]).make()
     exchange = Exchange(rank)
     delivery = RankDelivery(session_options, rank, exchange)

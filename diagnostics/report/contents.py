@@ -64,7 +64,8 @@ class ReportContents:
         exit_code: of that script.
         ignored: rule to reason, of ignored rules that had a finding.
         ignored_in_vain: ignored rules without a finding.
-        settings: mistakes in the project's pyproject.toml, whose entries were left out.
+        known: the rules of findings that the baseline holds, and that are left out here.
+        settings: mistakes in the project's pyproject.toml, whose entries were left out, and in comments.
         rank: what this rank noted, for `diagnose join`; None if it trained alone.
         library_messages: warnings and log lines of libraries that the script's run showed.
         saved_answers: of a report that was read from a file, whose run is not known.
@@ -92,6 +93,7 @@ class ReportContents:
     exit_code: int | None = None
     ignored: Mapping[str, str] = field(default_factory=dict)
     ignored_in_vain: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     rank: RankNotes | None = None
     library_messages: tuple[LibraryMessage, ...] = ()
@@ -168,6 +170,7 @@ class ReportContents:
             "faults": list(self.faults),
             "ignored": dict(self.ignored),
             "ignored_in_vain": list(self.ignored_in_vain),
+            "known": list(self.known),
             "settings": list(self.settings),
             "rank": None if self.rank is None else self.rank.as_dict(),
             "library_messages": [message.as_dict() for message in self.library_messages],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from diagnostics.engine.finding import Finding
+from diagnostics.engine.finding import Finding, Severity
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.library_messages import LibraryMessage
@@ -17,8 +17,10 @@ from diagnostics.rules.registry import all_rules
 
 from .answers import Answer
 from .contents import JSON_VERSION, StageResult
+from .policy import baseline_of
 from .report import Report
 
+Parsed = TypeVar("Parsed")
 HOW = "Pass what `diagnose run --output report.json` writes."
 
 
@@ -72,9 +74,22 @@ def read_report(file: Path) -> Report:
     Raises:
         InvalidInput: as `read_written`, or a part of it has another layout.
     """
+    return _parsed(file, _report)
+
+
+def read_baseline(file: Path) -> dict[tuple[str, str | None], Severity]:
+    """Return the findings that a file holds, as `Policy.baseline` takes them.
+
+    Raises:
+        InvalidInput: as `read_report`.
+    """
+    return _parsed(file, baseline_of)
+
+
+def _parsed(file: Path, parse: Callable[[Mapping[str, Any]], Parsed]) -> Parsed:
     written = read_written(file)
     try:
-        return _report(written)
+        return parse(written)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
             f"{file} is no report as this diagnose writes it ({type(error).__name__}: {error}). Read it with the "
@@ -120,6 +135,7 @@ def _report(written: Mapping[str, Any]) -> Report:
         exit_code=written["exit_code"],
         ignored=dict(written["ignored"]),
         ignored_in_vain=tuple(written["ignored_in_vain"]),
+        known=tuple(written.get("known", ())),
         settings=tuple(written.get("settings", ())),
         rank=None if rank is None else RankNotes.from_dict(rank),
         library_messages=tuple(

@@ -121,7 +121,7 @@ class RunSession:
         with self._modules.shown(running=True):
             trainings = self._run.reports(complete=False)
             ran = duration(time.monotonic() - self._started)
-            report = merged(f"running {self._script.name}, {ran}", trainings, ignores=self._options.ignores)
+            report = merged(f"running {self._script.name}, {ran}", trainings, policy=self._options.policy)
             del self._run.faults[faults:]  # an error that matters comes again
             stage = StageResult("end of the run", "failed", UNFINISHED.format(count_of(steps, "optimizer step")))
             self._delivery.keep(
@@ -129,7 +129,7 @@ class RunSession:
                     report,
                     stages=(*report.stages, stage),
                     script=self._script.name,
-                    settings=self._options.settings,
+                    settings=(*self._options.settings, *report.settings),
                     ignored_in_vain=(),
                 )
             )
@@ -168,9 +168,7 @@ class RunSession:
                 explained = explanation_of(ending.error)
         for each in reversed(reports):
             explained = _joined(explained, each)
-        report = merged(
-            self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
-        )
+        report = merged(self._title(ending, ran), trainings, explained, policy=self._options.policy, faults=faults)
         in_others = seconds_of_children() - self._in_others
         stages = (*report.stages, *(stage for each in reports for stage in each.stages))
         old = [StageResult(name, "not judged", why) for name, why in self._run.unsupported.items()]
@@ -189,7 +187,7 @@ class RunSession:
             script=self._script.name,
             exit_code=ending.exit_code,
             verbose=self._options.verbose,
-            settings=self._options.settings,
+            settings=(*self._options.settings, *report.settings),
             library_messages=self._run.library_messages,
         )
         for extra in self._extras:

@@ -35,7 +35,7 @@ TRAINING = TrainingFingerprint(
 WHOLE = Report(
     "ran train.py", (FINDING,), (StageResult("batch", "passed", "seen"),), {"future-leak": "needs more"},
     crash=CRASH, faults=("failed",), script="train.py", exit_code=1, ignored={"dead-units": "on purpose"},
-    ignored_in_vain=("future-leak",), settings=("a list",), rank=RankNotes(1, 2, "node"),
+    ignored_in_vain=("future-leak",), known=("loss-plateau",), settings=("a list",), rank=RankNotes(1, 2, "node"),
     library_messages=(LibraryMessage("torch", "UserWarning", "seen", 2, Where("train.py", 3, "main")),),
     fingerprints=(TRAINING,),
 )  # fmt: skip
