@@ -1,4 +1,4 @@
-"""The rules that a project ignores, each with its reason."""
+"""The settings of a project: ignored rules, severities, what fails, and what holds for some files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import functools
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from .engine.finding import SEVERITIES
 from .errors import InvalidInput, typed_message, what
+from .report.policy import Level, Policy
 from .rules.registry import all_rules, names_of_own
 from .text.join import listed
 
@@ -18,7 +21,19 @@ EXAMPLE = """\
 [tool.diagnostics.ignore]
 sorted-by-label = "the stream is in order of time on purpose"\
 """
-_TAKES = f"It takes a table `ignore`:\n{EXAMPLE}"
+SEVERITY = """\
+[tool.diagnostics.severity]
+dead-units = "note"\
+"""
+OVERRIDE = """\
+[[tool.diagnostics.overrides]]
+path = "tests/*"
+severity = {dead-units = "off"}\
+"""
+KEYS = ("fail-on", "ignore", "severity", "overrides")
+FAIL_ON = ("error", "warning", "never")
+LEVELS = (*SEVERITIES, "off")
+_TAKES = f"It takes {listed(KEYS)}:\n{EXAMPLE}"
 
 
 def from_option(names: str) -> dict[str, str]:
@@ -32,60 +47,100 @@ def from_option(names: str) -> dict[str, str]:
     return dict.fromkeys(given, "")
 
 
-def from_pyproject(folder: Path) -> dict[str, str]:
-    """Read the table `[tool.diagnostics.ignore]` of the nearest pyproject.toml, from `folder` upwards.
+def from_pyproject(folder: Path) -> Policy:
+    """Read the table `[tool.diagnostics]` of the nearest pyproject.toml, from `folder` upwards.
 
     Returns:
-        Rule to reason; empty without such a file or table.
+        What it sets; the same as without settings if there is no such file or table.
 
     Raises:
         InvalidInput: the file cannot be read, there is no rule of a name, or a reason is missing.
     """
-    reasons, mistakes = _read(folder)
+    policy, mistakes = _read(folder)
     if mistakes:
         raise InvalidInput(mistakes[0])
-    return reasons
+    return policy
 
 
-def of_project() -> tuple[dict[str, str], tuple[str, ...]]:
+def of_project() -> tuple[Policy, tuple[str, ...]]:
     """Read the same from the working directory on, for a run that no mistake in a file may prevent.
 
     Returns:
-        Rule to reason, and the mistakes, whose entries are left out.
+        What is set, and the mistakes, whose entries are left out.
     """
     try:
         return _read(Path.cwd())
     except FileNotFoundError:  # the working directory is gone
-        return {}, ()
+        return Policy(), ()
     except Exception as fault:
-        return {}, (f"[tool.diagnostics] was not read: {typed_message(fault)}",)
+        return Policy(), (f"[tool.diagnostics] was not read: {typed_message(fault)}",)
 
 
-def _read(folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+def _read(folder: Path) -> tuple[Policy, tuple[str, ...]]:
     """Return the entries that can be used, and what is wrong with the others."""
     file = next((f for p in (folder, *folder.parents) if os.path.isfile(f := p / "pyproject.toml")), None)
     if file is None:
-        return {}, ()
+        return Policy(), ()
     try:
         tool = _tool(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        return {}, (f"{file} cannot be read: {error}.",)
+        return Policy(), (f"{file} cannot be read: {error}.",)
     table = tool.get("diagnostics", {}) if isinstance(tool, Mapping) else {}
     if not isinstance(table, Mapping):
-        return {}, (f"[tool.diagnostics] in {file} holds {what(table)}. {_TAKES}",)
-    unknown = sorted(set(table) - {"ignore"})
-    mistakes = [f"[tool.diagnostics] in {file} holds {', '.join(unknown)}. {_TAKES}"] if unknown else []
-    place, ignore = f"[tool.diagnostics.ignore] in {file}", table.get("ignore", {})
-    if not isinstance(ignore, Mapping):
-        takes = f"It takes rule names, each with a reason:\n{EXAMPLE}"
-        return {}, (*mistakes, f"{place} is {what(ignore)}. {takes}")
-    reasons = {}
-    for name, reason in ignore.items():
-        if (mistake := _mistake(name, reason, place)) is None:
-            reasons[name] = reason
-        else:
-            mistakes.append(mistake)
-    return reasons, tuple(mistakes)
+        return Policy(), (f"[tool.diagnostics] in {file} holds {what(table)}. {_TAKES}",)
+    reader = _Reader(str(file))
+    policy = reader.policy(table, "tool.diagnostics", KEYS)
+    overrides = []
+    given = table.get("overrides", [])
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        reader.mistakes.append(f"overrides of [tool.diagnostics] in {file} is {what(given)}. Write:\n{OVERRIDE}")
+        given = []
+    for one in given:
+        globs = [one["path"]] if isinstance(one.get("path"), str) else one.get("path")
+        if not isinstance(globs, list) or not globs or not all(isinstance(glob, str) for glob in globs):
+            reader.mistakes.append(f"[[tool.diagnostics.overrides]] in {file} has no path. Write:\n{OVERRIDE}")
+            continue
+        within = reader.policy(one, "tool.diagnostics.overrides", (*KEYS[:-1], "path"))
+        overrides.append((tuple(globs), within))
+    return replace(policy, overrides=tuple(overrides), folder=file.parent), tuple(reader.mistakes)
+
+
+class _Reader:
+    """Reads tables of settings, and collects the mistakes in them."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self.mistakes: list[str] = []
+
+    def policy(self, table: Mapping[str, Any], name: str, keys: tuple[str, ...]) -> Policy:
+        if unknown := sorted(set(table) - set(keys)):
+            self.mistakes.append(f"[{name}] in {self._file} holds {', '.join(unknown)}. {_TAKES}")
+        fail_on = table.get("fail-on")
+        if fail_on is not None and fail_on not in FAIL_ON:
+            self.mistakes.append(
+                f"fail-on of [{name}] in {self._file} is {fail_on!r}. It takes one of: {', '.join(FAIL_ON)}."
+            )
+            fail_on = None
+        ignores, levels = self._entries(table, name, "ignore"), self._entries(table, name, "severity")
+        return Policy(ignores, cast(dict[str, Level], levels), fail_on)
+
+    def _entries(self, table: Mapping[str, Any], name: str, key: str) -> dict[str, str]:
+        place, entries = f"[{name}.{key}] in {self._file}", table.get(key, {})
+        takes, example = ("a reason", EXAMPLE) if key == "ignore" else ("a severity", SEVERITY)
+        if not isinstance(entries, Mapping):
+            self.mistakes.append(f"{place} is {what(entries)}. It takes rule names, each with {takes}:\n{example}")
+            return {}
+        kept = {}
+        for rule, value in entries.items():
+            wrong = names_without_rule([rule], place)
+            if not wrong and key == "ignore" and (not isinstance(value, str) or not value.strip()):
+                wrong = [f"{place} gives no reason for {rule}. Write why it is ignored:\n{EXAMPLE}"]
+            if not wrong and key == "severity" and value not in LEVELS:
+                wrong = [f"{place} gives {rule} {value!r}. A severity is one of: {', '.join(LEVELS)}."]
+            self.mistakes += wrong
+            if not wrong:
+                kept[rule] = value
+        return kept
 
 
 @functools.lru_cache(maxsize=1)
@@ -94,25 +149,23 @@ def _tool(text: str) -> Any:
     return tomllib.loads(text).get("tool", {})
 
 
-def _mistake(name: str, reason: Any, place: str) -> str | None:
-    try:
-        check_names([name], place)
-    except InvalidInput as unknown:
-        return str(unknown)
-    if not isinstance(reason, str) or not reason.strip():
-        return f"{place} gives no reason for {name}. Write why it is ignored:\n{EXAMPLE}"
-    return None
-
-
 def check_names(names: Iterable[str], place: str) -> None:
     """Refuse names that no rule has; `place` says where they were given.
 
     Raises:
         InvalidInput: there is no rule of that name.
     """
+    for mistake in names_without_rule(names, place):
+        raise InvalidInput(mistake)
+
+
+def names_without_rule(names: Iterable[str], place: str) -> list[str]:
+    """Return a sentence for each name that no rule has; `place` says where they were given."""
     own = names_of_own()  # importing every rule takes longer than explaining a traceback
+    mistakes = []
     for name in names:
         if name not in own and name not in (known := [rule.name for rule in all_rules()]):
             near = difflib.get_close_matches(name, known, n=3)
             hint = f"Did you mean {listed(near, 'or')}?" if near else "`diagnose rules` lists all rules."
-            raise InvalidInput(f"{place} names {name!r}, but there is no such rule. {hint}")
+            mistakes.append(f"{place} names {name!r}, but there is no such rule. {hint}")
+    return mistakes

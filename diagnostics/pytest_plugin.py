@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .api.checks.gradients import GradientChecks
     from .api.checks.loaders import LoaderChecks
     from .api.checks.result import CheckResult
+    from .report.policy import Policy
     from .report.report import Report
 
 __tracebackhide__ = ends_at_the_caller
@@ -36,12 +37,12 @@ class Diagnosis:
         diagnose.raise_if("warning")
     """
 
-    def __init__(self, name: str, everywhere: Mapping[str, str], here: Mapping[str, str]) -> None:
+    def __init__(self, name: str, everywhere: Policy, here: Mapping[str, str]) -> None:
         """Start observing.
 
         Args:
             name: of the test.
-            everywhere: rules ignored in all tests, each with the reason.
+            everywhere: the settings of the project, for all tests.
             here: rules ignored in this test; the report names those that found nothing.
         """
         from .run.observer import ScriptObserver
@@ -59,9 +60,9 @@ class Diagnosis:
         """Return one report of everything found so far, grouped by cause."""
         from .report.merge import merged
 
-        ignores = {**self._everywhere, **self._here}
+        policy = self._everywhere.ignoring(self._here)
         title = f"diagnosed {self._name}"
-        report = merged(title, self._run.reports(), self._explained, ignores=ignores, faults=self._run.faults)
+        report = merged(title, self._run.reports(), self._explained, policy=policy, faults=self._run.faults)
         in_vain = tuple(rule for rule in report.ignored_in_vain if rule in self._here)
         return dataclasses.replace(report, ignored_in_vain=in_vain)
 
@@ -91,7 +92,7 @@ class Diagnosis:
 
 
 _DIAGNOSIS = pytest.StashKey[Diagnosis]()
-_IGNORED = pytest.StashKey[dict[str, str]]()  # in all tests
+_POLICY = pytest.StashKey["Policy"]()  # in all tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -117,7 +118,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "diagnose(ignore, reason): ignore findings of these rules in this test's training.",
     )
     if config.getoption("--diagnose"):
-        _ignored_everywhere(config)
+        _policy_of_project(config)
         config.pluginmanager.register(_EveryTest(config.getoption("--diagnose-fail-on")), "diagnose every test")
 
 
@@ -219,7 +220,7 @@ class _EveryTest:
 
 
 def _begin(item: pytest.Item) -> None:
-    item.stash[_DIAGNOSIS] = Diagnosis(item.name, _ignored_everywhere(item.config), _ignored_by_mark(item))
+    item.stash[_DIAGNOSIS] = Diagnosis(item.name, _policy_of_project(item.config), _ignored_by_mark(item))
 
 
 def _end(item: pytest.Item) -> None:
@@ -231,7 +232,7 @@ def _end(item: pytest.Item) -> None:
 def _add(report: Report, to: pytest.TestReport) -> None:
     worth_a_line = [finding for finding in report.findings if finding.severity != "note"]
     to.user_properties += [("diagnose", _names([finding])) for finding in worth_a_line]
-    if report.findings or report.faults or report.ignored or report.ignored_in_vain:
+    if report.findings or report.faults or report.ignored or report.ignored_in_vain or report.known:
         to.sections.append(("diagnose", str(dataclasses.replace(report, stages=()))))
 
 
@@ -239,15 +240,15 @@ def _names(findings: Iterable[Finding]) -> str:
     return ", ".join(f"{finding.rule} ({finding.severity})" for finding in findings)
 
 
-def _ignored_everywhere(config: pytest.Config) -> dict[str, str]:
-    if _IGNORED not in config.stash:
+def _policy_of_project(config: pytest.Config) -> Policy:
+    if _POLICY not in config.stash:
         from .config import from_pyproject
 
         try:
-            config.stash[_IGNORED] = from_pyproject(config.rootpath)
+            config.stash[_POLICY] = from_pyproject(config.rootpath)
         except InvalidInput as mistake:
             raise pytest.UsageError(str(mistake)) from None
-    return config.stash[_IGNORED]
+    return config.stash[_POLICY]
 
 
 def _ignored_by_mark(item: pytest.Item) -> dict[str, str]:

@@ -19,6 +19,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 from diagnostics.report.contents import StageResult
+from diagnostics.report.policy import Selection
 from diagnostics.report.report import Report
 from diagnostics.rules.registry import all_rules
 from diagnostics.text.join import count_of
@@ -65,16 +66,17 @@ def lint(paths: Iterable[str | os.PathLike[str]]) -> Linted:
             findings = [*evaluator.add(WrittenPatterns((pattern,))), *evaluator.close_phase()]
             found += [(pattern, finding) for finding in findings]
             faults += evaluator.faults
-    ignores, mistakes = of_project()
-    kept = [(pattern, finding) for pattern, finding in found if finding.rule not in ignores]
+    policy, mistakes = of_project()
+    selection = Selection(policy)
+    kept = [(pattern, one) for pattern, finding in found for one in selection.kept([finding])]
     read = len(files) - len(unread)
     stages = [StageResult("source", "passed", count_of(read, "file"))] if read else []
     report = Report(
         title=f"read the source of {count_of(read, 'file')}",
         findings=tuple(finding for _, finding in kept),
         stages=(*stages, *(StageResult("source", "not judged", problem) for problem in unread)),
-        ignored={finding.rule: ignores[finding.rule] for _, finding in found if finding.rule in ignores},
-        settings=mistakes,
+        ignored=selection.ignored,
+        settings=(*mistakes, *selection.mistakes),
         faults=tuple(dict.fromkeys(faults)),
     )
     return Linted(report, tuple(_line(*one) for one in kept), tuple(unread))

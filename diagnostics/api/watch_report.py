@@ -12,6 +12,7 @@ from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import WATCHED, GradientHistory, LossHistory, StepHistory, TrainingHistory
 from diagnostics.report.build import evaluated, new_evaluator
 from diagnostics.report.contents import StageResult
+from diagnostics.report.fingerprint import fingerprint_of
 from diagnostics.report.report import Report
 from diagnostics.text.join import count_of
 
@@ -74,6 +75,7 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
         origin=probe.origin,
         ranges=ranges,
         facts=tuple(fact for fact in seen if fact is not None),
+        fingerprints=(fingerprint_of(history, facts),),
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from diagnostics.report.formats import FORMATS
+from .rendering import add_rendering
 
 DESCRIPTION = """\
 Combines the JSON reports of a job's ranks: compares what the ranks recorded, and prints one report with all
@@ -24,8 +24,5 @@ def add_to(commands: Any) -> argparse.ArgumentParser:
         "join", help="combine and compare the reports of a job's ranks", description=DESCRIPTION, epilog=EPILOG
     )
     join.add_argument("folder", metavar="FOLDER", type=Path, help="folder with the JSON reports of the ranks")
-    join.add_argument("--format", choices=FORMATS, default="text")
-    join.add_argument(
-        "--no-redact", action="store_true", help="do not redact folders, host names and data in Markdown"
-    )
+    add_rendering(join)
     return join

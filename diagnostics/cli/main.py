@@ -12,16 +12,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.errors import DiagnosticsError, InvalidInput
-from diagnostics.report.formats import FORMATS
 from diagnostics.text.join import listed
 from diagnostics.text.streams import lenient_output
 
 from .installation import DISTRIBUTION, damage
+from .rendering import add_format, add_rendering, format_of, write, write_report
 
 if TYPE_CHECKING:
     from diagnostics.report.report import Report
 
 CLEAN, FOUND, USAGE = 0, 1, 2
+TEXT_OR_JSON = ("text", "json")
 RUN = "run a script as python would, and report what is wrong with its training"
 ATTACH = "ask a running program for a report"
 NETWORK = "check that the ranks of a job can communicate"
@@ -103,37 +104,28 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
 
     explain = commands.add_parser("explain", help="find the cause of a crash from its traceback")
     explain.add_argument("file", metavar="FILE|-", help="a file with a traceback, or - for standard input")
-    explain.add_argument("--format", choices=FORMATS, default="text")
-    explain.add_argument(
-        "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
-    )
+    add_rendering(explain)
     explain.set_defaults(command=_explain)
 
     notebook = commands.add_parser("notebook", help="find what changes when a notebook is run from the top")
     notebook.add_argument("file", metavar="FILE", help="a notebook (.ipynb), which is only read, not run")
-    notebook.add_argument("--format", choices=FORMATS, default="text")
-    notebook.add_argument(
-        "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
-    )
+    add_rendering(notebook)
     notebook.set_defaults(command=_notebook)
 
     lint = commands.add_parser("lint", help="find bugs in the source of scripts, without running them")
     lint.add_argument(
         "paths", metavar="FILE", nargs="+", help="scripts (.py), notebooks (.ipynb), or folders of both"
     )
-    lint.add_argument("--format", choices=FORMATS, default="text")
-    lint.add_argument(
-        "--no-redact", action="store_true", help="do not redact folders, secrets and data in Markdown"
-    )
+    add_rendering(lint)
     lint.set_defaults(command=_lint)
 
     rules = commands.add_parser("rules", help="list the rules, or show one rule's page")
     rules.add_argument("name", metavar="NAME", nargs="?", help="name of a rule, as shown in reports")
-    rules.add_argument("--format", choices=("text", "json"), default="text")
+    rules.add_argument("--format", choices=TEXT_OR_JSON, default="text")
     rules.set_defaults(command=_rules)
 
     gpu = commands.add_parser("gpu", help="list the processes on each NVIDIA GPU")
-    gpu.add_argument("--format", choices=("text", "json"), default="text")
+    add_format(gpu, TEXT_OR_JSON)
     gpu.set_defaults(command=_gpu)
 
     if chosen == "network":
@@ -143,9 +135,11 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     else:
         commands.add_parser("network", help=NETWORK)
 
-    from .join import add_to as add_join
+    from . import diff, join, show
 
-    add_join(commands).set_defaults(command=_join)
+    join.add_to(commands).set_defaults(command=_join)
+    diff.add_to(commands)
+    show.add_to(commands)
     return parser
 
 
@@ -187,13 +181,13 @@ def _lint(options: argparse.Namespace) -> int:
     linted = lint(options.paths)
     for problem in linted.unread:
         print(f"diagnose: {problem}", file=sys.stderr)
-    if options.format == "text":
+    if options.output is None and format_of(options) == "text":
         from rich.console import Console
 
         print(*linted.lines, sep="\n", end="\n" if linted.lines else "")
         Console(highlight=False).print(*closing(linted.report), sep="\n")
     else:
-        print(linted.report.rendered(options.format, redact=not options.no_redact))
+        write_report(options, linted.report)
     return USAGE if linted.unread else _code(linted.report)
 
 
@@ -204,13 +198,8 @@ def _join(options: argparse.Namespace) -> int:
 
 
 def _shown(report: Report, options: argparse.Namespace) -> int:
-    """Print a report in the requested format, and return the exit code."""
-    if options.format == "text":
-        from rich.console import Console
-
-        Console(highlight=False).print(report)
-    else:
-        print(report.rendered(options.format, redact=not options.no_redact))
+    """Write a report in the requested format, and return the exit code."""
+    write_report(options, report)
     return _code(report)
 
 
@@ -258,7 +247,9 @@ def _rules(options: argparse.Namespace) -> int:
 
 
 def _gpu(options: argparse.Namespace) -> int:
-    from rich.console import Console
+    import io
+
+    from rich.console import Console, Group
 
     from diagnostics.api.gpu import look_at_cards, tables
     from diagnostics.collectors.system.nvml import NoCards
@@ -270,10 +261,17 @@ def _gpu(options: argparse.Namespace) -> int:
         if not reason.looked:
             raise InvalidInput(str(reason)) from None
         cards, report = (), Report(str(reason))
-    if options.format == "json":
-        print(json.dumps({**json.loads(report.to_json()), "cards": [asdict(card) for card in cards]}, indent=2))
-    elif not cards:
-        print(report.title)
-    else:
-        Console(highlight=False).print(*tables(cards), report, sep="\n")
+    shown = Group(*tables(cards), report) if cards else report.title
+
+    def rendered(kind: str) -> str:
+        if kind == "json":
+            written = {**json.loads(report.to_json()), "cards": [asdict(card) for card in cards]}
+            return json.dumps(written, indent=2)
+        if not cards:
+            return report.title
+        console = Console(file=io.StringIO(), highlight=False)
+        console.print(shown)
+        return console.file.getvalue().rstrip()
+
+    write(options, rendered, shown, TEXT_OR_JSON)
     return _code(report)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from diagnostics.api.network import LIMIT_S, PROCESSES, look_at_network
-from diagnostics.report.formats import FORMATS
+
+from .rendering import add_rendering, write_report
 
 DESCRIPTION = """\
 Checks that the ranks of a job can communicate. Each rank allocates memory on its device, joins the rendezvous,
@@ -54,17 +55,12 @@ def add_to(commands: Any, summary: str) -> None:
         type=Path,
         help="keep the output of each rank's libraries in this folder",
     )
-    network.add_argument("--format", choices=FORMATS, default="text")
-    network.add_argument(
-        "--no-redact", action="store_true", help="do not redact folders and host names in Markdown"
-    )
+    add_rendering(network)
     network.set_defaults(command=try_network)
 
 
 def try_network(options: argparse.Namespace) -> int:
     """Check the network; return 1 if this process reports a warning or an error."""
-    from rich.console import Console
-
     with _until_terminated() as terminated:
         _, report = look_at_network(
             processes=options.nproc,
@@ -77,10 +73,7 @@ def try_network(options: argparse.Namespace) -> int:
         return 0
     if terminated.is_set():
         print("diagnose: ended by SIGTERM; this is what was known by then", file=sys.stderr)
-    if options.format == "text":
-        Console(highlight=False).print(report)
-    else:
-        print(report.rendered(options.format, redact=not options.no_redact))
+    write_report(options, report)
     found = any(finding.severity != "note" for finding in report.findings)
     return 128 + signal.SIGTERM if terminated.is_set() else int(found)
 

@@ -6,14 +6,15 @@ import argparse
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from diagnostics.api.stop_on import STOP_ON
-from diagnostics.config import from_option, of_project
+from diagnostics.config import FAIL_ON, from_option, of_project
 from diagnostics.errors import InvalidInput
-from diagnostics.report.formats import FORMATS, KINDS
-from diagnostics.run.delivery import FAIL_ON
+from diagnostics.report.formats import FORMATS
+from diagnostics.report.saved import read_baseline
 from diagnostics.run.library_modules import is_shadowed, under_alias
 from diagnostics.run.options import RunOptions
 from diagnostics.run.output import STANDARD_OUTPUT
@@ -24,6 +25,8 @@ from diagnostics.run.ranks.spawned import SpawnedRanks
 from diagnostics.run.ranks.stall import LIMIT_S
 from diagnostics.run.script import Script, working_folder
 from diagnostics.run.session import RunSession
+
+from .rendering import format_of
 
 DESCRIPTION = """\
 Runs an unmodified script as `python` would. When it ends, reports what is wrong with its training: findings from
@@ -70,8 +73,13 @@ def add_to(commands: Any, summary: str) -> None:
     run.add_argument(
         "--fail-on",
         choices=FAIL_ON,
-        default="warning",
-        help="least severity that makes the run fail (default: warning)",
+        help="least severity that makes the run fail (default: fail-on of pyproject.toml, or warning)",
+    )
+    run.add_argument(
+        "--baseline",
+        metavar="FILE",
+        type=Path,
+        help="a JSON report of an earlier run: its findings are counted, and do not make the run fail",
     )
     run.add_argument("--ignore", metavar="RULE[,RULE]", default="", help="rules to ignore")
     run.add_argument(
@@ -120,7 +128,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     given = list(arguments)
     if not given or given[0] != "run":
         return given, []
-    takes_a_value = {"--format", "--output", "--fail-on", "--ignore", "--stop-on"}
+    takes_a_value = {"--format", "--output", "--fail-on", "--ignore", "--baseline", "--stop-on"}
     takes_a_value |= {"--max-steps", "--time-limit", "--second-look", "--first-batches", "--stall-timeout"}
     at = 1
     while at < len(given):
@@ -142,12 +150,14 @@ def run_script(options: argparse.Namespace) -> int:
     if is_shadowed(script.folder):
         return int(under_alias("cli.run").run_script(options))
     rank = rank_of_this_process()
-    ignores, mistakes = of_project()
+    policy, mistakes = of_project()
+    baseline = {} if options.baseline is None else read_baseline(options.baseline)
+    policy = replace(policy.ignoring(from_option(options.ignore)), script=script.file, baseline=baseline)
     session_options = RunOptions(
         kind=_format(options),
         output=_output(options.output, rank),
-        fail_on=options.fail_on,
-        ignores=ignores | from_option(options.ignore),
+        fail_on=options.fail_on or policy.of_file(script.file).fail_on or "warning",
+        policy=policy,
         settings=mistakes,
         max_steps=options.max_steps,
         time_limit=options.time_limit,
@@ -162,7 +172,7 @@ def run_script(options: argparse.Namespace) -> int:
         alerts=options.alert,
     )
     if rank is None:
-        spawned = SpawnedRanks(script, session_options.ignores, options.stall_timeout)
+        spawned = SpawnedRanks(script, policy, options.stall_timeout)
         return RunSession(script, session_options, extras=[spawned]).make()
     exchange = Exchange(rank)
     delivery = RankDelivery(session_options, rank, exchange)
@@ -171,11 +181,9 @@ def run_script(options: argparse.Namespace) -> int:
 
 
 def _format(options: argparse.Namespace) -> str:
-    if options.format is None:
-        return KINDS.get("" if options.output is None else options.output.suffix, "text")
     if options.format == "html" and options.output is None:
         raise InvalidInput("an HTML report needs a file: --output report.html")
-    return str(options.format)
+    return format_of(options)
 
 
 def _output(given: Path | None, rank: Rank | None) -> Path | None:

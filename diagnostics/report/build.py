@@ -15,6 +15,7 @@ from diagnostics.facts.training import WATCHED
 from diagnostics.facts.written import WrittenPatterns
 from diagnostics.rules.registry import all_rules, causality_of, faults, rules_of_crashes
 
+from .policy import Selection
 from .report import Report
 from .stage_summary import detail
 
@@ -154,18 +155,18 @@ def _better(report: Report, evaluator: Evaluator, facts: tuple[Any, ...]) -> dic
 
 
 def finished(report: Report, rules: tuple[Rule, ...] | None = None) -> Report:
-    """Drop the findings that the project's pyproject.toml ignores, and group the others by cause.
+    """Apply the settings of the project's pyproject.toml to the findings, and group them by cause.
 
     Args:
         report: not grouped yet.
         rules: that may have judged it; None for all.
     """
-    ignores, mistakes = of_project()
-    kept = [finding for finding in report.findings if finding.rule not in ignores]
-    found = {finding.rule for finding in report.findings}
+    policy, mistakes = of_project()
+    selection = Selection(policy)
+    kept = selection.kept(report.findings)
+    fields = selection.fields
     return replace(
         report,
         findings=tuple(causality_of(rules or all_rules()).grouped(kept)),
-        ignored={rule: reason for rule, reason in ignores.items() if rule in found},
-        settings=mistakes,
+        **{**fields, "settings": (*mistakes, *fields["settings"])},
     )

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from diagnostics.facts.training import TraceFacts, TrainingHistory
     from diagnostics.failed_batch import FailedBatch
 
+    from .fingerprint import TrainingFingerprint
+
 JSON_VERSION = 1
 
 Status = Literal["passed", "stopped", "failed", "not judged", "not reached"]
@@ -64,10 +66,13 @@ class ReportContents:
         exit_code: of that script.
         ignored: rule to reason, of ignored rules that had a finding.
         ignored_in_vain: ignored rules without a finding.
-        settings: mistakes in the project's pyproject.toml, whose entries were left out.
+        known: the rules of findings that the baseline holds, and that are left out here.
+        settings: mistakes in the project's pyproject.toml, whose entries were left out, and in comments.
         rank: what this rank noted, for `diagnose join`; None if it trained alone.
         library_messages: warnings and log lines of libraries that the script's run showed.
         time: of the parts of a training step; None if too few steps were seen.
+        saved_answers: of a report that was read from a file, whose run is not known.
+        fingerprints: what `diagnose diff` compares, of each watched training.
         history: of a watched run, step by step; not in the JSON report, and neither are the following.
         origin: where its first NaN or inf came from.
         ranges: of its activations.
@@ -91,10 +96,13 @@ class ReportContents:
     exit_code: int | None = None
     ignored: Mapping[str, str] = field(default_factory=dict)
     ignored_in_vain: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     rank: RankNotes | None = None
     library_messages: tuple[LibraryMessage, ...] = ()
     time: StepTimes | None = None
+    saved_answers: tuple[Answer, ...] = ()
+    fingerprints: tuple[TrainingFingerprint, ...] = ()
     # Not compared: whether arrays are equal has no single answer.
     history: TrainingHistory | None = field(default=None, compare=False)
     origin: OriginFacts | None = field(default=None, compare=False)
@@ -123,7 +131,7 @@ class ReportContents:
     def answers(self) -> tuple[Answer, ...]:
         """What a script's run established, and what is unknown; empty if it failed or did not train."""
         if self.script is None or self.history is None or self.crash is not None:
-            return ()
+            return self.saved_answers
         return answers(self.findings, self.clean)
 
     def batch(self) -> FailedBatch:
@@ -166,10 +174,17 @@ class ReportContents:
             "faults": list(self.faults),
             "ignored": dict(self.ignored),
             "ignored_in_vain": list(self.ignored_in_vain),
+            "known": list(self.known),
             "settings": list(self.settings),
             "rank": None if self.rank is None else self.rank.as_dict(),
             "library_messages": [message.as_dict() for message in self.library_messages],
             "time": None if self.time is None else times_as_dict(self.time),
+            "fingerprint": {
+                "environment": dict(self.fingerprints[-1].environment),
+                "trainings": [one.as_dict() for one in self.fingerprints],
+            }
+            if self.fingerprints
+            else None,
         }
 
     def to_json(self, indent: int | None = 2) -> str:

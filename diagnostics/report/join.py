@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from diagnostics.engine.finding import SEVERITIES, Finding
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.ranks.notes import RankNotes
-from diagnostics.facts.where import Where
-from diagnostics.report.contents import JSON_VERSION, StageResult, Status
+from diagnostics.report.contents import StageResult, Status
 from diagnostics.text.join import capitalized, count_of, listed
 
 from .build import finished
 from .ranks import compared, restarts_before
 from .report import Report
+from .saved import check_version, finding_of, read_json
 
 MAX_LINES = 16  # ranks with a line of their own, and ranks that are named
 OF_STALLS = ("mismatched-collective", "stalled-rank")
@@ -158,26 +156,17 @@ def _rank_report(file: Path) -> RankReport | None:
     Raises:
         InvalidInput: it cannot be read.
     """
-    try:
-        written = json.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from None
-    except ValueError as error:  # also of its encoding
-        raise InvalidInput(f"{file} is not JSON: {error}. Copy it again, or move it away.") from None
+    written = read_json(file, "Copy it again, or move it away.")
     if not isinstance(written, dict) or not {"version", "findings", "rank"} <= set(written) or not written["rank"]:
         return None
-    if written["version"] != JSON_VERSION:
-        raise InvalidInput(
-            f"{file} is a report of version {written['version']}, and this diagnose reads version {JSON_VERSION}. "
-            "Join with the version that wrote it."
-        )
+    check_version(file, written, "Join")
     try:
         return RankReport(
             file,
             RankNotes.from_dict(written["rank"]),
             str(written["title"]),
             written["script"],
-            tuple(_findings(written["findings"])),
+            tuple(_each(map(finding_of, written["findings"]))),
             dict(written["reasons"]),
             tuple(written["faults"]),
         )
@@ -188,27 +177,11 @@ def _rank_report(file: Path) -> RankReport | None:
         ) from None
 
 
-def _findings(written: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Return findings and their consequences, each by itself."""
-    found = []
-    for one in written:
-        where = one["where"]
-        found.append(
-            Finding(
-                rule=one["rule"],
-                severity=one["severity"],
-                stage=one["stage"],
-                message=one["message"],
-                fix=one["fix"],
-                evidence=one["evidence"],
-                where=None if where is None else Where(**where),
-                step=one["step"],
-                other_trainings=one["other_trainings"],
-                alternatives=tuple(one["alternatives"]),
-            )
-        )
-        found += _findings(one["consequences"])
-    return found
+def _each(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings and their consequences, each by itself."""
+    for one in findings:
+        yield replace(one, consequences=())
+        yield from _each(one.consequences)
 
 
 def _of_ranks(ranks: Sequence[RankReport]) -> list[Finding]:

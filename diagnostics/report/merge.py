@@ -14,6 +14,7 @@ from diagnostics.text.join import listed
 
 from .doubts import FOUND
 from .places import located
+from .policy import Policy, Selection
 from .report import Report
 
 COVERS: Mapping[str, str] = {"gradients": "backward", "updates": "optimizer step"}
@@ -63,7 +64,7 @@ def merged(
     trainings: Sequence[TrainingReports],
     explained: Report | None = None,
     *,
-    ignores: Mapping[str, str] | None = None,
+    policy: Policy | None = None,
     faults: Iterable[str] = (),
 ) -> Report:
     """Merge several reports into one.
@@ -76,10 +77,10 @@ def merged(
         title: of the merged report.
         trainings: in the order in which they began.
         explained: the report of the exception that ended the script.
-        ignores: rule to reason; findings of these rules are dropped first.
+        policy: of the project; it is applied first. None for none.
         faults: further errors in this library.
     """
-    ignores = ignores or {}
+    selection = Selection(policy or Policy())
     rules = {rule.name: rule for rule in all_rules()}
     parts = [
         [_with_places(report, training.places, rules) for report in training.both] for training in trainings
@@ -87,11 +88,9 @@ def merged(
     if explained is not None:
         parts[-1].append(explained)
     reports = [report for part in parts for report in part]
-    found = {finding.rule for report in reports for finding in report.findings}
     causality = causality_of(all_rules())
     single = [
-        _each_once([finding for report in part for finding in report.findings if finding.rule not in ignores])
-        for part in parts
+        _each_once(selection.kept(finding for report in part for finding in report.findings)) for part in parts
     ]
     alternating: list[Finding] = []
     groups = [alternating]
@@ -121,8 +120,11 @@ def merged(
         traces=main.traces,
         failed=main.failed,
         time=main.time,
-        ignored={rule: reason for rule, reason in ignores.items() if rule in found},
-        ignored_in_vain=tuple(sorted(set(ignores) - found)),
+        fingerprints=tuple(
+            one for training in trainings[:LINES] if training.watched for one in training.watched.fingerprints
+        ),
+        ignored_in_vain=selection.in_vain,
+        **selection.fields,
     )
 
 

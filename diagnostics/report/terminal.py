@@ -313,6 +313,9 @@ def closing(report: ReportContents) -> Iterator[Text]:
         yield Text(f"To save the batch of step {step}: report.batch().save('batch{ending}').")
     if report.stages and (unjudged := not_judged(report)):
         yield Text(unjudged, style="dim")
+    if report.known:
+        counted = count_of(len(report.known), "known finding")
+        yield Text(f"{counted} in the baseline: {', '.join(report.known)}.", style="dim")
     for rule, reason in report.ignored.items():
         yield Text(f"Ignored: {rule}" + (f" ({reason})" if reason else "") + ".", style="dim")
     for rule in report.ignored_in_vain:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from diagnostics.config import FAIL_ON
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
 
 from .options import RunOptions
 from .output import STANDARD_OUTPUT, print_out, say
-
-FAIL_ON = ("error", "warning", "never")
 
 
 class Delivery:

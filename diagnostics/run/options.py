@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diagnostics.api.stop_on import Stopping
+from diagnostics.report.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class RunOptions:
         kind: of the report: one of `diagnostics.report.formats.FORMATS`.
         output: the file for the report, or `STANDARD_OUTPUT`; None for standard error.
         fail_on: the lowest severity that makes the exit code 1, ``error`` or ``warning``; ``never``.
-        ignores: ignored rules, each with the reason.
+        policy: what becomes of findings.
         settings: mistakes in the project's pyproject.toml.
         max_steps: optimizer steps after which the script is stopped; None for no limit.
         time_limit: seconds after which it is stopped; None for no limit.
@@ -34,7 +35,7 @@ class RunOptions:
     kind: str
     output: Path | None
     fail_on: str
-    ignores: dict[str, str]
+    policy: Policy
     max_steps: int | None
     time_limit: float | None
     replay_on_cpu: bool

@@ -135,7 +135,7 @@ class RunSession:
         with self._shown():
             trainings = self._run.reports(complete=False)
             ran = duration(time.monotonic() - self._started)
-            report = merged(f"running {self._script.name}, {ran}", trainings, ignores=self._options.ignores)
+            report = merged(f"running {self._script.name}, {ran}", trainings, policy=self._options.policy)
             del self._run.faults[faults:]  # an error that matters comes again
             steps = count_of(self._progress.steps, "optimizer step")
             stage = StageResult("end of the run", status, end.format(steps))
@@ -143,7 +143,7 @@ class RunSession:
                 report,
                 stages=(*report.stages, stage),
                 script=self._script.name,
-                settings=self._options.settings,
+                settings=(*self._options.settings, *report.settings),
                 ignored_in_vain=(),
             )
 
@@ -221,9 +221,7 @@ class RunSession:
                 explained = explanation_of(ending.error)
         for each in reversed(reports):
             explained = _joined(explained, each)
-        report = merged(
-            self._title(ending, ran), trainings, explained, ignores=self._options.ignores, faults=faults
-        )
+        report = merged(self._title(ending, ran), trainings, explained, policy=self._options.policy, faults=faults)
         in_others = seconds_of_children() - self._in_others
         stages = (*report.stages, *(stage for each in reports for stage in each.stages))
         old = [StageResult(name, "not judged", why) for name, why in self._run.unsupported.items()]
@@ -244,7 +242,7 @@ class RunSession:
             script=self._script.name,
             exit_code=ending.exit_code,
             verbose=self._options.verbose,
-            settings=self._options.settings,
+            settings=(*self._options.settings, *report.settings),
             library_messages=self._run.library_messages,
         )
         with contextlib.suppress(OSError):  # a file that is gone, or cannot be read, is not quoted

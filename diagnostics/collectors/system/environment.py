@@ -20,6 +20,17 @@ PACKAGES = {
     "pandas": "pandas", "sklearn": "scikit-learn",
 }  # fmt: skip
 
+VARIABLES = (
+    "PYTHONHASHSEED",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "NVIDIA_TF32_OVERRIDE",
+    "TF_ENABLE_ONEDNN_OPTS",
+    "TF_DETERMINISTIC_OPS",
+    "KERAS_BACKEND",
+)
+
 
 def environment() -> Iterator[tuple[str, str]]:
     """Yield name and value of what others need to reproduce a run: versions, system, processors, accelerators."""
@@ -31,6 +42,26 @@ def environment() -> Iterator[tuple[str, str]]:
             with contextlib.suppress(PackageNotFoundError):
                 yield distribution, version(distribution)
     yield from _accelerators()
+
+
+def determinism() -> Iterator[tuple[str, str]]:
+    """Yield threads, flags and environment variables on which the last digits of a result may depend."""
+    for variable in VARIABLES:
+        if (value := os.environ.get(variable)) is not None:
+            yield variable, value
+    with contextlib.suppress(Exception):
+        torch = sys.modules["torch"]
+        yield "threads of PyTorch", str(torch.get_num_threads())
+        yield "deterministic algorithms", str(torch.are_deterministic_algorithms_enabled())
+        yield "cudnn.deterministic", str(torch.backends.cudnn.deterministic)
+        yield "cudnn.benchmark", str(torch.backends.cudnn.benchmark)
+        yield "float32 matmul precision", str(torch.get_float32_matmul_precision())
+    with contextlib.suppress(Exception):
+        context = sys.modules["tensorflow.python.eager.context"].context()
+        yield "threads of TensorFlow within an operation", str(context.intra_op_parallelism_threads or "all")
+        yield "threads of TensorFlow between operations", str(context.inter_op_parallelism_threads or "all")
+        config = sys.modules["tensorflow.python.framework.config"]
+        yield "deterministic operations of TensorFlow", str(config.is_op_determinism_enabled())
 
 
 def _accelerators() -> Iterator[tuple[str, str]]:

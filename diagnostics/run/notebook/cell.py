@@ -74,9 +74,9 @@ class CellSession:
                 explained = explanation_of(error)
             except Exception as fault:  # an error of this library must not prevent the report
                 faults.append(f"explaining the exception failed: {type(fault).__name__}: {message_of(fault)}")
-        ignores, mistakes = of_project()
-        ignores |= self._options.ignores
-        report = merged(self._title(error, ran), trainings, explained, ignores=ignores, faults=faults)
+        policy, mistakes = of_project()
+        policy = policy.ignoring(self._options.ignores)
+        report = merged(self._title(error, ran), trainings, explained, policy=policy, faults=faults)
         stages = report.stages or (nothing_trained(self._run.loops.backward_passes, 0.0),)
         unused = tuple(rule for rule in report.ignored_in_vain if rule in self._options.ignores)
         return dataclasses.replace(
@@ -84,7 +84,7 @@ class CellSession:
             stages=(*stages, *([] if looked is None else [looked])),
             script=self._name,
             verbose=self._options.verbose,
-            settings=mistakes,
+            settings=(*mistakes, *report.settings),
             ignored_in_vain=unused,  # what the project ignores need not occur in every cell
         )
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection
 
 from diagnostics.report.build import finished
+from diagnostics.report.policy import Selection
 from diagnostics.report.ranks import compared
 from diagnostics.report.report import Report
 from diagnostics.rules.registry import all_rules, causality_of
@@ -45,8 +46,8 @@ class RankDelivery(Delivery):
 
     def print_new(self, report: Report, known: Collection[str] = ()) -> None:
         """Print a report on several ranks, if it finds something that is not known."""
-        ignored = {*self._options.ignores, *known}
-        kept = [finding for finding in report.findings if finding.rule not in ignored]
+        findings = Selection(self._options.policy).kept(report.findings)
+        kept = [finding for finding in findings if finding.rule not in known]
         if kept:
             say(finished(dataclasses.replace(report, findings=tuple(kept))))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from diagnostics.report.policy import Policy
 from diagnostics.run.script import Script
 
 
@@ -16,12 +17,12 @@ class Launch:
         folder: for their reports.
         world: number of ranks.
         script: that starts them.
-        ignores: ignored rules, each with the reason.
+        policy: what becomes of findings.
         stall_timeout: see `LaunchedRank`.
     """
 
     folder: Path
     world: int
     script: Script
-    ignores: dict[str, str]
+    policy: Policy
     stall_timeout: float | None

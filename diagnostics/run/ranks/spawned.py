@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from diagnostics.report.policy import Policy
 from diagnostics.report.report import Report
 from diagnostics.run.extra import Extra
 from diagnostics.run.library_modules import LibraryModules, is_alias
@@ -25,9 +26,9 @@ MAX_LAUNCHES = 8  # launches of one script that are observed, the first ones
 class SpawnedRanks(Extra):
     """Observes the ranks that the script starts."""
 
-    def __init__(self, script: Script, ignores: dict[str, str], stall_timeout: float | None) -> None:
+    def __init__(self, script: Script, policy: Policy, stall_timeout: float | None) -> None:
         """Prepare; see `Launch`."""
-        self._script, self._ignores, self._stall_timeout = script, ignores, stall_timeout
+        self._script, self._policy, self._stall_timeout = script, policy, stall_timeout
         self._folder: Path | None = None
         self._launches: list[Launch] = []
         self._hook: SpawnHook | None = None
@@ -59,7 +60,7 @@ class SpawnedRanks(Extra):
             self._folder = Path(tempfile.mkdtemp(prefix="diagnose-"))
         folder = self._folder / str(len(self._launches))
         folder.mkdir()
-        self._launches.append(Launch(folder, world, self._script, self._ignores, self._stall_timeout))
+        self._launches.append(Launch(folder, world, self._script, self._policy, self._stall_timeout))
         return self._launches[-1]
 
 

@@ -38,7 +38,7 @@ class SpawnedSession(RunSession):
             kind="json",
             output=rank.file(launch.folder / "report.json"),
             fail_on="never",
-            ignores=launch.ignores,
+            policy=launch.policy,
             max_steps=None,
             time_limit=None,
             replay_on_cpu=False,

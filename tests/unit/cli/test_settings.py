@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from diagnostics.config import of_project
+from diagnostics.report.policy import Policy
 
 SCRIPT = "import sys\nprint('ran')\nsys.exit(3)\n"
 BROKEN = {
@@ -35,16 +36,16 @@ class TestOfProject:
     def test_a_mistake_is_returned_and_not_raised(self, tmp_path, monkeypatch, text):
         (tmp_path / "pyproject.toml").write_bytes(text)
         monkeypatch.chdir(tmp_path)
-        ignores, (mistake,) = of_project()
-        assert (ignores, str(tmp_path / "pyproject.toml") in mistake) == ({}, True)
+        policy, (mistake,) = of_project()
+        assert (policy.ignores, str(tmp_path / "pyproject.toml") in mistake) == ({}, True)
 
     def test_the_other_entries_count(self, tmp_path, monkeypatch):
         (tmp_path / "pyproject.toml").write_text(
             "[tool.diagnostics]\nskip = 1\n[tool.diagnostics.ignore]\ndead-units = 'sparse'\nloss-plato = 'x'\n"
         )
         monkeypatch.chdir(tmp_path)
-        ignores, mistakes = of_project()
-        assert ignores == {"dead-units": "sparse"}
+        policy, mistakes = of_project()
+        assert policy.ignores == {"dead-units": "sparse"}
         assert ["holds skip" in mistakes[0], "names 'loss-plato'" in mistakes[1]] == [True, True]
 
     @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs Linux")
@@ -56,7 +57,7 @@ class TestOfProject:
     def test_a_folder_of_that_name_is_no_file_of_settings(self, tmp_path, monkeypatch):
         (tmp_path / "pyproject.toml").mkdir()
         monkeypatch.chdir(tmp_path)
-        assert of_project() == ({}, ())
+        assert of_project() == (Policy(), ())
 
 
 class TestRun:

@@ -9,6 +9,7 @@ from diagnostics.facts.where import Where
 from diagnostics.report.contents import StageResult
 from diagnostics.report.doubts import doubted
 from diagnostics.report.merge import TrainingReports, merged
+from diagnostics.report.policy import Policy
 from diagnostics.report.report import Report
 from tests.support.courses import history
 
@@ -99,7 +100,7 @@ class TestMerged:
     def test_what_is_ignored_leaves_its_consequences_to_themselves(self):
         examined = report(finding("class-imbalance"), finding("constant-predictions"))
         ignores = {"class-imbalance": "rare events", "dead-units": ""}
-        whole = merged("", [training(examined)], ignores=ignores)
+        whole = merged("", [training(examined)], policy=Policy(ignores))
         assert told(whole) == [("constant-predictions", "warning", [])]
         assert (whole.ignored, whole.ignored_in_vain) == ({"class-imbalance": "rare events"}, ("dead-units",))
         assert str(whole).endswith(

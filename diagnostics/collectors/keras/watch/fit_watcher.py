@@ -19,12 +19,14 @@ from diagnostics.collectors.shared.step_clock import StepClock
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.errors import TrainingStopped
 from diagnostics.facts.array import Array
+from diagnostics.facts.fingerprint import EARLY
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .batch_loss import BatchLoss
 from .over_time import KerasOverTime
+from .start import FitStart
 
 EVALUATIONS = 4096  # evaluation losses remembered
 LIMIT = 512 * 2**20  # bytes of weights and of the optimizer's state; what is larger is not kept before a step
@@ -117,6 +119,8 @@ class FitWatcher(ABC):
         self._now, self._judged = current, 0
         self._end: Callable[[], object] | None = None
         self._values: list[tuple[Any, Any]] = []  # before a step, while something may end the training
+        self._start: FitStart | None = None
+        self._safely("start", self._begin)
 
     def close(self) -> None:
         """Restore the model; the records stay."""
@@ -144,7 +148,7 @@ class FitWatcher(ABC):
 
     def facts(self) -> list[Any]:
         """Return what else was measured so far."""
-        return []
+        return [] if self._start is None else [self._start.facts()]
 
     def judge(self, call: Callable[[], object]) -> None:
         """Have `call` judge each step that is not finite. If it raises TrainingStopped, the step is taken back."""
@@ -204,6 +208,14 @@ class FitWatcher(ABC):
             memory_holder=self.memory_holder,
             evaluations=list(self._evaluations),
         )
+
+    def _begin(self) -> None:
+        self._start = FitStart(self._model, self._optimizer)
+
+    def _take_rows(self, parts: list[Array]) -> None:
+        """Let the rows of the batch of this step be hashed."""
+        if self._start is not None and self.steps < EARLY:
+            self._safely("start", self._start.take, self.steps, parts)
 
     @abstractmethod
     def _restore(self) -> None:

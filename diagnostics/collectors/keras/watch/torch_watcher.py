@@ -123,6 +123,7 @@ class KerasTorchWatcher(FitWatcher):
     def _after(self, batch: Any, logs: Any) -> None:
         parts = [] if batch is None else [as_array(part) for part in keras.tree.flatten(batch)]
         arrays = [part for part in parts if part is not None]
+        self._take_rows(arrays)
         norms = self._gradient_norms()
         if self._before_step is not None:
             ratios, sizes = self._measure(self._before_step)

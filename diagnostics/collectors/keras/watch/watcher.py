@@ -106,7 +106,7 @@ class KerasWatcher(FitWatcher):
 
     def facts(self) -> list[Any]:
         """See `FitWatcher.facts`."""
-        return self._probes.facts("end")
+        return [*super().facts(), *self._probes.facts("end")]
 
     def _recorded(self) -> tuple[dict[str, Array], dict[str, Array]]:
         rows, samples = super()._recorded()
@@ -142,6 +142,7 @@ class KerasWatcher(FitWatcher):
         self._keep_values()
         keeps = self.origin is None and not self._deferred
         parts = [] if batch is None else [np.asarray(part) for part in keras.tree.flatten(batch)]  # not copied
+        self._take_rows(parts)
         wanted = keeps or (not self._begun and self._sampled(self.steps))
         self._current = StepSnapshot(
             step=self.steps,

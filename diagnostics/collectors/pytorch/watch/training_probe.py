@@ -77,6 +77,9 @@ class TrainingProbe(Probe[WatchedModel]):
     def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
         """Before the first pass of a sampled step."""
 
+    def on_early_pass(self, step: int, args: Any, kwargs: Any) -> None:
+        """Before the first pass of each of the first `EARLY` steps."""
+
     def on_pass_end(self, step: int, output: Any, inputs: Any) -> None:
         """After a pass of a sampled step; its inputs are None where they have changed meanwhile."""
 

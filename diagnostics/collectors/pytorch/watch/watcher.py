@@ -40,6 +40,7 @@ from diagnostics.collectors.pytorch.watch.replay.trace import Trace
 from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT
 from diagnostics.errors import TrainingStopped
 from diagnostics.facts.dependence import DependenceFacts
+from diagnostics.facts.fingerprint import EARLY
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TraceFacts, TrainingHistory
@@ -343,6 +344,8 @@ class TorchWatcher:
         self._replay_buffer.hold(kept)
         if self._replay_buffer.always:
             self._safely("weights", self._replay_buffer.before_pass, self.steps)
+        if self.steps < EARLY and row.passes == 1:
+            self.probes.tell(TrainingProbe.on_early_pass, self.steps, args, kwargs)
         if self._steps.is_sampled and row.passes == 1:
             self.probes.tell(TrainingProbe.on_pass_begin, self.steps, args, kwargs)
             if not self.compiled:  # then there are no modules to hook

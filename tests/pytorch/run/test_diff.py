@@ -1,0 +1,73 @@
+"""Compares real trainings that differ in one thing."""
+
+import random
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import diagnostics
+from diagnostics.report.diff import diff_reports
+
+
+def train(path, seed=0, rate=0.1, backwards=False, shuffle=True):
+    random.seed()  # as in a script that does not seed it
+    torch.manual_seed(seed)
+    x = torch.arange(128 * 4).reshape(128, 4).float() / 512
+    y = (x.sum(1) > 1).long()
+    if backwards:
+        x, y = x.flip(0), y.flip(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    with diagnostics.watch(model, optimizer) as watch:
+        for inputs, labels in DataLoader(TensorDataset(x, y), batch_size=16, shuffle=shuffle):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            loss.backward()
+            optimizer.step()
+            watch.step(loss)
+    return watch.report().save(path)
+
+
+@pytest.fixture
+def compared(tmp_path):
+    def compare(**change):
+        base = {"shuffle": False} if "backwards" in change else {}
+        return diff_reports(train(tmp_path / "a.json", **base), train(tmp_path / "b.json", **{**base, **change}))
+
+    return compare
+
+
+def kinds(found):
+    return [one.kind for one in found.differences]
+
+
+def test_the_same_run_twice_has_no_difference(compared):
+    assert compared().verdict == "No difference."
+
+
+def test_one_seed(compared):
+    found = compared(seed=1)
+    assert found.verdict.startswith(
+        "The runs differ in one seed (seed of torch: 0 → 1). The initial weights, the "
+    )
+    assert kinds(found)[:4] == ["seed", "initial weights", "order of the rows", "first step that differs"]
+
+
+def test_one_setting(compared):
+    found = compared(rate=0.2)
+    assert found.verdict.startswith("The runs differ in one setting (lr: 0.1 → 0.2). The losses")
+    assert found.differences[1].name == "step 1"
+
+
+def test_one_order_of_the_rows(compared):
+    found = compared(backwards=True)
+    assert found.verdict.startswith(
+        "The runs train on the same rows in another order; all before that is the same."
+    )
+    assert kinds(found)[0] == "order of the rows"
+    assert found.notes == (
+        "Global random states differ when the training begins: random. They always do if the script does not seed "
+        "them; it matters only if the script draws from them.",
+    )
