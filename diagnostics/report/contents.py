@@ -14,6 +14,7 @@ from diagnostics.errors import InvalidInput
 from .answers import Answer, answers
 
 if TYPE_CHECKING:
+    from diagnostics.facts.batch_view import BatchView
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.layers import RangeFacts
     from diagnostics.facts.library_messages import LibraryMessage
@@ -72,6 +73,7 @@ class ReportContents:
         failed: the batch in which NaN or inf first appeared; see `batch`.
         fixed_batch: the looks at a batch, if `watch` was given one.
         histograms: of weights and gradients, by step, if `watch` was asked for them.
+        batches: the first batch of the training, and of its evaluation, as far as they were seen.
         verbose: whether a terminal shows every stage, and each rule that could not be checked.
         facts: for the rules that judge examination and run together; see `judged_as_a_whole`.
     """
@@ -99,6 +101,7 @@ class ReportContents:
     failed: FailedBatch | None = field(default=None, compare=False)
     fixed_batch: FixedBatchFacts | None = field(default=None, compare=False)
     histograms: tuple[LayerHistograms, ...] = field(default=(), compare=False)
+    batches: tuple[BatchView, ...] = field(default=(), compare=False, repr=False)
     verbose: bool = field(default=False, compare=False)
     facts: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
