@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ CLASSES = 1_000  # different whole numbers of a target that are taken for classe
 CHARACTERS = 300  # of a text
 WHOLE = 5_000_000  # numbers; of a larger part only the rows shown are read
 BYTE = 255.0
+ONLY_SHOWN = "range and counts are those of the rows shown"
 TOKEN_NAMES = ("input_ids", "token_ids")
 MASKS = ("attention_mask", "padding_mask")
 BESIDE_TOKENS = (*MASKS, "token_type_ids", "segment_ids", "position_ids", "special_tokens_mask")
@@ -87,6 +89,9 @@ def batch_view(
         size = lengths[0] if lengths else None if tokens is None else (_shape(inputs[tokens[0]]) or (None,))[0]
     kept = [_part(name, value, rows, scalings) for name, value in list(parts.items())[:PARTS]]
     aims = [_part(name, value, rows, (), target=True) for name, value in list(wanted.items())[:PARTS]]
+    lengths = [shape[0] for part in (*parts.values(), *wanted.values()) if (shape := _shape(part))]
+    if size is not None and lengths and max(lengths) < size:
+        kept, aims = ([replace(part, notes=(*part.notes, ONLY_SHOWN)) for part in group] for group in (kept, aims))
     left_out = max(0, len(parts) - PARTS) + max(0, len(wanted) - PARTS)
     return BatchView(title, size, min(rows, size or rows), (*shown, *kept), tuple(aims), left_out)
 
