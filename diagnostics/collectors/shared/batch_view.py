@@ -22,6 +22,7 @@ from .input_sample import channel_axis
 from .tokens import token_facts
 from .vocabulary import (
     Scaling,
+    has_several_meanings,
     name_of_tokenizer,
     scalings_in,
     size_of_vocabulary,
@@ -319,7 +320,7 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
     tokenizer = None if name is None else tokenizer_in(*sources)
     scalings = scalings_in(*sources) if any(array.ndim == 4 for array in batch.inputs.values()) else ()
     view = batch_view("training", batch.inputs, targets, tokenizer=tokenizer, scalings=scalings, size=batch.size)
-    if name is None or tokenizer is None:
+    if name is None or tokenizer is None or has_several_meanings(tokenizer):
         return view, None
     ids = np.unique(np.asarray(batch.inputs[name])[:ROWS, :TOKENS])
     special = {int(id) for id in (tokenizer.all_special_ids or ())} - {tokenizer.unk_token_id}

@@ -72,6 +72,12 @@ def name_of_tokenizer(tokenizer: Any) -> str:
     return tokenizer.name if isinstance(tokenizer, Words) else type(tokenizer).__name__
 
 
+def has_several_meanings(tokenizer: Any) -> bool:
+    """Return whether the unknown token also pads, starts or ends texts, as GPT-2's does."""
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")
+    return any(getattr(tokenizer, name, None) == tokenizer.unk_token_id for name in names)
+
+
 def size_of_vocabulary(tokenizer: Any) -> int | None:
     """Return the number of words; None if it is not known."""
     size = getattr(tokenizer, "size" if isinstance(tokenizer, Words) else "vocab_size", None)
@@ -90,7 +96,7 @@ def _tokenizer(value: Any) -> Any:
     if type(value) is dict:
         known = len(value) >= LEAST_WORDS and any(type(value.get(word)) is int for word in UNKNOWN)
         are_ids = known and all(type(key) is str and type(id) is int for key, id in value.items())
-        return Words(value, "vocabulary") if are_ids else None
+        return Words(value, "a dict") if are_ids else None
     for base in type(value).__mro__:
         module, name = base.__module__.partition(".")[0], base.__name__
         if module == "transformers" and name == "PreTrainedTokenizerBase":
