@@ -74,7 +74,7 @@ def show_batch(source: Any, *, rows: int = 8, tokenizer: Any = None) -> BatchPic
         view = batch_view(
             title, inputs, targets, tokenizer=tokenizer, causal=causal, scalings=scalings_in(*roots), rows=rows
         )
-    return BatchPicture(view)
+    return BatchPicture((view,))
 
 
 def _batch(source: Any, rows: int) -> tuple[Any, Any, bool | None, tuple[Any, ...]]:

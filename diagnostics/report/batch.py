@@ -19,9 +19,9 @@ from diagnostics.errors import InvalidInput
 from diagnostics.facts.array import Array
 from diagnostics.facts.batch_view import BatchPart, BatchView
 from diagnostics.text.join import count_of
-from diagnostics.text.visible import escaped, visible
+from diagnostics.text.visible import visible
 
-from .html.batch import bounds_of, colours, heading_of, is_picture, title_of, view_as_html
+from .html.batch import bounds_of, colours, heading_of, is_picture, title_of, views_as_html
 from .png import below_each_other, png, side_by_side
 from .tokens import TokenStrip
 
@@ -39,15 +39,15 @@ class BatchPicture:
     """What `diagnostics.show_batch` found.
 
     Attributes:
-        view: the rows.
+        views: the rows of one batch, or of one in training and one in evaluation.
     """
 
-    view: BatchView
+    views: tuple[BatchView, ...]
     _written: dict[str, Path] = field(default_factory=dict, init=False, compare=False)
 
     def to_html(self) -> str:
         """Return the batch as HTML that needs no style of a page."""
-        return f"<div><p><b>{escaped(title_of(self.view))}</b></p>{view_as_html(self.view)}</div>"
+        return f"<div>{views_as_html(self.views)}</div>"
 
     _repr_html_ = to_html
 
@@ -60,14 +60,13 @@ class BatchPicture:
         """
         target = Path(path)
         if target.suffix == ".png":
-            if (pixels := mosaic(self.view)) is None:
+            if (pixels := mosaic(*self.views)) is None:
                 raise InvalidInput("save() has no images to write: save the batch as .html or .txt instead.")
             data = png(pixels)
         elif target.suffix == ".html":
             from .html.page import document
 
-            title = title_of(self.view)
-            data = document(title, f"<h1>{escaped(title)}</h1>{view_as_html(self.view)}").encode()
+            data = document("A batch", f"<h1>A batch</h1>{views_as_html(self.views)}").encode()
         elif target.suffix == ".txt":
             data = f"{self.to_text(WIDTH)}\n".encode()
         else:
@@ -98,18 +97,13 @@ class BatchPicture:
         return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
     def _lines(self, width: int) -> Iterator[Text | Padding | TokenStrip]:
-        view = self.view
-        yield Text(visible(title_of(view)), style="bold")
-        for part, role in (*((p, "input") for p in view.inputs), *((p, "target") for p in view.targets)):
-            yield Text()
-            yield Text(visible(heading_of(part, role)), style="bold")
-            yield from _notes(part)
-            yield from _rows(part, width)
-        if (pixels := mosaic(view)) is not None:
+        for number, view in enumerate(self.views):
+            if number:
+                yield Text()
+            yield from _of_view(view, width)
+        if (pixels := mosaic(*self.views)) is not None:
             yield Text()
             yield Text(f"The images: {self._file(pixels)}", overflow="fold")
-        if view.left_out:
-            yield Text(f"{count_of(view.left_out, 'further part')} not shown.", style="dim")
 
     def _file(self, pixels: Array) -> str:
         """Write the images to a new file, once, and return its path; without a folder to write to, say so."""
@@ -124,10 +118,22 @@ class BatchPicture:
         return str(self._written["png"])
 
 
-def mosaic(view: BatchView) -> Array | None:
-    """Return the images of a batch, its masks below them, as one (height, width, 3); None without any."""
-    bands = [side_by_side(colours(part)) for part in (*view.inputs, *view.targets) if is_picture(part)]
+def mosaic(*views: BatchView) -> Array | None:
+    """Return the images of batches, masks below them, as one image (height, width, 3); None without any."""
+    parts = [part for view in views for part in (*view.inputs, *view.targets)]
+    bands = [side_by_side(colours(part)) for part in parts if is_picture(part)]
     return below_each_other(bands) if bands else None
+
+
+def _of_view(view: BatchView, width: int) -> Iterator[Text | Padding | TokenStrip]:
+    yield Text(visible(title_of(view)), style="bold")
+    for part, role in (*((p, "input") for p in view.inputs), *((p, "target") for p in view.targets)):
+        yield Text()
+        yield Text(visible(heading_of(part, role)), style="bold")
+        yield from _notes(part)
+        yield from _rows(part, width)
+    if view.left_out:
+        yield Text(f"{count_of(view.left_out, 'further part')} not shown.", style="dim")
 
 
 def _notes(part: BatchPart) -> Iterator[Text]:

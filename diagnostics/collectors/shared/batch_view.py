@@ -315,7 +315,7 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
         batch: of the examination.
         sources: what makes the batches.
     """
-    targets = {} if batch.labels is None else {batch.target_name: batch.labels}
+    targets = {} if batch.labels is None else {_name_of_target(batch): batch.labels}
     name = _name_of_tokens(batch.inputs)
     tokenizer = None if name is None else tokenizer_in(*sources)
     scalings = scalings_in(*sources) if any(array.ndim == 4 for array in batch.inputs.values()) else ()
@@ -333,6 +333,11 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
         {id: text_of_token(tokenizer, id) for id in ids.tolist()},
     )
     return view, found
+
+
+def _name_of_target(batch: BatchFacts) -> str:
+    name = batch.labels_name or "target"
+    return "target" if name.isdigit() else name
 
 
 def split_parts(batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
