@@ -14,6 +14,7 @@ report = diagnostics.explain(exception)                           # after an exc
 search = diagnostics.largest_batch(step)                          # the largest batch that fits
 result = diagnostics.overfit(model, loader, loss_fn, optimizer)   # 1, 2, 5 examples and a batch, on copies
 print(diagnostics.try_changes(model, loss_fn, loader, optimizer)) # would it learn if one thing were different?
+print(diagnostics.show_batch(loader))                             # images with labels, tokens, plots
 print(diagnostics.show_tokens(trainer))                           # which tokens are trained, ignored, padding
 scores = diagnostics.baselines(loader)                            # what the model must beat
 diagnostics.compare(fast, slow, inputs).assert_same()             # a vectorised function and its loop twin
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from .api.largest_batch import largest_batch as largest_batch
     from .api.notebook import check_notebook as check_notebook
     from .api.overfit import overfit as overfit
+    from .api.show_batch import show_batch as show_batch
     from .api.show_tokens import show_tokens as show_tokens
     from .api.stacks.fastai import FastaiCallback as FastaiCallback
     from .api.stacks.lightning import LightningCallback as LightningCallback
@@ -105,6 +107,7 @@ _HOMES = {
     "largest_batch": "api.largest_batch",
     "overfit": "api.overfit",
     "probe": "tensor_probe",
+    "show_batch": "api.show_batch",
     "show_tokens": "api.show_tokens",
     "try_changes": "api.try_changes",
     "watch": "api.watch",

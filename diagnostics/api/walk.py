@@ -17,7 +17,9 @@ from diagnostics.report.report import Report
 if TYPE_CHECKING:
     from diagnostics.collectors.shared.pipeline import Pipeline
     from diagnostics.engine.evaluate import Evaluator
+    from diagnostics.facts.batch_view import BatchView
     from diagnostics.facts.crash import CrashFacts
+    from diagnostics.facts.inputs import Vocabulary
     from diagnostics.facts.pipeline import Fact
 
 OVERFIT = "one-batch overfit"
@@ -48,7 +50,7 @@ class Walk:
         self.pipeline = pipeline
         self.stages: dict[str, Callable[[], Iterator[Fact]]] = {
             "dataset": pipeline.dataset,
-            "batch": pipeline.batch,
+            "batch": self._batch,
             "forward and loss": pipeline.forward,
             "backward": pipeline.backward,
             "optimizer step": pipeline.optimizer_step,
@@ -64,6 +66,7 @@ class Walk:
         self._results: dict[str, StageResult] = {}
         self._findings: list[Finding] = []
         self._crash: CrashFacts | None = None
+        self._batches: tuple[BatchView, ...] = ()
 
     def report(self) -> Report:
         """Walk from the first stage to the last, or to the first error."""
@@ -98,6 +101,25 @@ class Walk:
         self._results[OVERFIT] = StageResult(OVERFIT, "not judged", why)
         return self._report()
 
+    def _batch(self) -> Iterator[Fact]:
+        """Yield the facts of the stage and what encoded its texts; keep a few rows of the batch to show."""
+        from diagnostics.collectors.shared.batch_view import examined_batch
+        from diagnostics.facts.pipeline import BatchFacts
+
+        for fact in self.pipeline.batch():
+            found: Vocabulary | None = None
+            if isinstance(fact, BatchFacts) and not self._batches:
+                try:
+                    view, found = examined_batch(fact, self.pipeline.data_sources())
+                    self._batches = (view,)
+                except Exception as fault:  # the rules do not need it
+                    self.evaluator.faults.append(
+                        f"showing the batch failed: {type(fault).__name__}: {message_of(fault)}"
+                    )
+            yield fact
+            if found is not None:
+                yield found
+
     def _run(self, name: str, to_the_end: bool = False) -> None:
         with _shown(name):
             result, found, self._crash = _run_stage(name, self.stages[name], self.evaluator, to_the_end)
@@ -118,6 +140,7 @@ class Walk:
             self._kinds,
             stages=tuple(self._results.values()),
             crash=self._crash,
+            batches=self._batches,
             facts=self.evaluator.known(
                 DatasetFacts,
                 DatasetLength,

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from diagnostics.facts.batch_view import BatchView
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import WATCHED, GradientHistory, LossHistory, StepHistory, TrainingHistory
@@ -60,6 +61,8 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
     probe.read()
     history, ranges = probe.history(), probe.ranges()
     evaluator = new_evaluator()
+    batches = tuple(fact for fact in facts if isinstance(fact, BatchView))
+    facts = tuple(fact for fact in facts if not isinstance(fact, BatchView))
     seen = (*facts, *history.parts(), probe.origin, ranges)
     findings = evaluator.add(*(fact for fact in seen if fact is not None))
     findings += evaluator.close_phase()
@@ -74,6 +77,7 @@ def watch_report(probe: Watcher, name: str, facts: tuple[Any, ...] = ()) -> Repo
         history=history,
         origin=probe.origin,
         ranges=ranges,
+        batches=batches,
         facts=tuple(fact for fact in seen if fact is not None),
         fingerprints=(fingerprint_of(history, facts),),
     )

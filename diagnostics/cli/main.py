@@ -25,6 +25,7 @@ CLEAN, FOUND, USAGE = 0, 1, 2
 TEXT_OR_JSON = ("text", "json")
 RUN = "run a script as python would, and report what is wrong with its training"
 ATTACH = "ask a running program for a report"
+BATCH = "show the first batch that a script trains on, without training"
 NETWORK = "check that the ranks of a job can communicate"
 
 
@@ -38,13 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if (why := damage()) is not None:
         print(f"diagnose: {why}", file=sys.stderr)
-    if given[:1] != ["run"]:
+    if given[:1] not in (["run"], ["batch"]):
         with lenient_output():
             return _without_a_script(given)
     from .run import split
 
     given, of_the_script = split(given)
-    options = _parser("run").parse_args(given)
+    options = _parser(given[0]).parse_args(given)
     options.arguments = of_the_script
     try:
         code: int = options.command(options)
@@ -101,6 +102,13 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         add_attach(commands, ATTACH)
     else:
         commands.add_parser("attach", help=ATTACH)
+
+    if chosen == "batch":
+        from .run import add_batch_to
+
+        add_batch_to(commands, BATCH)
+    else:
+        commands.add_parser("batch", help=BATCH)
 
     explain = commands.add_parser("explain", help="find the cause of a crash from its traceback")
     explain.add_argument("file", metavar="FILE|-", help="a file with a traceback, or - for standard input")

@@ -15,6 +15,7 @@ from diagnostics.config import FAIL_ON, from_option, of_project
 from diagnostics.errors import InvalidInput
 from diagnostics.report.formats import FORMATS
 from diagnostics.report.saved import read_baseline
+from diagnostics.run.first_batch import FirstBatch, NoBatch
 from diagnostics.run.library_modules import is_shadowed, under_alias
 from diagnostics.run.options import RunOptions
 from diagnostics.run.output import STANDARD_OUTPUT
@@ -42,6 +43,19 @@ rank then exits with the script's exit code. Rank 0 prints the report; a finding
 printed as one line. With --output report.json, rank 1 writes report.rank1.json, and so on; a job that torchrun
 restarts writes report.restart1.json, and so on. Ranks that the script starts itself with
 torch.multiprocessing.spawn get one joint report.
+"""
+
+SCRIPTED = ("run", "batch")
+"""The commands that run a script, whose arguments follow it."""
+BATCH_DESCRIPTION = """\
+Runs a script as `python` would until its first training batch is there, and shows that: images with their labels,
+decoded tokens, plots of series and tables. No step of the training is taken.
+"""
+BATCH_EPILOG = """\
+The process then ends at once: the script's `finally` blocks and exit handlers do not run, so no untrained weights
+are saved. What the script writes before its first batch is written, and a tracker may show the run as crashed.
+Options go before the script; arguments after it are passed to the script. Exit code: 0 if a batch was shown;
+otherwise that of the script if it is not 0; otherwise 1.
 """
 
 
@@ -123,10 +137,31 @@ def add_to(commands: Any, summary: str) -> None:
     run.set_defaults(command=run_script)
 
 
+def add_batch_to(commands: Any, summary: str) -> None:
+    """Add `batch` to the subparsers of `diagnose`."""
+    batch = commands.add_parser(
+        "batch",
+        help=summary,
+        usage="diagnose batch [options] SCRIPT | -m MODULE [arguments]",
+        description=BATCH_DESCRIPTION,
+        epilog=BATCH_EPILOG,
+        allow_abbrev=False,
+    )
+    batch.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` would")
+    batch.add_argument("script", metavar="SCRIPT", nargs="?", help="the script")
+    batch.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="write the batch to FILE, which must not exist: .html, .txt, or .png for its images",
+    )
+    batch.set_defaults(command=show_first_batch)
+
+
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Separate `diagnose`'s arguments from those of the script, which may look the same."""
     given = list(arguments)
-    if not given or given[0] != "run":
+    if not given or given[0] not in SCRIPTED:
         return given, []
     takes_a_value = {"--format", "--output", "--fail-on", "--ignore", "--baseline", "--stop-on"}
     takes_a_value |= {"--max-steps", "--time-limit", "--second-look", "--first-batches", "--stall-timeout"}
@@ -144,9 +179,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def run_script(options: argparse.Namespace) -> int:
     """Run the script; see `RunSession.make`."""
-    if (options.script is None) == (options.module is None):
-        raise InvalidInput("nothing to run. Pass a script, or a module after -m: diagnose run train.py")
-    script = Script(options.module or options.script, options.arguments, module=options.module is not None)
+    script = _script(options)
     if is_shadowed(script.folder):
         return int(under_alias("cli.run").run_script(options))
     rank = rank_of_this_process()
@@ -178,6 +211,41 @@ def run_script(options: argparse.Namespace) -> int:
     delivery = RankDelivery(session_options, rank, exchange)
     launched = LaunchedRank(rank, exchange, delivery, options.stall_timeout)
     return RunSession(script, session_options, delivery, [launched]).make()
+
+
+def show_first_batch(options: argparse.Namespace) -> int:
+    """Run the script up to its first training batch, and show that."""
+    script = _script(options)
+    if is_shadowed(script.folder):
+        return int(under_alias("cli.run").show_first_batch(options))
+    if rank_of_this_process() is not None:
+        raise InvalidInput("batch shows the batch of one process. Start the script without a launcher.")
+    output = None if options.output is None else _checked(options.output)
+    if output is not None and (output.exists() or output.suffix not in (".html", ".png", ".txt")):
+        why = "exists" if output.exists() else "must end in .html, .png or .txt"
+        raise InvalidInput(f"--output was given {options.output}, which {why}.")
+    policy, mistakes = of_project()
+    quiet = RunOptions(
+        kind="text",
+        output=None,
+        fail_on="never",
+        policy=policy,
+        max_steps=None,
+        time_limit=None,
+        replay_on_cpu=False,
+        first_batches=None,
+        quiet=True,
+        second_look=0.0,
+        settings=mistakes,
+    )
+    delivery = NoBatch(quiet)
+    return RunSession(script, quiet, delivery, [FirstBatch(output, delivery)]).make()
+
+
+def _script(options: argparse.Namespace) -> Script:
+    if (options.script is None) == (options.module is None):
+        raise InvalidInput("nothing to run. Pass a script, or a module after -m: diagnose run train.py")
+    return Script(options.module or options.script, options.arguments, module=options.module is not None)
 
 
 def _format(options: argparse.Namespace) -> str:

@@ -73,6 +73,29 @@ class AddedTokens:
 
 
 @frozen
+class Vocabulary:
+    """The vocabulary that encoded the texts of a batch.
+
+    Attributes:
+        name: of the kind of tokenizer.
+        input: the name of the token ids in the batch.
+        unknown: the id of a word that it lacks.
+        special: the ids that stand for no word: padding, start, end.
+        size: its words; None if not known.
+        words: of the ids in the first rows of the batch, as the tokenizer decodes them.
+    """
+
+    described: ClassVar[str] = "the tokenizer or vocabulary of the batch"
+
+    name: str
+    input: str
+    unknown: int
+    special: frozenset[int]
+    size: int | None
+    words: Mapping[int, str]
+
+
+@frozen
 class DrawnInputs:
     """The inputs of some batches of training, by name, as in `InputFacts`; also of a run without evaluations."""
 

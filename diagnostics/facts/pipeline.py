@@ -25,6 +25,7 @@ from .inputs import (
     ScaledTwice,
     SwappedChannels,
     TargetSides,
+    Vocabulary,
 )
 from .layers import LayerFacts, NeverInTraining, StillStatistics
 from .loss import LeafFacts
@@ -302,6 +303,7 @@ Fact = (
     | SwappedChannels
     | AddedTokens
     | EndToken
+    | Vocabulary
     | AdaptedElsewhere
     | ScaledTwice
     | OutputFacts

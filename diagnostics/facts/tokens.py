@@ -45,11 +45,13 @@ class TokenRow:
         tokens: in their order.
         label: of the whole row, as text; empty if there is none.
         decoder: whether these are the labels of an encoder-decoder model.
+        at_limit: whether it is as long as the tokenizer's limit allows, so that its end may have been cut off.
     """
 
     tokens: tuple[Token, ...]
     label: str = ""
     decoder: bool = False
+    at_limit: bool = False
 
     def count(self, state: State) -> int:
         """Count the tokens of one state."""

@@ -10,6 +10,7 @@ from diagnostics.config import of_project
 from diagnostics.engine.evaluate import Evaluator, needs
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import Rule
+from diagnostics.facts.batch_view import BatchView
 from diagnostics.facts.course import RowLedger, TargetHistory, Verdicts
 from diagnostics.facts.training import WATCHED
 from diagnostics.facts.written import WrittenPatterns
@@ -108,6 +109,9 @@ def _judges_a_whole(rule: Rule) -> bool:
 def extended(report: Report, facts: tuple[Any, ...], stage: str = "") -> Report:
     """Evaluate the rules on facts that became known after an examination; show the first with a stage."""
     evaluator = new_evaluator()
+    views = tuple(fact for fact in facts if isinstance(fact, BatchView))
+    facts = tuple(fact for fact in facts if not isinstance(fact, BatchView))
+    report = replace(report, batches=(*report.batches, *views))
     return _extended(report, evaluator, [*evaluator.add(*facts), *evaluator.close_phase()], facts, stage)
 
 

@@ -15,6 +15,7 @@ from .answers import Answer, answers
 from .step_times import times_as_dict
 
 if TYPE_CHECKING:
+    from diagnostics.facts.batch_view import BatchView
     from diagnostics.facts.crash import CrashFacts
     from diagnostics.facts.layers import RangeFacts
     from diagnostics.facts.library_messages import LibraryMessage
@@ -80,6 +81,7 @@ class ReportContents:
         failed: the batch in which NaN or inf first appeared; see `batch`.
         fixed_batch: the looks at a batch, if `watch` was given one.
         histograms: of weights and gradients, by step, if `watch` was asked for them.
+        batches: the first batch of the training, and of its evaluation, as far as they were seen.
         verbose: whether a terminal shows every stage, and each rule that could not be checked.
         facts: for the rules that judge examination and run together; see `judged_as_a_whole`.
     """
@@ -111,6 +113,7 @@ class ReportContents:
     failed: FailedBatch | None = field(default=None, compare=False)
     fixed_batch: FixedBatchFacts | None = field(default=None, compare=False)
     histograms: tuple[LayerHistograms, ...] = field(default=(), compare=False)
+    batches: tuple[BatchView, ...] = field(default=(), compare=False, repr=False)
     verbose: bool = field(default=False, compare=False)
     facts: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 

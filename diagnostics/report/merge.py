@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity
 from diagnostics.engine.rule import Rule
+from diagnostics.facts.batch_view import BatchView
 from diagnostics.facts.where import NO_PLACES, Places
 from diagnostics.report.contents import StageResult, Status
 from diagnostics.rules.registry import all_rules, causality_of
@@ -119,6 +120,7 @@ def merged(
         ranges=main.ranges,
         traces=main.traces,
         failed=main.failed,
+        batches=_batches(trainings, main),
         time=main.time,
         fingerprints=tuple(
             one for training in trainings[:LINES] if training.watched for one in training.watched.fingerprints
@@ -126,6 +128,16 @@ def merged(
         ignored_in_vain=selection.in_vain,
         **selection.fields,
     )
+
+
+def _batches(trainings: Sequence[TrainingReports], main: Report) -> tuple[BatchView, ...]:
+    """Return the first batches of the training in the charts; of one that was not watched, of the first."""
+    of_main = [training for training in trainings if training.watched is main] or list(trainings)
+    for training in of_main:
+        views = {view.title: view for report in reversed(training.both) for view in report.batches}
+        if views:
+            return tuple(sorted(views.values(), key=lambda view: view.title != "training"))
+    return ()
 
 
 def _with_places(report: Report, places: Places, rules: Mapping[str, Rule]) -> Report:

@@ -25,7 +25,9 @@ NARROWEST = 40
 LONG = 300  # tokens of a row: of a longer one, the middle of each uniform stretch is left out
 ENDS = 20  # tokens on both sides of what is left out
 PADS = 3  # padding tokens in a row, before they are counted instead
+UNKNOWN = "?"  # the mark of an unknown token, whatever its state
 MARKS: dict[State, str] = {"trained": "━", "ignored": " ", "padding": "·", "read": " "}
+OF_UNKNOWN = ("bold red", "background:#d55e00;color:#000000")
 STYLES: dict[State, str] = {"trained": "bold blue", "ignored": "", "padding": "dim", "read": ""}
 COLOURS: dict[State, str] = {
     "trained": "background:#0072b2;color:#ffffff",
@@ -80,6 +82,11 @@ class TokenStrip:
         return self._count("padding")
 
     @property
+    def unknown(self) -> int:
+        """The number of tokens in the batch that stand for words outside the vocabulary."""
+        return sum(token.role == "unknown" for row in self._inputs() for token in row.tokens)
+
+    @property
     def ends(self) -> tuple[int, int]:
         """The number of end tokens in the inputs, and of those that are trained."""
         tokens = [token for row in self._inputs() for token in row.tokens]
@@ -104,6 +111,8 @@ class TokenStrip:
         elif self.facts.labels == "of a decoder":
             said.append(f"{self.trained:,} trained in the decoder")
         said.append(f"{self.padding:,} padding")
+        if self.unknown:
+            said.append(f"{self.unknown:,} unknown ({self.unknown / total:.0%})" if total else "")
         line = ", ".join(said)
         if self.facts.has_ends:
             there, trained = self.ends
@@ -119,10 +128,14 @@ class TokenStrip:
         return "".join(
             [
                 f"<div><b>{escaped(self.title)}</b>",
-                *(_as_html(row, title) for row, title in self._shown()),
+                self.strips(),
                 f"<p>{escaped(self.counts())} {escaped(SAYS[self.facts.labels])}</p></div>",
             ]
         )
+
+    def strips(self) -> str:
+        """Return the rows shown as HTML, without title and counts."""
+        return "".join(_as_html(row, title) for row, title in self._shown())
 
     _repr_html_ = to_html
 
@@ -146,6 +159,10 @@ class TokenStrip:
 
     def _lines(self, width: int) -> Iterator[Text]:
         yield Text(visible(self.title), style="bold")
+        yield from self.body(width)
+
+    def body(self, width: int) -> Iterator[Text]:
+        """Yield the lines below the title, at most that many columns wide."""
         for row, title in self._shown():
             yield Text()
             yield Text(title, style="bold")
@@ -158,6 +175,7 @@ class TokenStrip:
         shown = {token.state for row, _ in self._shown() for token in row.tokens}
         named = [("trained", "━ trained"), ("ignored", "no line: ignored"), ("padding", "· padding")]
         words = [word for state, word in named if state in shown]
+        words += ["? unknown"] if self.unknown else []
         return f"{', '.join(words)}. " if len(words) > 1 else ""
 
     def _shown(self) -> Iterator[tuple[TokenRow, str]]:
@@ -188,6 +206,8 @@ def _title(row: TokenRow, number: int) -> str:
         said.insert(0, count_of(row.count("read"), "token"))
     if row.segments > 1:
         said.append(count_of(row.segments, "segment"))
+    if row.at_limit:
+        said.append("at the length limit, so perhaps truncated")
     line = f"row {number}: {', '.join(said)}"
     if row.label:
         line += f"; label {row.label}"
@@ -203,6 +223,7 @@ class _Cell:
     position: int
     segment: int
     special: bool = False
+    unknown: bool = False
 
 
 def _cells(row: TokenRow) -> Iterator[_Cell]:
@@ -228,7 +249,7 @@ def _stretch(token: Token) -> tuple[State, int, bool]:
 
 def _cell(token: Token) -> _Cell:
     text = _plain(token.text) + (f"→{_plain(token.label)}" if token.label else "")
-    return _Cell(text, token.state, token.position, token.segment, bool(token.role))
+    return _Cell(text, token.state, token.position, token.segment, bool(token.role), token.role == "unknown")
 
 
 def _plain(text: str) -> str:
@@ -263,8 +284,9 @@ def _line(cells: Sequence[_Cell], margin: int, width: int) -> Iterator[Text]:
         if cell_len(text) > width - margin - 2:
             text = set_cell_size(text, width - margin - 3) + "…"
         above.append("│", style="dim")
-        above.append(text, style=f"{STYLES[cell.state]} italic".strip() if cell.special else STYLES[cell.state])
-        below.append(" " + MARKS[cell.state] * cell_len(text), style=STYLES[cell.state])
+        style = OF_UNKNOWN[0] if cell.unknown else STYLES[cell.state]
+        above.append(text, style=f"{style} italic".strip() if cell.special else style)
+        below.append(" " + (UNKNOWN if cell.unknown else MARKS[cell.state]) * cell_len(text), style=style)
     above.append("│", style="dim")
     yield above
     if below.plain.strip():
@@ -278,8 +300,9 @@ def _as_html(row: TokenRow, title: str) -> str:
         if row.segments > 1 and (cell.segment != before or not place):
             boxes.append(f"<div><i>segment {cell.segment + 1}</i></div>")
         before = cell.segment
-        style = f"{COLOURS[cell.state]};padding:0 .25em;margin:1px;border-radius:3px;white-space:pre"
-        hint = f"position {cell.position}, {cell.state}"
+        colours = OF_UNKNOWN[1] if cell.unknown else COLOURS[cell.state]
+        style = f"{colours};padding:0 .25em;margin:1px;border-radius:3px;white-space:pre"
+        hint = f"position {cell.position}, {cell.state}" + (", unknown" if cell.unknown else "")
         boxes.append(f'<span title="{hint}" style="{style};display:inline-block">{escaped(cell.text)}</span>')
     strip = "".join(boxes)
     return f"<p style='margin-bottom:0'>{escaped(title)}</p><div style='font-family:monospace'>{strip}</div>"

@@ -53,6 +53,9 @@ class Extra:
             modules: of this library, hidden from the script by now.
         """
 
+    def examined(self, report: Report) -> None:
+        """Take the report of an examination, before that training, or during its first step."""
+
     def reports(self, ending: Ending, backward_passes: int) -> Sequence[Report]:
         """Stop, and return what was found, most important first; not grouped by cause yet.
 

@@ -18,13 +18,14 @@ from diagnostics.collectors.crash.messages.table import all_messages
 from diagnostics.collectors.tracebacks import nature  # noqa: F401
 from diagnostics.engine.finding import Finding
 from diagnostics.facts.where import Where
+from diagnostics.report.batch import BatchPicture
 from diagnostics.report.contents import StageResult
 from diagnostics.report.report import Report
 
 STANDARD_OUTPUT = Path("-")
 
 
-def say(what: str | Report) -> None:
+def say(what: str | Report | BatchPicture) -> None:
     """Print to the standard error that the process was started with, if it is still open.
 
     `sys.stderr` may be a file of the script. The script may have closed both, or `| head` the pipe.

@@ -98,6 +98,7 @@ class RunSession:
     def _observe(self) -> None:
         """Observe from now on, with this library's modules hidden from the script."""
         self._run = ScriptObserver(
+            lambda report: [extra.examined(report) for extra in self._extras],
             keep_batches=self._options.replay_on_cpu,
             first_batches=self._options.first_batches,
             looks_again=self._is_alone and self._options.second_look != 0,

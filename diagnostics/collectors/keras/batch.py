@@ -11,10 +11,12 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, is_tensor
+from diagnostics.collectors.shared.batch_view import ROWS, batch_view
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
 from diagnostics.facts.array import Array
+from diagnostics.facts.batch_view import BatchView
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import BatchFacts
 
@@ -129,6 +131,22 @@ def batch_facts(x: Any, y: Any, loss: Any) -> BatchFacts:
         labels_name=None if y is None else "target",
         ignore_index=getattr(loss, "ignore_class", None),
     )
+
+
+def view_of(title: str, batch: Any) -> BatchView | None:
+    """Return a few rows of a batch of `fit` to show; None for parts that only the model's own step understands."""
+    try:
+        x, y, _ = unpack(batch)
+    except StageFailed:
+        return None
+    size = next((leaf.shape[0] for leaf in keras.tree.flatten(x) if getattr(leaf, "shape", ())), None)
+    inputs, targets = ({} if part is None else named(part) for part in (x, y))
+    inputs, targets = (
+        {name: leaf[:ROWS] for name, leaf in part.items() if getattr(leaf, "shape", ())}
+        for part in (inputs, targets)
+    )
+    targets = {"target": targets["0"]} if list(targets) == ["0"] else targets
+    return batch_view(title, inputs, targets, size=None if size is None else int(size)) if inputs else None
 
 
 def fingerprint(parts: list[Array]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from diagnostics.facts.pipeline import Fact
 
@@ -64,6 +64,10 @@ class Pipeline(ABC):
     @abstractmethod
     def untouched(self) -> AbstractContextManager[None]:
         """Restore every random state on leaving to what it was on entering."""
+
+    def data_sources(self) -> tuple[Any, ...]:
+        """Return what makes the batches, to look for tokenizers and transforms in: collators, datasets."""
+        return ()
 
     @abstractmethod
     def dataset(self) -> Iterator[Fact]:

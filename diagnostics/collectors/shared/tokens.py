@@ -13,6 +13,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.tokens import Labels, State, Token, TokenFacts, TokenRow
 
 IGNORED = -100
+NO_LIMIT = 1_000_000  # tokens: transformers writes a far larger number where a tokenizer has no limit
 MOSTLY = 0.9  # of the labels that count: a few may be masked or replaced
 SEGMENTS = ("seq_idx", "segment_ids", "sequence_ids")
 SPACES = ("▁", "Ġ")  # how SentencePiece and byte-level BPE write a leading space
@@ -67,7 +68,8 @@ def token_facts(batch: Mapping[str, Any], tokenizer: Any = None, causal: bool | 
             where = int(places[place]), int(segment[place])
             tokens.append(Token(text, state, words.role(id, state), label, *where, label_role))
         of_row = words.row_label(labels[at]) if kind == "of the row" else ""
-        rows.append(TokenRow(tuple(tokens), of_row))
+        at_limit = words.limit is not None and sum(token.state != "padding" for token in tokens) >= words.limit
+        rows.append(TokenRow(tuple(tokens), of_row, at_limit=at_limit))
         if kind == "of a decoder":
             rows.append(_decoder(labels[at], words))
     return TokenFacts(tuple(rows), kind, causal, words.has_end)
@@ -193,6 +195,16 @@ def _decoder(labels: Array, words: _Words) -> TokenRow:
     return TokenRow(tuple(tokens), decoder=True)
 
 
+def _limit(tokenizer: Any) -> int | None:
+    """Return the number of tokens to which a tokenizer truncates; None if it does not, or that is not known."""
+    raw = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    truncation = getattr(raw, "truncation", None)
+    if isinstance(truncation, dict) and isinstance(truncation.get("max_length"), int):
+        return int(truncation["max_length"])
+    longest = getattr(tokenizer, "model_max_length", None)
+    return longest if isinstance(longest, int) and 1 < longest < NO_LIMIT else None
+
+
 class _Words:
     """Decodes ids one by one, and names the roles of special tokens."""
 
@@ -215,6 +227,7 @@ class _Words:
                 if isinstance(id, int):
                     roles[id] = role
         self._roles = roles
+        self.limit = _limit(tokenizer)
         self.has_end = None if tokenizer is None else "end" in roles.values()
 
     def text(self, id: int) -> str:

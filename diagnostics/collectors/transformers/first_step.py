@@ -128,6 +128,10 @@ class TrainerStepPipeline(FirstStepPipeline):
         """See `TrainerPipeline.own_classes`: the loss of a recorded step was not heard."""
         return None
 
+    def data_sources(self) -> tuple[Any, ...]:
+        """See `Pipeline.data_sources`."""
+        return self._known.data_sources()
+
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
         yield self._known.model_facts()

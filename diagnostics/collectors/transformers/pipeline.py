@@ -95,6 +95,12 @@ class TrainerPipeline(PyTorchPipeline):
         facts = describe_model(self.model, training=None, computes_loss=not self.replaces_loss())
         return dataclasses.replace(facts, arguments=type(self.trainer.args).__name__)
 
+    def data_sources(self) -> tuple[Any, ...]:
+        """See `Pipeline.data_sources`."""
+        trainer = self.trainer
+        named = (getattr(trainer, name, None) for name in ("processing_class", "data_collator", "train_dataset"))
+        return tuple(named)
+
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
         facts = self.model_facts()

@@ -21,6 +21,7 @@ from diagnostics.text.visible import escaped, shortened
 
 from . import charts as html_charts
 from . import heat_map as html_heat_map
+from .batch import views_as_html
 from .charts import Axis, Dots, curves
 from .over_time import fixed_batch_section, histograms_section
 from .ranges import ranges_section
@@ -58,7 +59,7 @@ def document(title: str, body: str) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>{escaped(title)}</title>
 <style>
 {style}</style>
@@ -92,6 +93,8 @@ def parts(report: ReportContents) -> Iterator[str]:
         yield section("Time of a step", _time(report.time))
     if report.stages:
         yield section("Stages", _stages(report.stages, _marks(report)))
+    if report.batches:
+        yield section("The first batch", views_as_html(report.batches))
     if report.origin is not None and (report.origin.frames or report.failed is not None):
         yield section("Up to the first NaN or infinity", _origin(report.origin, report.failed))
     if report.traces:

@@ -13,6 +13,7 @@ from diagnostics.facts.course import RowLedger, Verdicts
 from diagnostics.facts.data import DatasetFacts, DatasetLength
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.facts.training import StepHistory
+from diagnostics.text.join import count_of
 
 MIN_ROWS = 8  # all identical: fewer rows may be an experiment
 MANY_ROWS = 64
@@ -62,6 +63,10 @@ class RepeatedBatch(Rule):
       custom dataset, this means that its length can be read, and that the batches have the loader's batch size.
     - In a watched run, at least 64 rows from the batches were checked, and at most an eighth of them are distinct,
       although at least eight times as many of the rows read from the dataset are distinct.
+
+    If at most an eighth of the rows in the first batch have distinct inputs, and rows with the same inputs have
+    different labels, the finding says that the dataset, the tokenizer or the collator makes rows the same, not
+    that the loop or the sampler repeats them.
 
     The thresholds are our choice.
 
@@ -168,26 +173,18 @@ class RepeatedBatch(Rule):
             raise NotApplicable("needs the number of rows of the dataset, and of a batch")
         if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
-        token = _only_token(batch, model)
         if (prints != 0).sum() >= STEPS and (prints == prints[0]).all():
             if not _left_over(dataset, size):
                 return None
-            if token is not None:
-                return self._of_one_token(token, f"all {steps.total_steps:,} batches are identical")
-            return self._of_the_dataset(
-                f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", dataset.size, size
-            )
+            return self._of_batches(steps.total_steps, size, dataset.size, batch, model)
         if rows is None or rows.drawn < MANY_ROWS or dataset.distinct_rows is None:
             raise NotApplicable(f"needs {MANY_ROWS} rows of the batches")
         if rows.distinct > DRAWN * min(rows.drawn, dataset.distinct_rows):
             return None
-        if token is not None:
+        if (token := _only_token(batch, model)) is not None:
             return self._of_one_token(token, f"only {rows.distinct:,} of the {rows.drawn:,} rows checked differ")
-        return self._of_the_dataset(
-            f"Of the {rows.drawn:,} rows sampled from {rows.steps} batches, only {rows.distinct:,} differ",
-            dataset.size,
-            rows.distinct,
-        )
+        seen = f"Of the {rows.drawn:,} rows sampled from {rows.steps} batches, only {rows.distinct:,} differ"
+        return self._of_the_dataset(seen, dataset.size, rows.distinct, batch)
 
     @check
     def from_length(
@@ -209,11 +206,15 @@ class RepeatedBatch(Rule):
             raise NotApplicable("needs a run of steps of one pass each that was not cut off")
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
             return None
+        return self._of_batches(steps.total_steps, size, length.rows, batch, model)
+
+    def _of_batches(
+        self, steps: int, size: int, rows: int, batch: BatchFacts | None, model: ModelFacts | None
+    ) -> Finding:
         if (token := _only_token(batch, model)) is not None:
-            return self._of_one_token(token, f"all {steps.total_steps:,} batches are identical")
-        return self._of_the_dataset(
-            f"All {steps.total_steps:,} steps used the same batch of {size:,} examples", length.rows, size
-        )
+            return self._of_one_token(token, f"all {steps:,} batches are identical")
+        seen = f"All {steps:,} steps used the same batch of {size:,} examples"
+        return self._of_the_dataset(seen, rows, size, batch)
 
     def _of_one_token(self, token: int, seen: str) -> Finding:
         return self.found(
@@ -227,7 +228,24 @@ class RepeatedBatch(Rule):
             evidence={"only_token": token},
         )
 
-    def _of_the_dataset(self, seen: str, rows: int | None, distinct: int) -> Finding:
+    def _of_the_dataset(self, seen: str, rows: int, distinct: int, batch: BatchFacts | None) -> Finding:
+        """Blame what made the rows alike, if rows of one batch are; otherwise loop and sampler."""
+        if batch is not None and (alike := _made_alike(batch)) is not None:
+            return self.found(
+                f"{seen}. The dataset has {rows:,} rows, but the {batch.size} rows of the first batch have only "
+                f"{count_of(alike, 'distinct input')}, and rows with the same input have different labels. So the "
+                "dataset, the tokenizer or the collator has made different rows the same.",
+                fix=(
+                    "print(dataset[0], dataset[1])  # do their inputs differ?",
+                    "print(loader.collate_fn([dataset[0], dataset[1]]))  # do they still differ?",
+                ),
+                evidence={
+                    "size": rows,
+                    "distinct_rows_drawn": distinct,
+                    "distinct_rows_in_batch": alike,
+                    "batch_size": batch.size,
+                },
+            )
         return self.found(
             f"{seen}. The dataset has {rows:,} rows: the model learns nothing about the others. The loop or the "
             "sampler does not go through the data, unless you are testing whether the model can memorise a batch.",
@@ -257,6 +275,22 @@ def _only_token(batch: BatchFacts | None, model: ModelFacts | None) -> int | Non
         return None  # not padding, which is at one end: the flags of a table
     several = [token for token in np.unique(ids[real]) if ((ids == token) & real).sum(axis=1).max() > 1]
     return int(several[0]) if len(several) == 1 else None
+
+
+def _made_alike(batch: BatchFacts) -> int | None:
+    """Return the number of distinct inputs in a batch, if they are few and equal ones have different labels.
+
+    A sampler that draws a row repeatedly draws its label with it. None if they are many, or that is not known.
+    """
+    rows = batch.size
+    parts = [values.reshape(rows, -1) for values in batch.inputs.values() if values.ndim and len(values) == rows]
+    labels = batch.labels
+    if rows < MIN_ROWS or not parts or labels is None or len(labels) != rows:
+        return None
+    inputs = [b"".join(np.ascontiguousarray(part[row]).tobytes() for part in parts) for row in range(rows)]
+    pairs = {(given, np.ascontiguousarray(labels[row]).tobytes()) for row, given in enumerate(inputs)}
+    distinct = len(set(inputs))
+    return distinct if distinct <= max(1, DRAWN * rows) and len(pairs) > distinct else None
 
 
 def _left_over(dataset: DatasetFacts, size: int) -> bool:

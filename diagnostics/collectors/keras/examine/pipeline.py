@@ -131,6 +131,10 @@ class KerasPipeline(Pipeline):
         with kept, own_loss(self.model), own_warnings_ignored():  # what Keras warns of, it will say again in `fit`
             yield
 
+    def data_sources(self) -> tuple[Any, ...]:
+        """See `Pipeline.data_sources`."""
+        return (self._given,)
+
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
         if has_parts_weights(self.model):

@@ -150,6 +150,11 @@ class FirstStepPipeline(Pipeline):
         with torch.no_grad(), torch._C.DisableTorchFunction():
             yield
 
+    def data_sources(self) -> tuple[Any, ...]:
+        """See `Pipeline.data_sources`."""
+        loader = self.seen.latest_loader if self.seen.loader is None else self.seen.loader
+        return getattr(loader, "collate_fn", None), getattr(loader, "dataset", None)
+
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
         described = describe_model(self.model, training=None, computes_loss=False)

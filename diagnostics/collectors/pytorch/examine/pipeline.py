@@ -183,6 +183,10 @@ class PyTorchPipeline(Pipeline):
         """Return what may own random generators."""
         return self.loader, self.model, self.loss_fn, self.evaluation_data
 
+    def data_sources(self) -> tuple[Any, ...]:
+        """See `Pipeline.data_sources`."""
+        return getattr(self.loader, "collate_fn", None), getattr(self.loader, "dataset", self.loader)
+
     def dataset(self) -> Iterator[Fact]:
         """See `Pipeline.dataset`."""
         yield self.model_facts()

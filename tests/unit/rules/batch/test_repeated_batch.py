@@ -192,3 +192,29 @@ class TestOneToken:
             self.batch(np.ones((30, 10), int), "input_ids"),
         )
         assert finding.evidence == {"only_token": 1}
+
+
+class TestRowsMadeAlike:
+    """Different rows that are the same by the time they are a batch; `TestLength` has those that a loop repeats."""
+
+    def judged(self, inputs, labels):
+        return judge(
+            RULE.from_length,
+            history([1.0] * 60, prints=np.full(60, 5, np.uint64), batch_sizes=np.full(60, 30)),
+            DatasetLength(600, 30),
+            Verdicts(frozenset(), frozenset()),
+            BatchFacts(len(labels), {"0": inputs}, labels),
+        )
+
+    def test_are_blamed_on_what_makes_them(self):
+        finding = self.judged(np.ones((30, 20), np.float32), np.arange(30) % 2)
+        assert finding.severity == "warning"
+        assert (finding.evidence["distinct_rows_in_batch"], finding.evidence["batch_size"]) == (1, 30)
+
+    def test_are_not_assumed_when_the_labels_repeat_as_well(self):
+        finding = self.judged(np.ones((30, 20), np.float32), np.zeros(30, int))
+        assert "distinct_rows_in_batch" not in finding.evidence
+
+    def test_are_not_assumed_of_a_batch_of_different_rows(self):
+        inputs = np.random.default_rng(0).random((30, 20)).astype(np.float32)
+        assert "distinct_rows_in_batch" not in self.judged(inputs, np.arange(30) % 2).evidence

@@ -1,0 +1,126 @@
+"""See `UnknownTokens`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diagnostics.engine.causality import NO_LEARNING
+from diagnostics.engine.finding import Finding
+from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.array import Array
+from diagnostics.facts.inputs import Vocabulary
+from diagnostics.facts.pipeline import BatchFacts
+
+MAX_UNKNOWN = 0.5  # share of the tokens: the 100 most frequent English words alone cover about half of a text
+MIN_TOKENS = 32  # that a share is computed from: about two sentences
+QUOTED = 16  # tokens of the row that is shown
+
+FIX = {
+    "torch": (
+        "prepare the texts as for the vocabulary: lower-case them or not, and split and normalise them alike",
+        "load the tokenizer of the checkpoint that the model comes from: AutoTokenizer.from_pretrained(name)",
+        "build the vocabulary from the training texts, or load the right vocabulary file",
+        "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
+    ),
+    "keras": (
+        "vectorize.adapt(train_texts)  # the same texts, standardize= and split= as in training",
+        "a vocabulary from a file needs the standardize= that it was made with",
+        "print(vectorize(texts[:2]))  # 1 is the unknown token",
+    ),
+}
+
+
+class UnknownTokens(Rule):
+    """Most tokens are unknown to the vocabulary.
+
+    ## What it does
+    Finds the tokenizer or the vocabulary that encoded a batch of texts, and counts the tokens that stand for words
+    outside of it: `unk_token_id` of a tokenizer, 1 for Keras' `TextVectorization`, the id of `<unk>` or `[UNK]` in
+    a dict. Padding and special tokens are left out.
+
+    ## Why it is bad
+    All unknown words get the same id. Texts of unknown words differ only in their lengths, so the model cannot
+    tell them apart: the loss stays near that of a constant answer, or the model learns the lengths. No exception
+    is raised, and shapes and types are right. Usually the texts are not prepared as they were for the vocabulary:
+    upper case against a lower-case vocabulary, another normalisation, another splitting. Or the vocabulary belongs
+    to another checkpoint, another language or another file.
+
+    ## Example
+    ```python
+    vocabulary = {word: id for id, word in enumerate(["<pad>", "<unk>", *words_of(text.lower())])}
+    ids = [vocabulary.get(word, 1) for word in text.split()]       # "Great" is not "great"
+    ```
+
+    ## Instead
+    ```python
+    vocabulary = {word: id for id, word in enumerate(["<pad>", "<unk>", *words_of(text.lower())])}
+    ids = [vocabulary.get(word, 1) for word in text.lower().split()]
+    ```
+
+    ## Thresholds
+    More than half of at least 32 tokens. The 100 most frequent words alone cover about half of an English text, so
+    a vocabulary that knows less than half of the tokens is worse than those 100 words. A small vocabulary of the
+    training texts usually leaves 10% to 30% unknown, which is not reported.
+
+    ## Known problems
+    Only one batch is checked, and only if the tokenizer is found: in the collator, the dataset or the Trainer,
+    among the script's global variables, or anywhere as a tokenizer of transformers or a `TextVectorization`. If
+    several are found that have different unknown tokens, the rule does not judge. A vocabulary that drops unknown
+    words, as word2vec does, leaves no trace in a batch.
+
+    ## Sources
+    Edward Fry, "The New Instant Word List" (The Reading Teacher, 1980): the first 100 words make up about half of
+    all written English. The documentation of `transformers.PreTrainedTokenizerBase` (`unk_token`) and of
+    `keras.layers.TextVectorization` (index 1 is "[UNK]").
+    """
+
+    severity = "warning"
+    causes = ("repeated-batch", "constant-inputs", "evaluation-at-chance", *NO_LEARNING)
+
+    @check
+    def from_batch(self, batch: BatchFacts, vocabulary: Vocabulary) -> Finding | None:
+        """Count the unknown tokens of one batch."""
+        ids = batch.inputs.get(vocabulary.input)
+        if ids is None or ids.ndim != 2 or ids.dtype.kind not in "iu":
+            raise NotApplicable("needs token ids in the batch")
+        if vocabulary.size is not None and (ids.shape[1] == vocabulary.size or ids.max() >= 2 * vocabulary.size):
+            raise NotApplicable("needs ids of the vocabulary that was found; these are counts, or of another one")
+        real = _real(ids, batch.attention_mask, vocabulary)
+        tokens = int(real.sum())
+        if tokens < MIN_TOKENS:
+            raise NotApplicable(f"needs at least {MIN_TOKENS} tokens in the batch")
+        unknown = (ids == vocabulary.unknown) & real
+        share = float(unknown.sum()) / tokens
+        if share <= MAX_UNKNOWN:
+            return None
+        row = int(unknown.sum(axis=1).argmax())
+        words = [vocabulary.words.get(id, str(id)) for id in ids[row][real[row]].tolist()]
+        quoted = " ".join(words[:QUOTED]) + (" …" if len(words) > QUOTED else "")
+        return self.found(
+            f"{share:.0%} of the tokens in this batch are unknown: {int(unknown.sum()):,} of {tokens:,} have the "
+            f"id {vocabulary.unknown}, which stands for every word outside the vocabulary ({vocabulary.name}). "
+            f"Row {row} is read as: {quoted}. The model cannot tell such texts apart.",
+            fix=FIX,
+            evidence={
+                "unknown_share": round(share, 4),
+                "unknown_tokens": int(unknown.sum()),
+                "tokens": tokens,
+                "unknown_id": vocabulary.unknown,
+                "tokenizer": vocabulary.name,
+                "row": row,
+            },
+        )
+
+
+def _real(ids: Array, mask: Array | None, vocabulary: Vocabulary) -> Array:
+    """Return which ids stand for words.
+
+    Without a mask and without a known padding token, a run of unknown tokens at the end of a row may be padding.
+    """
+    real = ~np.isin(ids, list(vocabulary.special))
+    if mask is not None and mask.shape == ids.shape:
+        return np.asarray(real & (mask != 0))
+    if not vocabulary.special:
+        words = ids != vocabulary.unknown
+        real &= np.flip(np.maximum.accumulate(np.flip(words, axis=1), axis=1), axis=1)
+    return np.asarray(real)
