@@ -47,7 +47,6 @@ NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (
     *processes.RECOGNISERS,
     *examples.RECOGNISERS,
     *settings.RECOGNISERS,
-    checkpoints.unreadable,
     *versions.RECOGNISERS,
     *unimported_names.RECOGNISERS,
 )

@@ -12,8 +12,6 @@ from diagnostics.facts.crash.usage import (
     DtypesDiffer,
     EmptyDatasetCrash,
     GraphMisused,
-    MixedPrecisionMisused,
-    PadTokenMissing,
 )
 
 from .frames import Crash
@@ -24,9 +22,7 @@ _DTYPE_MESSAGES = Family("dtypes")
 _GRAPHS = Family("graphs")
 _CHECKPOINTS = Family("checkpoints")
 _ONE_VALUE = Family("batch-of-one")
-_MIXED_PRECISION = Family("mixed-precision")
 _EMPTY = Family("empty-dataset")
-_PAD_TOKEN = Family("pad-token")
 
 _DTYPES = {
     "double": "float64",
@@ -129,11 +125,6 @@ def _batch_of_one(crash: Crash) -> BatchOfOneCrash | None:
     return None if found is None else BatchOfOneCrash(found.sizes("shape"))
 
 
-def _mixed_precision_misused(crash: Crash) -> MixedPrecisionMisused | None:
-    found = _MIXED_PRECISION.search(crash.facts.message)
-    return None if found is None else MixedPrecisionMisused(found.kind)
-
-
 def _empty_dataset(crash: Crash) -> EmptyDatasetCrash | None:
     found = _EMPTY.search(crash.facts.message)
     if found is None:
@@ -143,17 +134,10 @@ def _empty_dataset(crash: Crash) -> EmptyDatasetCrash | None:
     return EmptyDatasetCrash(None if index is None else int(index), by_trainer)
 
 
-def _pad_token_missing(crash: Crash) -> PadTokenMissing | None:
-    found = _PAD_TOKEN.search(crash.facts.message)
-    return None if found is None else PadTokenMissing(of_model=found.kind == "model")
-
-
 RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _dtypes_differ,
     _graph_misused,
     _checkpoint_keys_differ,
     _batch_of_one,
-    _mixed_precision_misused,
     _empty_dataset,
-    _pad_token_missing,
 )

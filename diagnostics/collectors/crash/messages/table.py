@@ -30,7 +30,7 @@ class Message:
         examples: messages of our own in this wording, at least one.
         priority: `FIRST`, `ORDINARY`, `SHARED` or `CUT`.
         recogniser: name under which a recogniser asks for the row, if one does.
-        kind: what the recogniser makes of it, where its rows differ.
+        kind: what the recogniser makes of it, where its rows differ; of a row that explains itself: its evidence.
         framework: whose wording it is, with the library's usual name.
         exception: class name that comes with it.
         since: first version with this wording, as far as known.

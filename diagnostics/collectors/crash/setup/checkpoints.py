@@ -1,33 +1,13 @@
-"""Recognises that a saved model cannot be read back: its format, its classes, or its end."""
+"""Recognises weights in a file that have other shapes than those of a model in Keras or TensorFlow."""
 
 from __future__ import annotations
-
-import re
 
 from diagnostics.collectors.crash.frames import Crash
 from diagnostics.collectors.crash.keras import LOSS_SHAPES, of_weights
 from diagnostics.collectors.crash.messages.table import Family, Found, sizes
 from diagnostics.facts.crash.known import KnownFailure
-from diagnostics.facts.crash.setup import UnreadableCheckpoint
 
-_UNREADABLE = Family("unreadable")
 _TENSORFLOW = Family("tf-weights")
-
-
-def unreadable(crash: Crash) -> UnreadableCheckpoint | None:
-    """Recognise a file that could not be read."""
-    message = crash.facts.message
-    if found := _UNREADABLE.search(message):
-        return UnreadableCheckpoint(found.kind, found.get("what"))
-    ended = crash.facts.exception == "EOFError" and "Ran out of input" in message
-    functions = {frame.function for frame in crash.facts.frames}
-    if ended and functions & {"_legacy_load", "torch_load"}:
-        return UnreadableCheckpoint("cut off")
-    lacking = re.search(r"No module named '(\w[\w.]*)'", message)
-    unpickles = any(frame.file.endswith("torch/serialization.py") for frame in crash.facts.frames)
-    if lacking is not None and unpickles:
-        return UnreadableCheckpoint("missing module", lacking[1])
-    return None
 
 
 def weights(crash: Crash) -> KnownFailure | None:

@@ -11,7 +11,7 @@ from diagnostics.collectors.crash.messages.table import Family, sizes
 from diagnostics.facts.crash import AsynchronousErrorCrash, Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.crash.processes import LauncherTail, WorkerCrash
+from diagnostics.facts.crash.processes import LauncherTail
 from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnbatchableExample
 from diagnostics.facts.crash.shapes import OperandsMisfit, ReshapeMisfit
 
@@ -97,16 +97,6 @@ def _library(crash: Crash) -> AsynchronousErrorCrash | None:
     return None if found is None else AsynchronousErrorCrash(kind="library", said=found.text)
 
 
-def _spawned(crash: Crash) -> WorkerCrash | None:
-    """Recognise the parent of a child that ended while it was being started, as spawning does it."""
-    facts = crash.facts
-    files = [frame.file.replace("\\", "/") for frame in facts.frames]
-    spawns = any(file.endswith(("multiprocessing/reduction.py", "popen_spawn_win32.py")) for file in files)
-    if facts.exception == "BrokenPipeError" and spawns:
-        return WorkerCrash("spawned")
-    return None
-
-
 _COMMAND = re.compile(r"Command (?P<words>.*) returned non-zero exit status (?P<code>\d+)", re.DOTALL)
 
 
@@ -129,7 +119,6 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     _state,
     _positions,
     _library,
-    _spawned,
     _launched,
 )
 
