@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from diagnostics.facts.crash import CrashFacts, FrameFacts, Symptom
+from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.processes import (
     CollectiveTimeoutCrash,
@@ -14,7 +14,7 @@ from diagnostics.facts.crash.processes import (
     WaitingRank,
 )
 
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .messages.table import Family, Found
 
 WATCHDOG = Family("watchdog")
@@ -180,7 +180,7 @@ def _unused_in_ddp(crash: Crash) -> UnusedParametersCrash | None:
     return UnusedParametersCrash(int(found[1]), tuple(re.findall(r"[\w.]{0,300}\w", found[2])))
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _worker,
     _collective_timeout,
     _launcher,

@@ -15,28 +15,18 @@ from diagnostics.facts.crash.shapes import (
     OperandsMisfit,
     ReshapeMisfit,
     Shape,
-    ShapeSymptom,
     WeightsMisfit,
     WindowMisfit,
 )
 
 from .failed_layer import failed_layer
-from .frames import Crash
-from .messages.table import Family, sizes
+from .frames import Crash, Recogniser
+from .messages.table import Family, Found, sizes
 from .pytorch import ELEMENT_WISE
 
 _PRODUCT = Family("torch-product")
 _VECTOR = Family("torch-vector")
 _INNER = Family("torch-inner")
-_CHANNELS = Family("torch-channels")
-_AXES = Family("torch-axes")
-_NORM = Family("torch-norm")
-_LAYER_NORM = Family("torch-layer-norm")
-_RECURRENT = Family("torch-recurrent")
-_ATTENTION = Family("torch-attention")
-_WINDOW = Family("torch-window")
-_CONCATENATION = Family("torch-concatenation")
-_RESHAPE = Family("torch-reshape")
 _WEIGHTS = Family("torch-weights")
 _PRETRAINED_WEIGHTS = Family("transformers-weights")
 
@@ -78,10 +68,8 @@ def _linear(crash: Crash) -> LayerMisfit | None:
     )
 
 
-def _convolution(crash: Crash) -> LayerMisfit | None:
-    found = _CHANNELS.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-channels").reader
+def _convolution(crash: Crash, found: Found) -> LayerMisfit | None:
     weight, shape, wanted, got = (
         sizes(found["weight"]),
         sizes(found["shape"]),
@@ -110,10 +98,8 @@ def _convolution(crash: Crash) -> LayerMisfit | None:
 _BATCH_NORM = {"2": "BatchNorm1d", "4": "BatchNorm2d", "5": "BatchNorm3d"}  # by the axes of its input
 
 
-def _axes(crash: Crash) -> AxesMisfit | None:
-    found = _AXES.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-axes").reader
+def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     operation = found.get("operation")
     layer = (
         failed_layer(crash, "conv.py", "_ConvNd")
@@ -145,10 +131,8 @@ def _axes(crash: Crash) -> AxesMisfit | None:
     )
 
 
-def _batch_norm(crash: Crash) -> LayerMisfit | None:
-    found = _NORM.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-norm").reader
+def _batch_norm(crash: Crash, found: Found) -> LayerMisfit | None:
     wanted = int(found["wanted"])
     if found.kind == "group":
         shape: Shape | None = sizes(found["shape"])
@@ -175,10 +159,8 @@ def _batch_norm(crash: Crash) -> LayerMisfit | None:
     )
 
 
-def _layer_norm(crash: Crash) -> LayerMisfit | None:
-    found = _LAYER_NORM.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-layer-norm").reader
+def _layer_norm(crash: Crash, found: Found) -> LayerMisfit | None:
     wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
     clash = next(
         ((n, w, s) for n, (w, s) in enumerate(zip(reversed(wanted), reversed(shape), strict=False), 1) if w != s),
@@ -200,10 +182,8 @@ def _layer_norm(crash: Crash) -> LayerMisfit | None:
     )
 
 
-def _recurrent(crash: Crash) -> LayerMisfit | None:
-    found = _RECURRENT.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-recurrent").reader
+def _recurrent(crash: Crash, found: Found) -> LayerMisfit | None:
     layer = failed_layer(crash, "rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase")
     module = None if layer is None else layer.module
     shape = None if layer is None else layer.shape
@@ -220,10 +200,8 @@ def _recurrent(crash: Crash) -> LayerMisfit | None:
     )
 
 
-def _attention(crash: Crash) -> LayerMisfit | None:
-    found = _ATTENTION.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-attention").reader
+def _attention(crash: Crash, found: Found) -> LayerMisfit | None:
     layer = failed_layer(crash, "activation.py", "MultiheadAttention")
     return LayerMisfit(
         int(found["wanted"]),
@@ -271,10 +249,8 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
     return OperandsMisfit("element-wise", one, other, axis, (), tensors)
 
 
-def _concatenation(crash: Crash) -> OperandsMisfit | None:
-    found = _CONCATENATION.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-concatenation").reader
+def _concatenation(crash: Crash, found: Found) -> OperandsMisfit | None:
     axis, one, other = int(found["axis"]), int(found["one"]), int(found["other"])
     tensors = _named(crash, lambda shapes: one in shapes[0] and other in shapes[1])
     return OperandsMisfit("concatenation", one, other, axis, (), tensors)
@@ -287,10 +263,8 @@ def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape
     return shapes if len(shapes) == 2 and fits(list(shapes.values())) else {}
 
 
-def _reshape(crash: Crash) -> ReshapeMisfit | None:
-    found = _RESHAPE.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-reshape").reader
+def _reshape(crash: Crash, found: Found) -> ReshapeMisfit | None:
     wanted, size = sizes(found["wanted"]), int(found["size"])
     tensors = {} if crash.expression is None else crash.expression.tensors()
     for name, value in tensors.items():
@@ -327,15 +301,13 @@ def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
     return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
 
 
-def _window(crash: Crash) -> WindowMisfit | None:
-    found = _WINDOW.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-window").reader
+def _window(crash: Crash, found: Found) -> WindowMisfit | None:
     window = found.get("window")
     return WindowMisfit(sizes(found["size"]), None if window is None else sizes(window))
 
 
-RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _linear,
     _convolution,
     _axes,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.usage import (
     BatchOfOneCrash,
     CheckpointKeysDiffer,
@@ -14,15 +12,9 @@ from diagnostics.facts.crash.usage import (
     GraphMisused,
 )
 
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .messages.table import Family, Found
 from .pytorch import tensors_of
-
-_DTYPE_MESSAGES = Family("dtypes")
-_GRAPHS = Family("graphs")
-_CHECKPOINTS = Family("checkpoints")
-_ONE_VALUE = Family("batch-of-one")
-_EMPTY = Family("empty-dataset")
 
 _DTYPES = {
     "double": "float64",
@@ -42,9 +34,9 @@ _DTYPES = {
 }
 
 
-def _dtypes_differ(crash: Crash) -> DtypesDiffer | None:
-    found = _DTYPE_MESSAGES.search(crash.facts.message)
-    if found is None or _on_two_devices(found):
+@Family("dtypes").reader
+def _dtypes_differ(crash: Crash, found: Found) -> DtypesDiffer | None:
+    if _on_two_devices(found):
         return None
     got, wanted = _dtype(found.get("got")), _dtype(found.get("wanted"))
     if found.kind in ("classes", "indices"):
@@ -90,10 +82,8 @@ def _tensors(crash: Crash) -> dict[str, str]:
     return {}
 
 
-def _graph_misused(crash: Crash) -> GraphMisused | None:
-    found = _GRAPHS.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("graphs").reader
+def _graph_misused(crash: Crash, found: Found) -> GraphMisused | None:
     operation = (found.get("of") or "").rpartition("::")[2] or None
     return GraphMisused(found.kind, operation, found.sizes("shape"))
 
@@ -101,11 +91,9 @@ def _graph_misused(crash: Crash) -> GraphMisused | None:
 _LISTED_KEYS = r"{} key\(s\) in state_dict:((?:\s*\"[^\"]+\",?)+)"
 
 
-def _checkpoint_keys_differ(crash: Crash) -> CheckpointKeysDiffer | None:
+@Family("checkpoints").reader
+def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer | None:
     message = crash.facts.message
-    found = _CHECKPOINTS.search(message)
-    if found is None:
-        return None
     if found.kind == "optimizer":
         return CheckpointKeysDiffer(of_optimizer=True)
     if found.kind == "first unexpected":
@@ -120,21 +108,19 @@ def _checkpoint_keys_differ(crash: Crash) -> CheckpointKeysDiffer | None:
     return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
 
 
-def _batch_of_one(crash: Crash) -> BatchOfOneCrash | None:
-    found = _ONE_VALUE.search(crash.facts.message)
-    return None if found is None else BatchOfOneCrash(found.sizes("shape"))
+@Family("batch-of-one").reader
+def _batch_of_one(crash: Crash, found: Found) -> BatchOfOneCrash | None:
+    return BatchOfOneCrash(found.sizes("shape"))
 
 
-def _empty_dataset(crash: Crash) -> EmptyDatasetCrash | None:
-    found = _EMPTY.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("empty-dataset").reader
+def _empty_dataset(crash: Crash, found: Found) -> EmptyDatasetCrash | None:
     index = found.get("index")
     by_trainer = any(frame.file.endswith("transformers/trainer.py") for frame in crash.facts.frames)
     return EmptyDatasetCrash(None if index is None else int(index), by_trainer)
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _dtypes_differ,
     _graph_misused,
     _checkpoint_keys_differ,

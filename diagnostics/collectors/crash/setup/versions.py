@@ -9,12 +9,11 @@ because an installed package made the call.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Literal
 
-from diagnostics.collectors.crash.frames import Crash
+from diagnostics.collectors.crash.frames import Crash, Recogniser
 from diagnostics.collectors.tracebacks.unknown_errors import of_packages
-from diagnostics.facts.crash import CrashFacts, Symptom
+from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import VersionsDiffer
 
@@ -117,4 +116,4 @@ def _rows_for_a_batch(crash: Crash) -> KnownFailure | None:
     )
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_versions_differ, _rows_for_a_batch)
+RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _rows_for_a_batch)
