@@ -22,9 +22,9 @@ def _read() -> dict[str, Any]:
     return tomllib.loads(FILE.read_text("utf-8"))
 
 
-def search(row: dict[str, Any], text: str) -> re.Match[str] | None:
-    """Search a text for the pattern of a row."""
-    return _compiled(row["pattern"]).search(text)
+def search(row: dict[str, Any], text: str, key: str = "pattern") -> re.Match[str] | None:
+    """Search a text for the pattern of a row, or for another that it has under `key`."""
+    return _compiled(row[key]).search(text)
 
 
 @functools.cache
