@@ -49,8 +49,8 @@ def _linear(crash: Crash) -> LayerMisfit | None:
         rows, got, wanted, outputs = 0, int(vector["other"]), int(vector["one"]), int(vector["rows"])
     else:
         return None
-    layer = failed_layer(crash, "linear.py", "Linear")
-    if layer is None or (layer.module is not None and layer.module.in_features != wanted):
+    layer = failed_layer(crash, ("linear.py", "Linear"))
+    if not layer.is_known or (layer.module is not None and layer.module.in_features != wanted):
         return None
     shape = layer.shape if layer.shape and layer.shape[-1] == got else None
     if vector is not None and shape is None:
@@ -80,18 +80,18 @@ def _convolution(crash: Crash, found: Found) -> LayerMisfit | None:
     transposed = found.get("transposed") == "1"
     name = f"Conv{'Transpose' if transposed else ''}{axes}d"
     outputs = weight[1] if transposed else weight[0]
-    layer = failed_layer(crash, "conv.py", "_ConvNd")
-    if layer is not None and layer.shape is not None and layer.shape[-axes - 1 :][:1] == (got,):
+    layer = failed_layer(crash, ("conv.py", "_ConvNd"))
+    if layer.shape is not None and layer.shape[-axes - 1 :][:1] == (got,):
         shape = tuple(size or 0 for size in layer.shape)
     return LayerMisfit(
         wanted,
         got,
-        layer.name if layer is not None and layer.name is not None else name,
-        None if layer is None else layer.path,
-        None if layer is None else "in_channels",
+        layer.name or name,
+        layer.path,
+        "in_channels" if layer.is_known else None,
         shape,
         len(shape) - axes - 1,
-        rebuilt=None if layer is None else f"nn.{name}({{}}, {outputs}, ...)",
+        rebuilt=f"nn.{name}({{}}, {outputs}, ...)" if layer.is_known else None,
     )
 
 
@@ -101,31 +101,31 @@ _BATCH_NORM = {"2": "BatchNorm1d", "4": "BatchNorm2d", "5": "BatchNorm3d"}  # by
 @Family("torch-axes").reader
 def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     operation = found.get("operation")
-    layer = (
-        failed_layer(crash, "conv.py", "_ConvNd")
-        or failed_layer(crash, "batchnorm.py", "_NormBase")
-        or failed_layer(crash, "instancenorm.py", "_NormBase")
-        or failed_layer(crash, "rnn.py", "RNNBase")
+    layer = failed_layer(
+        crash,
+        ("conv.py", "_ConvNd"),
+        ("batchnorm.py", "_NormBase"),
+        ("instancenorm.py", "_NormBase"),
+        ("rnn.py", "RNNBase"),
     )
-    if layer is None and operation is None and crash.facts.frames:
+    if not layer.is_known and operation is None and crash.facts.frames:
         return None
-    shape = sizes(found["shape"]) if operation else layer.shape if layer is not None else None
-    module = None if layer is None else layer.module
+    shape = sizes(found["shape"]) if operation else layer.shape
     few, many = found["few"], found.get("many")
-    name = layer.name if layer is not None else None
+    name = layer.name
     if name is None and operation is not None:
         name = operation.replace("conv_transpose", "ConvTranspose").replace("conv", "Conv")
         name = f"Conv{int(few) - 2}d" if name == "input" else name
     elif name is None and found.text.startswith("expected"):  # quoted without a traceback: only this layer says so
         name = _BATCH_NORM.get(few)
-    channels = getattr(module, "in_channels", getattr(module, "num_features", None))
+    channels = getattr(layer.module, "in_channels", getattr(layer.module, "num_features", None))
     if channels is None and (written := found.get("channels")) is not None and "Transpose" not in (name or ""):
         channels = int(written) if written != "1" else None  # 1 is also the weight of a depthwise layer
     return AxesMisfit(
         few if many is None else f"{few} or {many}",
         len(shape) if shape is not None else int(found["got"]),
         name,
-        None if layer is None else layer.path,
+        layer.path,
         shape,
         channels,
     )
@@ -139,19 +139,15 @@ def _batch_norm(crash: Crash, found: Found) -> LayerMisfit | None:
         got = int((shape or (0, 0))[1] or 0)
     else:
         got, shape = int(found["got"]), None
-    layer = failed_layer(crash, "batchnorm.py", "_NormBase") or failed_layer(
-        crash, "normalization.py", "GroupNorm"
-    )
-    if layer is not None and layer.shape is not None:
-        shape = layer.shape
-    name = layer.name if layer is not None else None
-    batch_norm = name is not None and "BatchNorm" in name
-    name = name or ("GroupNorm" if found.kind == "group" else "BatchNorm")
+    layer = failed_layer(crash, ("batchnorm.py", "_NormBase"), ("normalization.py", "GroupNorm"))
+    shape = layer.shape or shape
+    batch_norm = layer.name is not None and "BatchNorm" in layer.name
+    name = layer.name or ("GroupNorm" if found.kind == "group" else "BatchNorm")
     return LayerMisfit(
         wanted,
         got,
         name,
-        None if layer is None else layer.path,
+        layer.path,
         "num_features" if batch_norm else None,
         shape,
         None if shape is None else 1,
@@ -168,13 +164,13 @@ def _layer_norm(crash: Crash, found: Found) -> LayerMisfit | None:
     )
     if clash is None:
         return None
-    layer = failed_layer(crash, "normalization.py", "LayerNorm")
+    layer = failed_layer(crash, ("normalization.py", "LayerNorm"))
     last, size, got = clash
     return LayerMisfit(
         size,
         got,
         "LayerNorm",
-        None if layer is None else layer.path,
+        layer.path,
         "normalized_shape" if len(wanted) == 1 else None,
         shape,
         len(shape) - last,
@@ -184,30 +180,27 @@ def _layer_norm(crash: Crash, found: Found) -> LayerMisfit | None:
 
 @Family("torch-recurrent").reader
 def _recurrent(crash: Crash, found: Found) -> LayerMisfit | None:
-    layer = failed_layer(crash, "rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase")
-    module = None if layer is None else layer.module
-    shape = None if layer is None else layer.shape
-    name = None if layer is None else layer.name
+    layer = failed_layer(crash, ("rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase"))
     return LayerMisfit(
         int(found["wanted"]),
         int(found["got"]),
-        name or "recurrent layer",
-        None if layer is None else layer.path,
+        layer.name or "recurrent layer",
+        layer.path,
         "input_size",
-        shape,
-        None if shape is None else len(shape) - 1,
-        rebuilt=None if module is None else f"nn.{name}({{}}, {module.hidden_size}, ...)",
+        layer.shape,
+        None if layer.shape is None else len(layer.shape) - 1,
+        rebuilt=None if layer.module is None else f"nn.{layer.name}({{}}, {layer.module.hidden_size}, ...)",
     )
 
 
 @Family("torch-attention").reader
 def _attention(crash: Crash, found: Found) -> LayerMisfit | None:
-    layer = failed_layer(crash, "activation.py", "MultiheadAttention")
+    layer = failed_layer(crash, ("activation.py", "MultiheadAttention"))
     return LayerMisfit(
         int(found["wanted"]),
         int(found["got"]),
         "MultiheadAttention",
-        None if layer is None else layer.path,
+        layer.path,
         "embed_dim",
         rebuilt="nn.MultiheadAttention({}, ...)",
     )
