@@ -29,7 +29,7 @@ from .live.told import told
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
-from .setup import checkpoints, examples, settings, unimported_names, versions
+from .setup import examples, settings, unimported_names, versions
 from .setup.line_causes import line_cause
 
 RECOGNISERS: tuple[Recogniser, ...] = (
@@ -55,7 +55,6 @@ NEXT: tuple[Recogniser, ...] = (
 LAST: tuple[Recogniser, ...] = (
     *pytorch_shapes.RECOGNISERS,
     *keras_shapes.RECOGNISERS,
-    checkpoints.weights,
     *examples.LAST,
     known.last,
 )

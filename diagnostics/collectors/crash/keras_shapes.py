@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -17,7 +18,7 @@ from diagnostics.facts.crash.shapes import (
 )
 
 from .frames import Crash, Recogniser
-from .keras import ELEMENT_WISE, WHOLE_SHAPE, calls, sizes
+from .keras import ELEMENT_WISE, LOSS_SHAPES, WHOLE_SHAPE, calls, of_weights, sizes
 from .messages.table import Family, Found
 
 
@@ -164,6 +165,33 @@ def _rows(crash: Crash, found: Found) -> RowsMisfit | None:
     return RowsMisfit(rows) if len(set(rows.values())) > 1 else None
 
 
+_SAVED = Family("tf-weights")
+
+
+def _weights(crash: Crash) -> KnownFailure | None:
+    """Read the sizes that differ from a message of Keras or TensorFlow, which does not name the weight.
+
+    Kernels of TensorFlow have the outputs last: a head for other classes differs there alone.
+    """
+    found = LOSS_SHAPES.search(crash.facts.message)
+    if found is not None and found.kind == "loss or weights" and of_weights(crash, found):
+        saved, built = found.sizes("prediction") or (), found.sizes("target") or ()
+    elif (found := _SAVED.search(crash.facts.message)) is not None:
+        saved, built = found.sizes("saved") or (), found.sizes("built") or ()
+    else:
+        return None
+    head = " Only the last axis differs: a head for other classes." if saved[:-1] == built[:-1] else ""
+    return KnownFailure(
+        "shape-mismatch",
+        f"A weight has the shape {saved} in the checkpoint and {built} in the model.{head}",
+        (
+            "model.load_weights(path, skip_mismatch=True) or include_top=False, and train the other layers again",
+            "build the model with the sizes in the checkpoint, and replace the last layer after loading",
+        ),
+        " ".join(found.text.split()),
+    )
+
+
 RECOGNISERS: tuple[Recogniser, ...] = (
     _axis,
     _axes,
@@ -174,4 +202,5 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _concatenation,
     _reshape,
     _rows,
+    _weights,
 )
