@@ -116,8 +116,7 @@ def _batch_of_one(crash: Crash, found: Found) -> BatchOfOneCrash | None:
 @Family("empty-dataset").reader
 def _empty_dataset(crash: Crash, found: Found) -> EmptyDatasetCrash | None:
     index = found.get("index")
-    by_trainer = any(frame.file.endswith("transformers/trainer.py") for frame in crash.facts.frames)
-    return EmptyDatasetCrash(None if index is None else int(index), by_trainer)
+    return EmptyDatasetCrash(None if index is None else int(index))
 
 
 RECOGNISERS: tuple[Recogniser, ...] = (

@@ -100,11 +100,9 @@ class EmptyDatasetCrash:
 
     Attributes:
         index: the row that was asked for; None if the message names none.
-        by_trainer: whether transformers' Trainer is in the frames, which removes unused columns.
     """
 
     index: int | None = None
-    by_trainer: bool = False
 
 
 UsageSymptom = DtypesDiffer | GraphMisused | CheckpointKeysDiffer | BatchOfOneCrash | EmptyDatasetCrash
