@@ -35,4 +35,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def of_packages(name: str) -> re.Pattern[str]:
     """Return a pattern of the names of packages, or of what is in them."""
     named = entries("packages")
-    return _compiled(named[name].replace("@packages@", named["packages"]))
+    return _compiled(re.sub(r"@(\w+)@", lambda found: str(named[found[1]]), named[name]))
