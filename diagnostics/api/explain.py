@@ -342,16 +342,15 @@ def _cut_off(text: str) -> _Explained | None:
 
     A notebook's heading names the exception at least.
     """
-    from diagnostics.collectors.crash.processes import is_spawned
+    from diagnostics.collectors.crash.processes import is_spawned, spawned
     from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
     from diagnostics.collectors.tracebacks.unfinished import NO_EXCEPTION
     from diagnostics.facts.crash import CrashFacts
-    from diagnostics.facts.crash.processes import WorkerCrash
 
     frames = frames_in(text)
     crash = CrashFacts("", NO_EXCEPTION, frames, live=False)
     if is_spawned(frames):
-        return _WITHOUT_END, crash, WorkerCrash("spawned")
+        return _WITHOUT_END, crash, spawned(NO_EXCEPTION)
     cut = cut_in_notebook(text)
     if cut is not None and cut.frames:
         return _WITHOUT_END, cut

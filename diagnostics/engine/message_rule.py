@@ -25,6 +25,6 @@ class MessageRule(Rule):
         """
         if known.rule != self.name:
             raise NotApplicable(f"the message points to {known.rule}")
-        return self.found(
-            known.cause, fix=known.fixes, evidence={"said": known.said}, where=crash.where, severity="error"
-        )
+        named = {"kind": known.kind or None, "what": known.what, "said": known.said}
+        evidence = {name: value for name, value in named.items() if value is not None}
+        return self.found(known.cause, fix=known.fixes, evidence=evidence, where=crash.where, severity="error")

@@ -7,7 +7,6 @@ LIBRARY = Path(__file__).resolve().parents[2] / "diagnostics"
 HOMES = {"collectors/keras/internals.py", "taps/keras.py"}
 NOT_IMPORTED = {
     "collectors/system/environment.py",  # looks whether it was imported
-    "rules/model/setup/unreadable_checkpoint.py",  # a text
 }
 
 

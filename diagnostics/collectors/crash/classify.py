@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
@@ -23,16 +23,16 @@ from . import (
     pytorch_shapes,
     usage,
 )
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .live.cause import Proof
 from .live.told import told
 from .messages import known
 from .named_modules import with_module
 from .retained import graphs, models
-from .setup import checkpoints, examples, settings, unimported_names, versions
+from .setup import examples, settings, unimported_names, versions
 from .setup.line_causes import line_cause
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     *pytorch.RECOGNISERS,
     *keras.RECOGNISERS,
     *cuda.RECOGNISERS,
@@ -42,21 +42,19 @@ RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
     *examples.FROM_DEVICE,
 )
 
-NEXT: tuple[Callable[[Crash], Symptom | None], ...] = (
+NEXT: tuple[Recogniser, ...] = (
     *usage.RECOGNISERS,
     *processes.RECOGNISERS,
     *examples.RECOGNISERS,
     *settings.RECOGNISERS,
-    checkpoints.unreadable,
     *versions.RECOGNISERS,
     *unimported_names.RECOGNISERS,
 )
 """Asked if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it."""
 
-LAST: tuple[Callable[[Crash], Symptom | None], ...] = (
+LAST: tuple[Recogniser, ...] = (
     *pytorch_shapes.RECOGNISERS,
     *keras_shapes.RECOGNISERS,
-    checkpoints.weights,
     *examples.LAST,
     known.last,
 )
@@ -128,11 +126,11 @@ def _of_message(crash: Crash, cut: bool) -> list[Symptom]:
     return list(_each(RECOGNISERS, crash)) or list(islice(_each(others, crash), 1))
 
 
-def _each(recognisers: Iterable[Callable[[Crash], Symptom | None]], crash: Crash) -> Iterator[Symptom]:
+def _each(recognisers: Iterable[Recogniser], crash: Crash) -> Iterator[Symptom]:
     return (fact for recognise in recognisers if (fact := _recognised(recognise, crash)) is not None)
 
 
-def _recognised(recognise: Callable[[Crash], Symptom | None], crash: Crash) -> Symptom | None:
+def _recognised(recognise: Recogniser, crash: Crash) -> Symptom | None:
     for seen in (crash, Crash(crash.facts, log=crash.log)):
         with contextlib.suppress(Exception):  # variables can be anything, and a pasted message may be broken
             return recognise(seen)

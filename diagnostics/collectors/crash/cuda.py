@@ -10,7 +10,7 @@ import builtins
 import linecache
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -23,11 +23,11 @@ from diagnostics.collectors.shared.arrays import (
     to_array,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts, Symptom
+from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .messages.table import Family
 
 _MESSAGES = Family("device-failure")
@@ -317,7 +317,7 @@ def _is_host_only(function: ast.expr) -> bool:
     return isinstance(function, ast.Name) and function.id in _HOST_METHODS | _HOST_FUNCTIONS
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _asynchronous_error,
     _labels_beyond_outputs,
     _tokens_beyond_embedding,

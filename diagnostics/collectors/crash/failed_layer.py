@@ -25,20 +25,32 @@ class FailedLayer:
         path: where it is, as far as known.
         module: None if only the text is known.
         shape: of its input; None if not known.
+        is_known: whether there is one.
     """
 
-    name: str | None
-    path: str | None
+    name: str | None = None
+    path: str | None = None
     module: Any = None
     shape: Shape | None = None
+    is_known: bool = True
 
 
 def _is_module(value: Any) -> bool:
     return hasattr(value, "_modules") and hasattr(value, "_parameters") and hasattr(value, "named_modules")
 
 
-def failed_layer(crash: Crash, file: str, base: str) -> FailedLayer | None:
-    """Return the innermost layer that derives from the class `base`, if no code of the user's ran within it."""
+def failed_layer(crash: Crash, *kinds: tuple[str, str]) -> FailedLayer:
+    """Return the innermost layer of one of the kinds, if no code of the user's ran within it.
+
+    Args:
+        crash: a failure of a model.
+        kinds: a file of `torch.nn.modules` and a base class each, asked in order.
+    """
+    layers = (_of_kind(crash, file, base) for file, base in kinds)
+    return next((layer for layer in layers if layer is not None), FailedLayer(is_known=False))
+
+
+def _of_kind(crash: Crash, file: str, base: str) -> FailedLayer | None:
     frames, variables = crash.facts.frames, crash.variables
     for position in reversed(range(len(variables))):
         module = variables[position].get("self")

@@ -6,13 +6,13 @@ import contextlib
 import dis
 import linecache
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
 from diagnostics.errors import InvalidInput, message_of
-from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash import CrashFacts, FrameFacts, Symptom
 from diagnostics.facts.where import LIBRARY, is_user_code, shorten
 
 from .live.cause import Proof, proof_of
@@ -40,6 +40,10 @@ class Crash:
         for frame, variables in zip(reversed(self.facts.frames), reversed(self.variables), strict=False):
             if not functions or frame.function in functions:
                 yield variables
+
+
+Recogniser = Callable[[Crash], Symptom | None]
+"""Returns what it recognises in a crash; None if it does not know it."""
 
 
 def is_ours(error: BaseException) -> bool:

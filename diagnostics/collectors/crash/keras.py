@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
-from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TextInInputs, TokenBeyondEmbedding
 from diagnostics.facts.crash.loss import LabelsInInputsCrash, NoPathToParameters, ShapesDiffer, TargetMissing
 
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .messages.table import Family, Found
 from .pytorch import NAMELESS, column_lengths, differing_sizes
 
 ELEMENT_WISE = Family("keras-element-wise")  # whose shapes differ may be of a loss
 WHOLE_SHAPE = Family("keras-whole-shape")
-_LABELS = Family("keras-labels")
 _NO_TARGET = Family("no-target")
-_NO_GRADIENT = Family("keras-no-gradient")
 LOSS_SHAPES = Family("keras-loss-shapes")
 _TOKENS = Family("keras-tokens")
-_RAGGED = Family("keras-ragged")
-_TEXT = Family("text-inputs")
 
 DENSE = "keras.layers.Dense({}) as the last layer"
 
@@ -118,11 +113,11 @@ def _no_target(crash: Crash) -> LabelsInInputsCrash | TargetMissing | None:
     return LabelsInInputsCrash(without.names or None, labels)
 
 
-def _labels_among_inputs(crash: Crash) -> LabelsInInputsCrash | None:
+@WHOLE_SHAPE.reader
+def _labels_among_inputs(crash: Crash, found: Found) -> LabelsInInputsCrash | None:
     """Recognise a model whose inputs are shifted because the labels are one of them."""
     message = crash.facts.message
-    found = WHOLE_SHAPE.search(message)
-    if found is None or found.kind != "input":
+    if found.kind != "input":
         return None
     call = next(calls(crash), None)
     if call is not None:
@@ -141,10 +136,8 @@ def _label_among(names: Any) -> str | None:
     return next((by_name[name] for name in LABEL_NAMES if name in by_name), None)
 
 
-def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInputsCrash | None:
-    found = _NO_GRADIENT.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("keras-no-gradient").reader
+def _nothing_to_differentiate(crash: Crash, found: Found) -> NoPathToParameters | LabelsInInputsCrash | None:
     # Before Keras 3 the message lists the variables, and within `fit` a loss without a target did not fail by
     # itself. A loop of one's own says the same where the loss does not come from the variables.
     functions = {frame.function for frame in crash.facts.frames}
@@ -153,10 +146,8 @@ def _nothing_to_differentiate(crash: Crash) -> NoPathToParameters | LabelsInInpu
     return LabelsInInputsCrash() if found.kind == "listed" and in_fit else NoPathToParameters()
 
 
-def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
-    found = _LABELS.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("keras-labels").reader
+def _label_beyond_outputs(crash: Crash, found: Found) -> LabelBeyondOutputs | None:
     import numpy as np
 
     return LabelBeyondOutputs(
@@ -290,10 +281,8 @@ def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     return TokenBeyondEmbedding(ids=np.arange(length), rows=rows)
 
 
-def _ragged_columns(crash: Crash) -> RaggedColumns | None:
-    found = _RAGGED.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("keras-ragged").reader
+def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | None:
     match found.kind:
         case "batch":
             column = _component(crash, int(found["component"]))
@@ -354,11 +343,9 @@ def _leaves(spec: Any, name: str | None = None) -> list[str | None]:
     return [name]
 
 
-def _text_in_inputs(crash: Crash) -> TextInInputs | None:
+@Family("text-inputs").reader
+def _text_in_inputs(crash: Crash, found: Found) -> TextInInputs | None:
     message = crash.facts.message
-    found = _TEXT.search(message)
-    if found is None:
-        return None
     if found.kind == "preprocessor":
         return TextInInputs(_text_columns(crash), reads_tokens=True)
     unread = found.kind == "unread"
@@ -389,7 +376,7 @@ def _has_text(value: Any) -> bool:
     return getattr(dtype, "name", "").startswith("str") or getattr(dtype, "kind", "") == "U"
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _no_target,
     _labels_among_inputs,
     _nothing_to_differentiate,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -14,26 +15,15 @@ from diagnostics.facts.crash.shapes import (
     ReshapeMisfit,
     RowsMisfit,
     Shape,
-    ShapeSymptom,
 )
 
-from .frames import Crash
-from .keras import ELEMENT_WISE, WHOLE_SHAPE, calls, sizes
-from .messages.table import Family
-
-_AXIS = Family("keras-axis")
-_AXES = Family("keras-axes")
-_CHECKED = Family("keras-checked")
-_PRODUCT = Family("keras-product")
-_CONCATENATION = Family("keras-concatenation")
-_RESHAPE = Family("keras-reshape")
-_ROWS = Family("keras-rows")
+from .frames import Crash, Recogniser
+from .keras import ELEMENT_WISE, LOSS_SHAPES, WHOLE_SHAPE, calls, of_weights, sizes
+from .messages.table import Family, Found
 
 
-def _axis(crash: Crash) -> LayerMisfit | None:
-    found = _AXIS.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("keras-axis").reader
+def _axis(crash: Crash, found: Found) -> LayerMisfit | None:
     shape = sizes(found["shape"])
     axis = int(found["axis"]) % len(shape)
     got = shape[axis]
@@ -56,10 +46,8 @@ def _class(crash: Crash, name: str | None) -> str | None:
     return None
 
 
-def _axes(crash: Crash) -> AxesMisfit | None:
-    found = _AXES.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("keras-axes").reader
+def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     bound = {"min_": "at least ", "max_": "at most "}.get(found.get("bound") or "", "")
     shape = sizes(found["shape"]) if found.get("shape") is not None else None
     return AxesMisfit(
@@ -72,11 +60,9 @@ def _axes(crash: Crash) -> AxesMisfit | None:
     )
 
 
-def _checked_input(crash: Crash) -> LayerMisfit | AxesMisfit | None:
+@Family("keras-checked").reader
+def _checked_input(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
     """Read the message of an old `fit` about an array that does not have the shape of the model's input."""
-    found = _CHECKED.search(crash.facts.message)
-    if found is None:
-        return None
     shape = sizes(found["shape"])
     if (axes := found.get("axes")) is not None:
         return AxesMisfit(axes, len(shape), "model", None, shape, library="keras")
@@ -110,10 +96,8 @@ def _whole_shape(crash: Crash) -> LayerMisfit | AxesMisfit | None:
     return None
 
 
-def _matrix_product(crash: Crash) -> OperandsMisfit | None:
-    found = _PRODUCT.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("keras-product").reader
+def _matrix_product(crash: Crash, found: Found) -> OperandsMisfit | None:
     one, other = sizes(found["one"]), sizes(found["other"])
     return _product(one, other)
 
@@ -151,10 +135,8 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
     return None
 
 
-def _concatenation(crash: Crash) -> OperandsMisfit | None:
-    found = _CONCATENATION.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("keras-concatenation").reader
+def _concatenation(crash: Crash, found: Found) -> OperandsMisfit | None:
     listed = found.get("shapes")
     if listed is not None:
         shapes = tuple(sizes(shape) for shape in re.findall(r"\(([^()]*)\)", listed))
@@ -166,28 +148,51 @@ def _concatenation(crash: Crash) -> OperandsMisfit | None:
     return None
 
 
-def _reshape(crash: Crash) -> ReshapeMisfit | None:
-    found = _RESHAPE.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("keras-reshape").reader
+def _reshape(crash: Crash, found: Found) -> ReshapeMisfit | None:
     shape = sizes(found["shape"])
     size = math.prod(1 if part is None else part for part in shape)
     wanted = tuple(int(part) for part in found["wanted"].split(",") if part.strip())
     return ReshapeMisfit(wanted, size, shape=shape, library="keras")
 
 
-def _rows(crash: Crash) -> RowsMisfit | None:
+@Family("keras-rows").reader
+def _rows(crash: Crash, found: Found) -> RowsMisfit | None:
     message = crash.facts.message
-    found = _ROWS.search(message)
-    if found is None:
-        return None
     if found.kind == "two":
         return RowsMisfit({name: int(found[name]) for name in ("x", "y")}) if found["x"] != found["y"] else None
     rows = {name: int(size) for name, size in re.findall(r"\b(\w+) sizes: (\d+)", message)}
     return RowsMisfit(rows) if len(set(rows.values())) > 1 else None
 
 
-RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
+_SAVED = Family("tf-weights")
+
+
+def _weights(crash: Crash) -> KnownFailure | None:
+    """Read the sizes that differ from a message of Keras or TensorFlow, which does not name the weight.
+
+    Kernels of TensorFlow have the outputs last: a head for other classes differs there alone.
+    """
+    found = LOSS_SHAPES.search(crash.facts.message)
+    if found is not None and found.kind == "loss or weights" and of_weights(crash, found):
+        saved, built = found.sizes("prediction") or (), found.sizes("target") or ()
+    elif (found := _SAVED.search(crash.facts.message)) is not None:
+        saved, built = found.sizes("saved") or (), found.sizes("built") or ()
+    else:
+        return None
+    head = " Only the last axis differs: a head for other classes." if saved[:-1] == built[:-1] else ""
+    return KnownFailure(
+        "shape-mismatch",
+        f"A weight has the shape {saved} in the checkpoint and {built} in the model.{head}",
+        (
+            "model.load_weights(path, skip_mismatch=True) or include_top=False, and train the other layers again",
+            "build the model with the sizes in the checkpoint, and replace the last layer after loading",
+        ),
+        " ".join(found.text.split()),
+    )
+
+
+RECOGNISERS: tuple[Recogniser, ...] = (
     _axis,
     _axes,
     _checked_input,
@@ -197,4 +202,5 @@ RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
     _concatenation,
     _reshape,
     _rows,
+    _weights,
 )

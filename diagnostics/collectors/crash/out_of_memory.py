@@ -7,15 +7,13 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.memory import OutOfMemoryCrash
 from diagnostics.facts.gpu import CardFacts, Holder
 
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .messages.table import Family, sizes
 from .model_memory import model_memory
 
@@ -258,4 +256,4 @@ def _beside(found: OutOfMemoryCrash, card: CardFacts) -> OutOfMemoryCrash:
     return replace(found, device=device, others=others, card=card.total, elsewhere=held)
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_out_of_memory,)
+RECOGNISERS: tuple[Recogniser, ...] = (_out_of_memory,)

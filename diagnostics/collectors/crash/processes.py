@@ -3,62 +3,94 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from diagnostics.facts.crash import FrameFacts, Symptom
+from diagnostics.facts.crash import CrashFacts, FrameFacts
+from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.processes import (
     CollectiveTimeoutCrash,
-    InstallationCrash,
     LauncherTail,
     UnusedParametersCrash,
     WaitingRank,
-    WorkerCrash,
 )
 
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .messages.table import Family, Found
 
 WATCHDOG = Family("watchdog")
-_INSTALLATION = Family("installation")
-_WORKERS = Family("workers")
 _PICKLING = Family("pickling")
 LAUNCHERS = Family("launchers")
 _RENDEZVOUS = Family("rendezvous")
 _GLOO = Family("gloo")
 _UNUSED = Family("unused-in-ddp")
 
-_OTHER_NUMPY = re.compile(
-    r"module (?:was )?compiled against A[PB]I version \w+"
-)  # printed, before the ImportError
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7}
 _PROCESSES = ("multiprocessing", "torch/utils/data/dataloader.py", "popen_", "spawn.py")
+_STARTS = ("multiprocessing/reduction.py", "popen_spawn_win32.py")  # in the parent of a process
 
 
-def _installation(crash: Crash) -> InstallationCrash | None:
-    found = _INSTALLATION.search(crash.facts.message)
-    if found is None and crash.facts.exception == "ImportError" and (said := _OTHER_NUMPY.search(crash.log)):
-        return InstallationCrash("numpy", said[0])
-    return None if found is None else InstallationCrash(found.kind, " ".join(found.text.split()))
-
-
-def _worker(crash: Crash) -> WorkerCrash | None:
-    message = crash.facts.message
-    if found := _WORKERS.search(message):
-        return WorkerCrash(found.kind, found.get("what"))
-    found = _PICKLING.search(message) if _starts_process(crash) else None
-    if found is not None and found.kind == "script" and not crash.facts.frames:
+def _worker(crash: Crash) -> KnownFailure | None:
+    facts = crash.facts
+    found = _PICKLING.search(facts.message) if _runs_in(facts, _PROCESSES) or not facts.frames else None
+    if found is None:
+        starts = facts.exception == "BrokenPipeError" and _runs_in(facts, _STARTS)
+        return spawned(facts.message) if starts else None
+    if found.kind == "script" and not facts.frames:
         return None  # a checkpoint that holds a whole model says the same when it is loaded
-    if found is not None and found.kind == "child":
+    if found.kind == "child":
         # A child that was spawned says no more than EOFError; why its parent could not send it is in the log.
-        if crash.facts.exception != "EOFError":
+        if facts.exception != "EOFError":
             return None
         found = _PICKLING.search(crash.log) or found
-    return None if found is None else WorkerCrash("pickle", found.get("what"))
+    cause, fixes = _unsent(found.get("what"), facts)
+    return KnownFailure("worker-failure", cause, fixes, found.text, "pickle", found.get("what"))
 
 
-def _starts_process(crash: Crash) -> bool:
-    frames = crash.facts.frames
-    return not frames or any(part in frame.file.replace("\\", "/") for frame in frames for part in _PROCESSES)
+def _unsent(what: str | None, crash: CrashFacts) -> tuple[str, tuple[str, ...]]:
+    """Say what cannot be pickled, and where it belongs instead."""
+    if what is not None and not crash.frames:  # the message alone does not show which code pickles
+        return (
+            f"{what} cannot be pickled. Spawned processes (Windows, macOS, notebooks) get the dataset through "
+            "pickle, and copy.deepcopy and functions that save whole objects also use pickle.",
+            (
+                "for a dataset: open files, connections and locks in __getitem__ or worker_init_fn, not in "
+                "__init__, and define functions at the top of a module; or DataLoader(..., num_workers=0)",
+                "for a model that is copied or saved: save its weights, and do not store loggers, modules or "
+                "locks in it",
+            ),
+        )
+    named = "An object of the dataset" if what is None else what
+    hidden = " The parent process names the object, above the child's EOFError." if what is None else ""
+    return (
+        f"{named} cannot be pickled, but a spawned process gets the dataset through pickle.{hidden}",
+        (
+            "define functions at the top of a module, instead of lambdas and local functions",
+            "open files, connections and locks in __getitem__ or worker_init_fn, not in __init__",
+            "workers=1 and use_multiprocessing=False, in fit or (Keras 3) in the Sequence's own __init__"
+            if any(re.search(r"(?:^|/)keras/", frame.file.replace("\\", "/")) for frame in crash.frames)
+            else "DataLoader(..., num_workers=0)",
+        ),
+    )
+
+
+def spawned(said: str) -> KnownFailure:
+    """Report a process that ended while it imported the script again."""
+    return KnownFailure(
+        "worker-failure",
+        "A worker ended while starting. Where processes are spawned (Windows, macOS), a worker imports the script "
+        "again and gets the dataset through pickle. The worker's own error is elsewhere in the output.",
+        (
+            'put the training under if __name__ == "__main__":',
+            "define the dataset's class in its own module, not in a notebook cell",
+            "DataLoader(..., num_workers=0), which raises the worker's own error in the main process",
+        ),
+        said,
+        "spawned",
+    )
+
+
+def _runs_in(crash: CrashFacts, files: tuple[str, ...]) -> bool:
+    return any(part in frame.file.replace("\\", "/") for frame in crash.frames for part in files)
 
 
 def is_spawned(frames: Sequence[FrameFacts]) -> bool:
@@ -148,8 +180,7 @@ def _unused_in_ddp(crash: Crash) -> UnusedParametersCrash | None:
     return UnusedParametersCrash(int(found[1]), tuple(re.findall(r"[\w.]{0,300}\w", found[2])))
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
-    _installation,
+RECOGNISERS: tuple[Recogniser, ...] = (
     _worker,
     _collective_timeout,
     _launcher,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
-from diagnostics.facts.crash import DevicesDiffer, Symptom
+from diagnostics.facts.crash import DevicesDiffer
 from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TokenBeyondEmbedding, TokensMissing
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.loss import (
@@ -24,16 +24,12 @@ from diagnostics.facts.crash.loss import (
 from diagnostics.facts.loss_contracts import functions_for
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .messages.known import explained
-from .messages.table import Family, sizes
+from .messages.table import Family, Found, sizes
 
 ELEMENT_WISE = Family("torch-element-wise")  # whose shapes differ may be of a loss, or of positions
-_LABELS = Family("torch-labels")
-_RAGGED = Family("torch-ragged")
-_TOKENS = Family("torch-tokens")
 _NO_TOKENS = Family("no-tokens")
-_NO_LOSS = Family("no-loss")
 _NO_GRADIENT = Family("torch-no-gradient")
 _LOSS_SHAPES = Family("torch-loss-shapes")
 _PROBABILITIES = Family("probabilities")
@@ -48,10 +44,8 @@ _DECOMPOSED = re.compile(r"^torch[\\/]_(?:decomp|meta_registrations|prims|prims_
 _METRIC = Family("metric")
 
 
-def _label_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
-    found = _LABELS.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-labels").reader
+def _label_beyond_outputs(crash: Crash, found: Found) -> LabelBeyondOutputs | None:
     label = int(said) if (said := found.get("label")) else None
     for variables in crash.inward(*functions_for("classes")):
         logits: Any = variables.get("input")
@@ -80,10 +74,8 @@ def _setting_in_frames(crash: Crash) -> str:
     return OUTPUTS_SETTING
 
 
-def _ragged_columns(crash: Crash) -> RaggedColumns | KnownFailure | None:
-    found = _RAGGED.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-ragged").reader
+def _ragged_columns(crash: Crash, found: Found) -> RaggedColumns | KnownFailure | None:
     one, column = found.get("one") or "", found.get("column")
     lengths = _ragged_lengths(crash, column)
     if found.kind == "open" and not lengths:
@@ -161,9 +153,9 @@ def _shape(value: Any) -> tuple[int, ...]:
     return (len(value),) if isinstance(value, list | tuple) else ()
 
 
-def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
-    found = _TOKENS.search(crash.facts.message)
-    if found is None or crash.facts.exception not in (found.message.exception, ""):
+@Family("torch-tokens").reader
+def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
+    if crash.facts.exception not in (found.message.exception, ""):
         return None
     for variables in crash.inward("embedding"):
         ids: Any = variables.get("input")
@@ -188,10 +180,8 @@ def _position_beyond_table(crash: Crash) -> TokenBeyondEmbedding | None:
     return TokenBeyondEmbedding(ids=np.arange(length), rows=rows) if length > rows else None
 
 
-def _tokens_missing(crash: Crash) -> TokensMissing | None:
-    found = _NO_TOKENS.search(crash.facts.message)
-    if found is None:
-        return None
+@_NO_TOKENS.reader
+def _tokens_missing(crash: Crash, found: Found) -> TokensMissing | None:
     text_columns = _text_columns(crash)
     for variables in crash.inward():
         for name in ("inputs", "features", "batch"):
@@ -227,10 +217,8 @@ def is_text(feature: Any) -> bool:
     return str(getattr(feature, "dtype", "")) in ("string", "large_string", "string_view")
 
 
-def _loss_missing(crash: Crash) -> LossMissing | None:
-    found = _NO_LOSS.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("no-loss").reader
+def _loss_missing(crash: Crash, found: Found) -> LossMissing | None:
     returned, received = (tuple(n for n in found[part].split(",") if n) for part in ("returned", "received"))
     return LossMissing(returned, received)
 
@@ -339,7 +327,7 @@ def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
     return MetricGotLogits()
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _label_beyond_outputs,
     _ragged_columns,
     _token_beyond_embedding,

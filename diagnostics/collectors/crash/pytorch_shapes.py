@@ -15,28 +15,18 @@ from diagnostics.facts.crash.shapes import (
     OperandsMisfit,
     ReshapeMisfit,
     Shape,
-    ShapeSymptom,
     WeightsMisfit,
     WindowMisfit,
 )
 
 from .failed_layer import failed_layer
-from .frames import Crash
-from .messages.table import Family, sizes
+from .frames import Crash, Recogniser
+from .messages.table import Family, Found, sizes
 from .pytorch import ELEMENT_WISE
 
 _PRODUCT = Family("torch-product")
 _VECTOR = Family("torch-vector")
 _INNER = Family("torch-inner")
-_CHANNELS = Family("torch-channels")
-_AXES = Family("torch-axes")
-_NORM = Family("torch-norm")
-_LAYER_NORM = Family("torch-layer-norm")
-_RECURRENT = Family("torch-recurrent")
-_ATTENTION = Family("torch-attention")
-_WINDOW = Family("torch-window")
-_CONCATENATION = Family("torch-concatenation")
-_RESHAPE = Family("torch-reshape")
 _WEIGHTS = Family("torch-weights")
 _PRETRAINED_WEIGHTS = Family("transformers-weights")
 
@@ -59,8 +49,8 @@ def _linear(crash: Crash) -> LayerMisfit | None:
         rows, got, wanted, outputs = 0, int(vector["other"]), int(vector["one"]), int(vector["rows"])
     else:
         return None
-    layer = failed_layer(crash, "linear.py", "Linear")
-    if layer is None or (layer.module is not None and layer.module.in_features != wanted):
+    layer = failed_layer(crash, ("linear.py", "Linear"))
+    if not layer.is_known or (layer.module is not None and layer.module.in_features != wanted):
         return None
     shape = layer.shape if layer.shape and layer.shape[-1] == got else None
     if vector is not None and shape is None:
@@ -78,10 +68,8 @@ def _linear(crash: Crash) -> LayerMisfit | None:
     )
 
 
-def _convolution(crash: Crash) -> LayerMisfit | None:
-    found = _CHANNELS.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-channels").reader
+def _convolution(crash: Crash, found: Found) -> LayerMisfit | None:
     weight, shape, wanted, got = (
         sizes(found["weight"]),
         sizes(found["shape"]),
@@ -92,82 +80,74 @@ def _convolution(crash: Crash) -> LayerMisfit | None:
     transposed = found.get("transposed") == "1"
     name = f"Conv{'Transpose' if transposed else ''}{axes}d"
     outputs = weight[1] if transposed else weight[0]
-    layer = failed_layer(crash, "conv.py", "_ConvNd")
-    if layer is not None and layer.shape is not None and layer.shape[-axes - 1 :][:1] == (got,):
+    layer = failed_layer(crash, ("conv.py", "_ConvNd"))
+    if layer.shape is not None and layer.shape[-axes - 1 :][:1] == (got,):
         shape = tuple(size or 0 for size in layer.shape)
     return LayerMisfit(
         wanted,
         got,
-        layer.name if layer is not None and layer.name is not None else name,
-        None if layer is None else layer.path,
-        None if layer is None else "in_channels",
+        layer.name or name,
+        layer.path,
+        "in_channels" if layer.is_known else None,
         shape,
         len(shape) - axes - 1,
-        rebuilt=None if layer is None else f"nn.{name}({{}}, {outputs}, ...)",
+        rebuilt=f"nn.{name}({{}}, {outputs}, ...)" if layer.is_known else None,
     )
 
 
 _BATCH_NORM = {"2": "BatchNorm1d", "4": "BatchNorm2d", "5": "BatchNorm3d"}  # by the axes of its input
 
 
-def _axes(crash: Crash) -> AxesMisfit | None:
-    found = _AXES.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-axes").reader
+def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     operation = found.get("operation")
-    layer = (
-        failed_layer(crash, "conv.py", "_ConvNd")
-        or failed_layer(crash, "batchnorm.py", "_NormBase")
-        or failed_layer(crash, "instancenorm.py", "_NormBase")
-        or failed_layer(crash, "rnn.py", "RNNBase")
+    layer = failed_layer(
+        crash,
+        ("conv.py", "_ConvNd"),
+        ("batchnorm.py", "_NormBase"),
+        ("instancenorm.py", "_NormBase"),
+        ("rnn.py", "RNNBase"),
     )
-    if layer is None and operation is None and crash.facts.frames:
+    if not layer.is_known and operation is None and crash.facts.frames:
         return None
-    shape = sizes(found["shape"]) if operation else layer.shape if layer is not None else None
-    module = None if layer is None else layer.module
+    shape = sizes(found["shape"]) if operation else layer.shape
     few, many = found["few"], found.get("many")
-    name = layer.name if layer is not None else None
+    name = layer.name
     if name is None and operation is not None:
         name = operation.replace("conv_transpose", "ConvTranspose").replace("conv", "Conv")
         name = f"Conv{int(few) - 2}d" if name == "input" else name
     elif name is None and found.text.startswith("expected"):  # quoted without a traceback: only this layer says so
         name = _BATCH_NORM.get(few)
-    channels = getattr(module, "in_channels", getattr(module, "num_features", None))
+    channels = getattr(layer.module, "in_channels", getattr(layer.module, "num_features", None))
     if channels is None and (written := found.get("channels")) is not None and "Transpose" not in (name or ""):
         channels = int(written) if written != "1" else None  # 1 is also the weight of a depthwise layer
     return AxesMisfit(
         few if many is None else f"{few} or {many}",
         len(shape) if shape is not None else int(found["got"]),
         name,
-        None if layer is None else layer.path,
+        layer.path,
         shape,
         channels,
     )
 
 
-def _batch_norm(crash: Crash) -> LayerMisfit | None:
-    found = _NORM.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-norm").reader
+def _batch_norm(crash: Crash, found: Found) -> LayerMisfit | None:
     wanted = int(found["wanted"])
     if found.kind == "group":
         shape: Shape | None = sizes(found["shape"])
         got = int((shape or (0, 0))[1] or 0)
     else:
         got, shape = int(found["got"]), None
-    layer = failed_layer(crash, "batchnorm.py", "_NormBase") or failed_layer(
-        crash, "normalization.py", "GroupNorm"
-    )
-    if layer is not None and layer.shape is not None:
-        shape = layer.shape
-    name = layer.name if layer is not None else None
-    batch_norm = name is not None and "BatchNorm" in name
-    name = name or ("GroupNorm" if found.kind == "group" else "BatchNorm")
+    layer = failed_layer(crash, ("batchnorm.py", "_NormBase"), ("normalization.py", "GroupNorm"))
+    shape = layer.shape or shape
+    batch_norm = layer.name is not None and "BatchNorm" in layer.name
+    name = layer.name or ("GroupNorm" if found.kind == "group" else "BatchNorm")
     return LayerMisfit(
         wanted,
         got,
         name,
-        None if layer is None else layer.path,
+        layer.path,
         "num_features" if batch_norm else None,
         shape,
         None if shape is None else 1,
@@ -175,10 +155,8 @@ def _batch_norm(crash: Crash) -> LayerMisfit | None:
     )
 
 
-def _layer_norm(crash: Crash) -> LayerMisfit | None:
-    found = _LAYER_NORM.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-layer-norm").reader
+def _layer_norm(crash: Crash, found: Found) -> LayerMisfit | None:
     wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
     clash = next(
         ((n, w, s) for n, (w, s) in enumerate(zip(reversed(wanted), reversed(shape), strict=False), 1) if w != s),
@@ -186,13 +164,13 @@ def _layer_norm(crash: Crash) -> LayerMisfit | None:
     )
     if clash is None:
         return None
-    layer = failed_layer(crash, "normalization.py", "LayerNorm")
+    layer = failed_layer(crash, ("normalization.py", "LayerNorm"))
     last, size, got = clash
     return LayerMisfit(
         size,
         got,
         "LayerNorm",
-        None if layer is None else layer.path,
+        layer.path,
         "normalized_shape" if len(wanted) == 1 else None,
         shape,
         len(shape) - last,
@@ -200,36 +178,29 @@ def _layer_norm(crash: Crash) -> LayerMisfit | None:
     )
 
 
-def _recurrent(crash: Crash) -> LayerMisfit | None:
-    found = _RECURRENT.search(crash.facts.message)
-    if found is None:
-        return None
-    layer = failed_layer(crash, "rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase")
-    module = None if layer is None else layer.module
-    shape = None if layer is None else layer.shape
-    name = None if layer is None else layer.name
+@Family("torch-recurrent").reader
+def _recurrent(crash: Crash, found: Found) -> LayerMisfit | None:
+    layer = failed_layer(crash, ("rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase"))
     return LayerMisfit(
         int(found["wanted"]),
         int(found["got"]),
-        name or "recurrent layer",
-        None if layer is None else layer.path,
+        layer.name or "recurrent layer",
+        layer.path,
         "input_size",
-        shape,
-        None if shape is None else len(shape) - 1,
-        rebuilt=None if module is None else f"nn.{name}({{}}, {module.hidden_size}, ...)",
+        layer.shape,
+        None if layer.shape is None else len(layer.shape) - 1,
+        rebuilt=None if layer.module is None else f"nn.{layer.name}({{}}, {layer.module.hidden_size}, ...)",
     )
 
 
-def _attention(crash: Crash) -> LayerMisfit | None:
-    found = _ATTENTION.search(crash.facts.message)
-    if found is None:
-        return None
-    layer = failed_layer(crash, "activation.py", "MultiheadAttention")
+@Family("torch-attention").reader
+def _attention(crash: Crash, found: Found) -> LayerMisfit | None:
+    layer = failed_layer(crash, ("activation.py", "MultiheadAttention"))
     return LayerMisfit(
         int(found["wanted"]),
         int(found["got"]),
         "MultiheadAttention",
-        None if layer is None else layer.path,
+        layer.path,
         "embed_dim",
         rebuilt="nn.MultiheadAttention({}, ...)",
     )
@@ -271,10 +242,8 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
     return OperandsMisfit("element-wise", one, other, axis, (), tensors)
 
 
-def _concatenation(crash: Crash) -> OperandsMisfit | None:
-    found = _CONCATENATION.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-concatenation").reader
+def _concatenation(crash: Crash, found: Found) -> OperandsMisfit | None:
     axis, one, other = int(found["axis"]), int(found["one"]), int(found["other"])
     tensors = _named(crash, lambda shapes: one in shapes[0] and other in shapes[1])
     return OperandsMisfit("concatenation", one, other, axis, (), tensors)
@@ -287,10 +256,8 @@ def _named(crash: Crash, fits: Callable[[list[Shape]], bool]) -> dict[str, Shape
     return shapes if len(shapes) == 2 and fits(list(shapes.values())) else {}
 
 
-def _reshape(crash: Crash) -> ReshapeMisfit | None:
-    found = _RESHAPE.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-reshape").reader
+def _reshape(crash: Crash, found: Found) -> ReshapeMisfit | None:
     wanted, size = sizes(found["wanted"]), int(found["size"])
     tensors = {} if crash.expression is None else crash.expression.tensors()
     for name, value in tensors.items():
@@ -327,15 +294,13 @@ def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
     return WeightsMisfit("model" if model is None else model[1], weights, pretrained=True) if weights else None
 
 
-def _window(crash: Crash) -> WindowMisfit | None:
-    found = _WINDOW.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("torch-window").reader
+def _window(crash: Crash, found: Found) -> WindowMisfit | None:
     window = found.get("window")
     return WindowMisfit(sizes(found["size"]), None if window is None else sizes(window))
 
 
-RECOGNISERS: tuple[Callable[[Crash], ShapeSymptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _linear,
     _convolution,
     _axes,

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.usage import (
     BatchOfOneCrash,
     CheckpointKeysDiffer,
     DtypesDiffer,
     EmptyDatasetCrash,
     GraphMisused,
-    MixedPrecisionMisused,
-    PadTokenMissing,
 )
 
-from .frames import Crash
+from .frames import Crash, Recogniser
 from .messages.table import Family, Found
 from .pytorch import tensors_of
-
-_DTYPE_MESSAGES = Family("dtypes")
-_GRAPHS = Family("graphs")
-_CHECKPOINTS = Family("checkpoints")
-_ONE_VALUE = Family("batch-of-one")
-_MIXED_PRECISION = Family("mixed-precision")
-_EMPTY = Family("empty-dataset")
-_PAD_TOKEN = Family("pad-token")
 
 _DTYPES = {
     "double": "float64",
@@ -46,9 +34,9 @@ _DTYPES = {
 }
 
 
-def _dtypes_differ(crash: Crash) -> DtypesDiffer | None:
-    found = _DTYPE_MESSAGES.search(crash.facts.message)
-    if found is None or _on_two_devices(found):
+@Family("dtypes").reader
+def _dtypes_differ(crash: Crash, found: Found) -> DtypesDiffer | None:
+    if _on_two_devices(found):
         return None
     got, wanted = _dtype(found.get("got")), _dtype(found.get("wanted"))
     if found.kind in ("classes", "indices"):
@@ -94,10 +82,8 @@ def _tensors(crash: Crash) -> dict[str, str]:
     return {}
 
 
-def _graph_misused(crash: Crash) -> GraphMisused | None:
-    found = _GRAPHS.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("graphs").reader
+def _graph_misused(crash: Crash, found: Found) -> GraphMisused | None:
     operation = (found.get("of") or "").rpartition("::")[2] or None
     return GraphMisused(found.kind, operation, found.sizes("shape"))
 
@@ -105,11 +91,9 @@ def _graph_misused(crash: Crash) -> GraphMisused | None:
 _LISTED_KEYS = r"{} key\(s\) in state_dict:((?:\s*\"[^\"]+\",?)+)"
 
 
-def _checkpoint_keys_differ(crash: Crash) -> CheckpointKeysDiffer | None:
+@Family("checkpoints").reader
+def _checkpoint_keys_differ(crash: Crash, found: Found) -> CheckpointKeysDiffer | None:
     message = crash.facts.message
-    found = _CHECKPOINTS.search(message)
-    if found is None:
-        return None
     if found.kind == "optimizer":
         return CheckpointKeysDiffer(of_optimizer=True)
     if found.kind == "first unexpected":
@@ -124,36 +108,21 @@ def _checkpoint_keys_differ(crash: Crash) -> CheckpointKeysDiffer | None:
     return CheckpointKeysDiffer("" if model is None else model[1], missing, unexpected)
 
 
-def _batch_of_one(crash: Crash) -> BatchOfOneCrash | None:
-    found = _ONE_VALUE.search(crash.facts.message)
-    return None if found is None else BatchOfOneCrash(found.sizes("shape"))
+@Family("batch-of-one").reader
+def _batch_of_one(crash: Crash, found: Found) -> BatchOfOneCrash | None:
+    return BatchOfOneCrash(found.sizes("shape"))
 
 
-def _mixed_precision_misused(crash: Crash) -> MixedPrecisionMisused | None:
-    found = _MIXED_PRECISION.search(crash.facts.message)
-    return None if found is None else MixedPrecisionMisused(found.kind)
-
-
-def _empty_dataset(crash: Crash) -> EmptyDatasetCrash | None:
-    found = _EMPTY.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("empty-dataset").reader
+def _empty_dataset(crash: Crash, found: Found) -> EmptyDatasetCrash | None:
     index = found.get("index")
-    by_trainer = any(frame.file.endswith("transformers/trainer.py") for frame in crash.facts.frames)
-    return EmptyDatasetCrash(None if index is None else int(index), by_trainer)
+    return EmptyDatasetCrash(None if index is None else int(index))
 
 
-def _pad_token_missing(crash: Crash) -> PadTokenMissing | None:
-    found = _PAD_TOKEN.search(crash.facts.message)
-    return None if found is None else PadTokenMissing(of_model=found.kind == "model")
-
-
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _dtypes_differ,
     _graph_misused,
     _checkpoint_keys_differ,
     _batch_of_one,
-    _mixed_precision_misused,
     _empty_dataset,
-    _pad_token_missing,
 )

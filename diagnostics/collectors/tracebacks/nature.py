@@ -9,24 +9,10 @@ from diagnostics.collectors.crash.live.told import told
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 from .python_errors.errors import proved
-from .topic import looked_for, topic_of
+from .topic import looked_for, package_of, topic_of
 from .unfinished import is_unfinished, shown_by
-from .unknown_errors import entries
+from .unknown_errors import entries, of_packages, search
 
-_NETWORK = re.compile(
-    r"(?:Connection|ConnectTimeout|ReadTimeout|Timeout|MaxRetry|NewConnection|Proxy|SSL|HTTP|HfHubHTTP|URL|Gateway"
-    r"|NameResolution|RepositoryNotFound|GatedRepo|LocalEntryNotFound|OfflineModeIsEnabled|EntryNotFound)"
-    r"(?:Error|Timeout)?|gaierror|herror|ConnectionRefusedError|ConnectionResetError|ChunkedEncodingError|OfflineModeIsEnabled"
-)
-_NO_ANSWER = re.compile(
-    r"couldn't connect to|Can't load (?:the configuration|tokenizer|the model|image processor|feature extractor)"
-    r"|Max retries exceeded|Temporary failure in name resolution|Name or service not known|Connection "
-    r"(?:refused|reset)"
-    r"|You are trying to access a gated repo|Dataset '[^'\n]{1,99}' doesn't exist on the Hub"
-    r"|Network is unreachable|outgoing traffic has been disabled|\b(?:401|403|404|429|50[0234]) "
-    r"(?:Client|Server) Error"
-    r"|HTTP Error \d{3}"
-)
 _MISSING_FILE = re.compile(
     r"No such file or directory|does not exist\b|(?:does not|doesn't) appear to have a file named"
 )
@@ -37,37 +23,13 @@ _NAMED_FILE = re.compile(
     r"(?:^|[\s'\"`])(?:[A-Za-z]:|\.{0,2}|~|\w[\w.-]*)[\\/][^\s'\"`]{2,300}['\"`]? "
     r"(?:does not exist|doesn't exist|not exists?\b)"
 )  # a path, and that there is nothing, whoever says so
-_DRIVE = re.compile(r"\[Errno (?:5|116|121)\]|Stale file handle|Input/output error|Remote I/O error")
-_DISK = re.compile(r"No space left on device|Disk quota exceeded|file write failed|\bENOSPC\b")
-_CUT_SHORT = re.compile(r"inline_container\.cc[^\n]{0,40}unexpected pos|PytorchStreamWriter failed writing")
 _LACKING = re.compile(r"No module named '?(?P<module>[\w.]+)'?")
 _CIRCULAR = re.compile(
     r"cannot import name '\w+' from (?:partially initialized module )?'(?P<module>[\w.]+)' \(most likely"
 )
-_STOPPED = {
-    "KeyboardInterrupt": "somebody stopped the program with Ctrl+C",
-    "SystemExit": "the program ended itself by sys.exit()",
-    "SignalException": "a signal from outside ended the program",
-}
 _SYSTEM = ("", "OSError", "IOError", "EnvironmentError", "WindowsError")
 _SHARED = ("TypeError", "ValueError", "IndexError", "NotImplementedError", "AssertionError")
 """What compiled libraries raise in the caller's line, too: it counts only in Python's own words."""
-_PYTHONS_OWN = re.compile(
-    r"^(?:list|tuple|string|range object|pop) ?\w{0,40} (?:index )?out of range|positional arguments? "
-    r"|required positional"
-    r"|unexpected keyword argument|object is not (?:subscriptable|iterable|callable)|unsupported operand type"
-    r"|invalid literal for int|could not convert string to float|values to unpack|object does not support|^$"
-    r"|has no len\(\)|indices must be integers|can only concatenate|unhashable type"
-    r"|not supported between instances|takes no arguments|argument of type '\w+' is not iterable"
-    r"|cannot be interpreted as an integer"
-    r"|can't multiply sequence|bad operand type|not all arguments converted|expected str, bytes or os\.PathLike"
-    r"|object is not an? (?:iterator|mapping|context manager)|cannot unpack non-iterable|exceptions must derive"
-    r"|math domain error|substring not found|is not in (?:list|tuple)"
-    r"|\w\(\) (?:arg|iterable argument) is an? empty|does not match format|must be str, not|zero-size array"
-    r"|of an empty sequence$|empty range for rand|^assert\b"
-    r"|argument must be a string or a (?:real )?number|mutable default <class|^type \w{1,200} doesn't define __"
-    r"|is not JSON serializable$"
-)
 _PLAIN = (
     "KeyError", "NameError", "UnboundLocalError", "AttributeError", "ModuleAttributeError", "ZeroDivisionError",
     "SyntaxError", "IndentationError", "TabError", "UnicodeDecodeError", "JSONDecodeError", "ParserError",
@@ -146,19 +108,10 @@ def _by_name(crash: CrashFacts) -> str | None:
 def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     """Say in a sentence what kind of failure it is, where that is no matter of training; None if it may be one."""
     name, message = crash.exception, crash.message
-    if name in _STOPPED:
-        return f"{_STOPPED[name][:1].upper()}{_STOPPED[name][1:]}: nothing has failed."
-    if _DISK.search(message):
-        return "The disk or the quota is full: the training code is not at fault."
-    if _DRIVE.search(message):
-        return "The drive or network share did not answer: the training code is not at fault. See dmesg and df."
-    if _CUT_SHORT.search(message) or (name == "RuntimeError" and message.startswith("Unknown error -1")):
-        return "PyTorch could not write a file to its end: most often the disk or the quota is full."
-    if _NETWORK.fullmatch(name) or _NO_ANSWER.search(message):
-        return (
-            "It is a failure of the network or of a server's answer (no connection, no permission, or a wrong "
-            "name), not of the training code."
-        )
+    pythons_own = of_packages("pythons_own")
+    outside = (row["said"] for row in entries("outside") if search(row, f"{name}: {message}"))
+    if (said := next(outside, None)) is not None:
+        return str(said)
     if (
         name in entries("files")
         or (name in _CHECKS and _NAMED_FILE.search(message))
@@ -186,11 +139,11 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
     if name == "SyntaxError" and last is not None and not last.yours:
         return f"Python cannot read {last.file}: that package needs a newer Python than the one that ran."
     own = last is not None and last.yours
-    in_pythons_words = last is not None and message != "" and _PYTHONS_OWN.search(message) is not None
+    in_pythons_words = last is not None and message != "" and pythons_own.search(message) is not None
     if name in entries("python") and (
         name in _PLAIN
         or in_pythons_words
-        or ((own or _is_standard(last)) and (name not in _SHARED or _PYTHONS_OWN.search(message)))
+        or ((own or _is_standard(last)) and (name not in _SHARED or pythons_own.search(message)))
     ):
         whose = "" if last is None else " of the code's own" if last.yours else f" raised in {last.file}"
         article = "an" if name[0] in "AEIOU" else "a"
@@ -198,7 +151,7 @@ def kind_apart_from_refusals(crash: CrashFacts) -> str | None:
         return f"It is {article} {name}{whose}, not a failure of training that a rule knows: {what}."
     if name == "AssertionError" and last is None and message.startswith("assert "):
         return "It is a check of the code's own that failed, not a failure of training that a rule knows."
-    if name in _SHARED and last is None and message and _PYTHONS_OWN.search(message):
+    if name in _SHARED and last is None and message and pythons_own.search(message):
         return (
             f"It is Python's own {name}, not a failure of training that a rule knows: {entries('python')[name]}."
         )
@@ -221,14 +174,7 @@ def _refusal(crash: CrashFacts) -> str | None:
         return None if library is None else _refused(library, "", crash)
     if crash.exception not in (*_CHECKS, *_REFUSALS) or not _RAISES.search((last.code or "").strip()):
         return None
-    return _refused(_library(last.file), f", in {last.function} ({last.file}:{last.line})", crash)
-
-
-def _library(file: str) -> str:
-    """Name the package that a file belongs to: what comes after the folder of packages, or of Python's library."""
-    inside = re.split(r"[\\/](?:lib[\\/]python[\d.]+|lib)[\\/]", file, maxsplit=1)[-1]
-    first = next((part for part in re.split(r"[\\/]", inside) if part not in ("", "site-packages")), "The library")
-    return first.removesuffix(".py")
+    return _refused(package_of(last), f", in {last.function} ({last.file}:{last.line})", crash)
 
 
 def _refused(library: str, place: str, crash: CrashFacts) -> str:

@@ -106,13 +106,16 @@ def failures(text: str) -> list[Failure]:
     found: list[Failure] = []
     told = streams(text)
     for stream in told:
-        lines = stream.lines
-        for rewritten in REWRITTEN:
-            lines = rewritten(lines)
-        found += _in_stream(lines, stream.process)
+        found += _in_stream(_rewritten(stream.lines), stream.process)
     if not found:
         found = [failure for stream in told for failure in _last_lines(stream.lines, stream.process)]
     return sorted(found, key=lambda failure: failure.line)
+
+
+def _rewritten(lines: list[Line]) -> list[Line]:
+    for rewritten in REWRITTEN:
+        lines = rewritten(lines)
+    return lines
 
 
 def frames_in(text: str) -> tuple[FrameFacts, ...]:
@@ -121,10 +124,7 @@ def frames_in(text: str) -> tuple[FrameFacts, ...]:
     None of a log that goes on after them: they were printed for another reason.
     """
     for stream in streams(text):
-        lines = stream.lines
-        for rewritten in REWRITTEN:
-            lines = rewritten(lines)
-        texts = [line.text for line in lines]
+        texts = [line.text for line in _rewritten(stream.lines)]
         found = [(at, frame) for at, one in enumerate(texts) if (frame := _FRAME.match(one))]
         if found and len(texts) - found[-1][0] <= NEAR:
             return outside_dispatch([_read_frame(frame, texts, at + 1) for at, frame in found])
@@ -134,13 +134,12 @@ def frames_in(text: str) -> tuple[FrameFacts, ...]:
 def cut_in_notebook(text: str) -> CrashFacts | None:
     """Return the exception that a notebook's heading names, where the text ends before its message."""
     for stream in streams(text):
-        lines = stream.lines
-        heading = next((found for line in lines if (found := ipython_format.HEADING.match(line.text))), None)
+        heading = next(
+            (found for line in stream.lines if (found := ipython_format.HEADING.match(line.text))), None
+        )
         if heading is None:
             continue
-        for rewritten in REWRITTEN:
-            lines = rewritten(lines)
-        texts = [line.text for line in lines]
+        texts = [line.text for line in _rewritten(stream.lines)]
         frames = [
             _read_frame(found, texts, at + 1) for at, one in enumerate(texts) if (found := _FRAME.match(one))
         ]

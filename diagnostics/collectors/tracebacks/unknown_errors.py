@@ -22,9 +22,9 @@ def _read() -> dict[str, Any]:
     return tomllib.loads(FILE.read_text("utf-8"))
 
 
-def search(row: dict[str, Any], text: str) -> re.Match[str] | None:
-    """Search a text for the pattern of a row."""
-    return _compiled(row["pattern"]).search(text)
+def search(row: dict[str, Any], text: str, key: str = "pattern") -> re.Match[str] | None:
+    """Search a text for the pattern of a row, or for another that it has under `key`."""
+    return _compiled(row[key]).search(text)
 
 
 @functools.cache
@@ -35,4 +35,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def of_packages(name: str) -> re.Pattern[str]:
     """Return a pattern of the names of packages, or of what is in them."""
     named = entries("packages")
-    return _compiled(named[name].replace("@packages@", named["packages"]))
+    return _compiled(re.sub(r"@(\w+)@", lambda found: str(named[found[1]]), named[name]))

@@ -14,9 +14,13 @@ class KnownFailure:
         cause: what is wrong, in a sentence or two.
         fixes: what to change, the most likely first.
         said: the words that gave it away.
+        kind: which of the rule's causes it is; empty if the rule has no names for them.
+        what: the value that the message names; None if it names none.
     """
 
     rule: str
     cause: str
     fixes: tuple[str, ...]
     said: str
+    kind: str = ""
+    what: str | None = None

@@ -2,53 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from diagnostics.facts.frozen import frozen
-
-
-@frozen
-class InstallationCrash:
-    """Installed packages, driver and GPU do not fit together.
-
-    Attributes:
-        kind: ``no kernels``: this build has none for this GPU. ``old driver``: the driver is older than the CUDA
-            runtime. ``no driver``: there is none. ``cpu build``: PyTorch was built without CUDA. ``cudnn``:
-            another cuDNN is loaded than PyTorch was built with. ``gpu checkpoint``: a checkpoint of GPU tensors is
-            loaded where no GPU is usable. ``binary``: two packages were compiled for different versions.
-            ``numpy``: a package was compiled for another NumPy. ``missing package``: an optional dependency is not
-            installed. ``no triton``: torch.compile finds no Triton.
-        said: the words that gave it away.
-    """
-
-    kind: Literal[
-        "no kernels",
-        "old driver",
-        "no driver",
-        "cpu build",
-        "cudnn",
-        "gpu checkpoint",
-        "binary",
-        "numpy",
-        "missing package",
-        "no triton",
-    ]
-    said: str
-
-
-@frozen
-class WorkerCrash:
-    """A process of a data loader, or one that the script started, failed.
-
-    Attributes:
-        kind: ``pickle``: an object could not be sent to it. ``main guard``: it started the script again. ``cuda
-            fork``: it was forked after CUDA was initialised. ``files``: too many open files. ``exited``: it ended
-            without an exception. ``signal``: a signal ended it. ``spawned``: it ended while it was being started.
-        what: the object that cannot be pickled, or the signal; None if unknown.
-    """
-
-    kind: Literal["pickle", "main guard", "cuda fork", "files", "exited", "signal", "spawned"]
-    what: str | None = None
 
 
 @frozen
@@ -116,4 +70,4 @@ class UnusedParametersCrash:
     parameters: tuple[str, ...] = ()
 
 
-ProcessSymptom = InstallationCrash | WorkerCrash | LauncherTail | CollectiveTimeoutCrash | UnusedParametersCrash
+ProcessSymptom = LauncherTail | CollectiveTimeoutCrash | UnusedParametersCrash

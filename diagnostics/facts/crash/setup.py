@@ -50,23 +50,6 @@ class VersionsDiffer:
 
 
 @frozen
-class UnreadableCheckpoint:
-    """A saved model could not be read back.
-
-    Attributes:
-        kind: ``weights only``: PyTorch refused to unpickle what is no weight. ``custom class``: Keras does not
-        know
-            a class that the model was saved with. ``newer keras``: Keras 3 saved it, Keras 2 reads it.
-            ``not a checkpoint``: the file is a text, a Git LFS pointer or another format. ``cut off``: it is not
-            whole. ``missing module``: it holds pickled classes of a module that cannot be imported.
-        what: the class, module or first bytes that the message names; None if none.
-    """
-
-    kind: Literal["weights only", "custom class", "newer keras", "not a checkpoint", "cut off", "missing module"]
-    what: str | None = None
-
-
-@frozen
 class UnusableSetting:
     """A setting names what does not exist or is taken, or contradicts another.
 
@@ -126,11 +109,4 @@ class PositionsDiffer:
     rows: int
 
 
-SetupSymptom = (
-    VersionsDiffer
-    | UnreadableCheckpoint
-    | UnusableSetting
-    | UnbatchableExample
-    | StateOfOtherBatch
-    | PositionsDiffer
-)
+SetupSymptom = VersionsDiffer | UnusableSetting | UnbatchableExample | StateOfOtherBatch | PositionsDiffer

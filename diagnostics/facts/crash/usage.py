@@ -95,48 +95,14 @@ class BatchOfOneCrash:
 
 
 @frozen
-class MixedPrecisionMisused:
-    """The gradient scaler or autocast was used wrongly.
-
-    Attributes:
-        kind: ``half parameters``: the scaler got gradients of float16 parameters. ``nothing scaled``: it stepped
-            without gradients of a scaled loss. ``twice``: unscaled or stepped twice without an update.
-            ``unsafe loss``: binary cross entropy of probabilities under autocast.
-    """
-
-    kind: Literal["half parameters", "nothing scaled", "twice", "unsafe loss"]
-
-
-@frozen
 class EmptyDatasetCrash:
     """A dataset has no rows left.
 
     Attributes:
         index: the row that was asked for; None if the message names none.
-        by_trainer: whether transformers' Trainer is in the frames, which removes unused columns.
     """
 
     index: int | None = None
-    by_trainer: bool = False
 
 
-@frozen
-class PadTokenMissing:
-    """Rows were to be padded, and the tokenizer or the model's config has no padding token.
-
-    Attributes:
-        of_model: whether the model's config lacks it, not the tokenizer.
-    """
-
-    of_model: bool = False
-
-
-UsageSymptom = (
-    DtypesDiffer
-    | GraphMisused
-    | CheckpointKeysDiffer
-    | BatchOfOneCrash
-    | MixedPrecisionMisused
-    | EmptyDatasetCrash
-    | PadTokenMissing
-)
+UsageSymptom = DtypesDiffer | GraphMisused | CheckpointKeysDiffer | BatchOfOneCrash | EmptyDatasetCrash

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
-from diagnostics.engine.rule import check
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.usage import PadTokenMissing
 
 
 class MissingPadToken(MessageRule):
@@ -45,21 +41,3 @@ class MissingPadToken(MessageRule):
     """
 
     severity = "error"
-
-    @check
-    def from_crash(self, crash: CrashFacts, symptom: PadTokenMissing) -> Finding | None:
-        """Report whether the tokenizer or the model lacks the token."""
-        if symptom.of_model:
-            message = (
-                "The model's config has no pad_token_id, so the classifier cannot find the last token of each row "
-                "in a batch."
-            )
-            fix: tuple[str, ...] = ("model.config.pad_token_id = tokenizer.pad_token_id",)
-        else:
-            message = "Rows of different lengths must be padded, but the tokenizer has no padding token."
-            fix = (
-                "tokenizer.pad_token = tokenizer.eos_token; model.config.pad_token_id = tokenizer.pad_token_id",
-                'tokenizer.add_special_tokens({"pad_token": "[PAD]"}); '
-                "model.resize_token_embeddings(len(tokenizer)), if the end token must be learned",
-            )
-        return self.found(message, fix=fix, evidence={"of_model": symptom.of_model}, where=crash.where)

@@ -6,84 +6,7 @@ from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import Fix, check
 from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.processes import InstallationCrash
 from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
-
-_REINSTALL = "reinstall PyTorch with the command that pytorch.org gives for your system and driver"
-
-SEEN: dict[str, tuple[str, Fix]] = {
-    "no kernels": (
-        "This build of PyTorch (or of the extension in the traceback) has no kernels for this GPU: its "
-        "architecture is newer or older than those it was compiled for.",
-        (
-            "compare torch.cuda.get_device_capability() with torch.cuda.get_arch_list()",
-            "for a new GPU, install a build for a newer CUDA; for an old one, an older release of PyTorch",
-        ),
-    ),
-    "old driver": (
-        "The NVIDIA driver is older than the CUDA version that the framework was built with.",
-        (
-            "update the driver; nvidia-smi shows the newest CUDA version that it can run",
-            "install a build of PyTorch (or TensorFlow) for that CUDA version",
-        ),
-    ),
-    "no driver": (
-        "No NVIDIA driver was found, so no GPU can be used.",
-        (
-            "run nvidia-smi, which must list the GPU; start a container with --gpus all",
-            'device = "cuda" if torch.cuda.is_available() else "cpu"',
-        ),
-    ),
-    "cpu build": (
-        "This PyTorch was built without CUDA, but the script asks for a GPU.",
-        (_REINSTALL, 'device = "cuda" if torch.cuda.is_available() else "cpu"'),
-    ),
-    "cudnn": (
-        "The loaded cuDNN is not the one that the framework was built with.",
-        (
-            (
-                "unset LD_LIBRARY_PATH: PyTorch bundles its own cuDNN; TensorFlow needs the version that its "
-                "release notes name"
-            ),
-            "remove the cuDNN that another package installed, and reinstall PyTorch",
-        ),
-    ),
-    "gpu checkpoint": (
-        "The checkpoint contains tensors saved on a GPU that this process does not have.",
-        'torch.load(path, map_location="cpu")',
-    ),
-    "binary": (
-        "A compiled package does not match the installed PyTorch, CUDA or system libraries: it was built for "
-        "another version.",
-        (
-            "install matching versions of both, according to the package's compatibility table",
-            "rebuild the package against the installed PyTorch: pip install --no-build-isolation --no-cache-dir",
-            "import torch before the extension, if the undefined symbol is one of PyTorch's",
-        ),
-    ),
-    "numpy": (
-        "A compiled package does not match the installed NumPy: it was built for another version.",
-        (
-            "update the package that the traceback names",
-            'pip install "numpy<2", if the package has no newer release, and restart the process',
-        ),
-    ),
-    "no triton": (
-        "torch.compile generates GPU kernels with Triton, but no working Triton is installed.",
-        (
-            "python -m pip install triton (triton-windows on Windows), in the version that this PyTorch requires",
-            "TORCHDYNAMO_DISABLE=1 in the environment, or no torch.compile: the results are the same, but "
-            "training is slower",
-        ),
-    ),
-    "missing package": (
-        "An optional dependency is not installed, or not in the required version.",
-        (
-            "install it, and restart the kernel or the process",
-            ("python -m pip show NAME, to see the installed version"),
-        ),
-    ),
-}
 
 
 class InstallationMismatch(MessageRule):
@@ -120,14 +43,6 @@ class InstallationMismatch(MessageRule):
     """
 
     severity = "error"
-
-    @check
-    def from_crash(self, crash: CrashFacts, symptom: InstallationCrash) -> Finding | None:
-        """Explain which versions are incompatible."""
-        message, fix = SEEN[symptom.kind]
-        return self.found(
-            message, fix=fix, evidence={"kind": symptom.kind, "said": symptom.said}, where=crash.where
-        )
 
     @check
     def from_versions(self, crash: CrashFacts, symptom: VersionsDiffer) -> Finding | None:

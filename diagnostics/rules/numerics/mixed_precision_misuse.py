@@ -5,51 +5,13 @@ from __future__ import annotations
 from diagnostics.engine.causality import TOO_LARGE_STEPS
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
-from diagnostics.engine.rule import Fix, NotApplicable, check
+from diagnostics.engine.rule import NotApplicable, check
 from diagnostics.facts.calls import ScaledClipFacts, StepOrderFacts
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.usage import MixedPrecisionMisused
 
 STEPS = 3  # with clipped gradients: fewer may be a test
 MOSTLY = 0.9  # of these steps
 ENOUGH = 8  # steps on gradients of a scaled loss
 SMALL = 0.01  # of the scale: a limit that the script multiplied by the scale is not that small
-
-SEEN: dict[str, tuple[str, Fix]] = {
-    "half parameters": (
-        "The gradient scaler got float16 gradients, because the model's parameters are float16. Mixed precision "
-        "keeps the parameters in float32 and lets autocast choose float16 for individual operations.",
-        (
-            "load and keep the model in float32: no .half(), no dtype=torch.float16",
-            "bf16=True, which needs no scaler, instead of fp16=True",
-            "with PEFT: only the adapters are trained, and they must be float32",
-        ),
-    ),
-    "nothing scaled": (
-        "scaler.step() was called without gradients of a scaled loss: no parameter of this optimizer got a "
-        "gradient from scaler.scale(loss).backward(). The call is missing, the optimizer has other parameters, "
-        "all its parameters are frozen, or the loss was detached from the graph, for example by "
-        "torch.tensor(loss) or .item().",
-        (
-            "scaler.scale(loss).backward(), before scaler.step(optimizer)",
-            "check that the optimizer has the parameters of the model that computes the loss",
-            "count the parameters with requires_grad; load saved adapters with is_trainable=True",
-        ),
-    ),
-    "twice": (
-        "The gradient scaler unscaled or stepped one optimizer twice without scaler.update() in between.",
-        (
-            "in each step, in this order: scaler.unscale_(optimizer), clip, "
-            "scaler.step(optimizer), scaler.update()",
-            "under accelerate: only accelerator.clip_grad_norm_, which unscales automatically",
-        ),
-    ),
-    "unsafe loss": (
-        "binary_cross_entropy reads probabilities, which are float16 under autocast, and the logarithm of a "
-        "small float16 probability overflows.",
-        "torch.nn.BCEWithLogitsLoss() on the logits, without the sigmoid",
-    ),
-}
 
 
 class MixedPrecisionMisuse(MessageRule):
@@ -94,12 +56,6 @@ class MixedPrecisionMisuse(MessageRule):
 
     severity = "error"
     causes = ("learning-rate-too-high", *TOO_LARGE_STEPS)
-
-    @check
-    def from_crash(self, crash: CrashFacts, symptom: MixedPrecisionMisused) -> Finding | None:
-        """Explain which rule of mixed precision is broken."""
-        message, fix = SEEN[symptom.kind]
-        return self.found(message, fix=fix, evidence={"kind": symptom.kind}, where=crash.where)
 
     @check
     def from_steps(self, order: StepOrderFacts) -> Finding | None:

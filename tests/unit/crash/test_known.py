@@ -32,6 +32,19 @@ def test_each_row_can_be_filled_with_what_its_examples_hold():
 
 
 @pytest.mark.parametrize(
+    ("text", "kind", "what"),
+    [
+        ("RuntimeError: DataLoader worker (pid 42) is killed by signal: Aborted.", "signal", "Aborted"),
+        ("RuntimeError: no kernel image is available for execution on the device", "no kernels", None),
+        ("ValueError: Unknown layer: 'Attention2'.", "custom class", "Attention2"),
+    ],
+)
+def test_evidence_names_the_kind_and_the_value_of_the_message(text, kind, what):
+    (finding,) = explain(text).findings
+    assert (finding.evidence["kind"], finding.evidence.get("what")) == (kind, what)
+
+
+@pytest.mark.parametrize(
     ("message", "rule", "part"),
     [
         (

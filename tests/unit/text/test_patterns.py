@@ -33,8 +33,18 @@ def of_the_table():
 def of_unknown_errors():
     """Return the patterns of the words and lines that are known where no rule is."""
     rows = (row for rows in tomllib.loads(FILE.read_text("utf-8")).values() for row in rows)
-    patterns = (re.compile(row["pattern"]) for row in rows if isinstance(row, dict))
-    searched = ("no_such_attribute", "cannot_import", "argument", "object", "scheduler", "site", "of_packages")
+    rows = [row for row in rows if isinstance(row, dict)]
+    patterns = (re.compile(row[key]) for row in rows for key in ("pattern", "line", "file") if key in row)
+    searched = (
+        "no_such_attribute",
+        "cannot_import",
+        "argument",
+        "object",
+        "scheduler",
+        "site",
+        "of_packages",
+        "pythons_own",
+    )
     of_names = [
         Written(f"packages:{name}", of_packages(name), name not in searched) for name in entries("packages")
     ]

@@ -137,7 +137,7 @@ NONE = "'NoneType' object has no attribute '{}'"
             "json.dump(x, f)",
             "A value of type float32 is written",
         ),
-        ("ValueError", "could not convert string to float: 'abc'", "float(x)", "A text that is no number stands"),
+        ("ValueError", "could not convert string to float: 'abc'", "float(x)", "A column of numbers holds a text"),
         (
             "FileNotFoundError",
             "[Errno 2] No such file or directory: 'data/a.csv'",

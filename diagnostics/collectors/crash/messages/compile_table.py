@@ -12,6 +12,9 @@ There is one file per rule, and one row per wording of an error:
     fix = ["print(len(table))"]
     examples = ["expected 3 rows, got 4"]
 
+Several wordings of one kind take its cause and fix from a table ``[kinds."the kind"]`` of the same file. What it
+says of a value that some of them name, `named`, follows the cause where the pattern has a group `what`.
+
 A row has a priority from 0 to 3, 1 unless it says otherwise. 0 is asked before all recognisers: a message that
 is known in general names its cause. 1 is an ordinary wording, 2 one that several causes share, and 3 a sentence
 that is recognised without its numbers. Within a priority the more specific row is asked first: one that a
@@ -46,8 +49,15 @@ def compiled() -> str:
 
 
 def _messages(file: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = tomllib.loads(file.read_text("utf-8"))["messages"]
-    return rows
+    table = tomllib.loads(file.read_text("utf-8"))
+    return [_explained(row, table.get("kinds", {}).get(row.get("kind"))) for row in table["messages"]]
+
+
+def _explained(row: dict[str, Any], kind: dict[str, Any] | None) -> dict[str, Any]:
+    if kind is None:
+        return row
+    named = kind.get("named", "") if "(?<what>" in row["pattern"] else ""
+    return {**row, "cause": f"{kind['cause']}{named}", "fix": kind["fix"]}
 
 
 def _row(rule: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -89,4 +89,4 @@ def explained(found: Found) -> KnownFailure:
     fixes = tuple(fix.format_map(held) for fix in message.fix)
     said = " ".join(found.text.split())[:MOST_SAID]
     cause = _UNSAID.sub("", message.cause.format_map(held)).removesuffix(": ")
-    return KnownFailure(message.rule, cause, fixes, said)
+    return KnownFailure(message.rule, cause, fixes, said, message.kind, held.get("what"))

@@ -9,10 +9,14 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from diagnostics.collectors.crash.frames import Crash, Recogniser
+    from diagnostics.facts.crash import Symptom
 
 TABLE = Path(__file__).with_name("table.json")
 FIRST, ORDINARY, SHARED, CUT = range(4)
@@ -30,7 +34,7 @@ class Message:
         examples: messages of our own in this wording, at least one.
         priority: `FIRST`, `ORDINARY`, `SHARED` or `CUT`.
         recogniser: name under which a recogniser asks for the row, if one does.
-        kind: what the recogniser makes of it, where its rows differ.
+        kind: what the recogniser makes of it, where its rows differ; of a row that explains itself: its evidence.
         framework: whose wording it is, with the library's usual name.
         exception: class name that comes with it.
         since: first version with this wording, as far as known.
@@ -140,6 +144,16 @@ class Family:
             if match := message.search(text):
                 return Found(message, match)
         return None
+
+    def reader(self, read: Callable[[Crash, Found], Symptom | None]) -> Recogniser:
+        """Make a recogniser of what reads a row of the family, found in the message of a crash."""
+
+        @functools.wraps(read)
+        def recognise(crash: Crash) -> Symptom | None:
+            found = self.search(crash.facts.message)
+            return None if found is None else read(crash, found)
+
+        return recognise
 
     def each(self, text: str) -> Iterator[Found]:
         """Yield every match of the first row that matches: a message may list several things in one wording."""

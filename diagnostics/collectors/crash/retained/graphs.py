@@ -6,15 +6,14 @@ graph holds the activations. A list of such tensors, or a running sum of them, h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from diagnostics.collectors.pytorch.saved_tensors import saved, saved_names
 from diagnostics.collectors.shared.arrays import is_tensor
-from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.memory import KeptGraphs
 
-from ..frames import Crash
+from ..frames import Crash, Recogniser
 from ..out_of_memory import RECOGNISERS as MEMORY
 
 FEWEST = 10  # graphs; a step with several losses, or gradients accumulated over some batches, keeps fewer
@@ -102,4 +101,4 @@ def _memory(tensor: Any) -> int:
     return int(tensor.untyped_storage().data_ptr())
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_kept_graphs,)
+RECOGNISERS: tuple[Recogniser, ...] = (_kept_graphs,)

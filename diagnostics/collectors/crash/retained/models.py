@@ -6,13 +6,12 @@ settings that collects one for each setting keeps all of its models, and `clear_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.memory import KeptModels
 
-from ..frames import Crash
+from ..frames import Crash, Recogniser
 from ..model_memory import is_keras_model, keras_present
 from ..out_of_memory import RECOGNISERS as MEMORY
 
@@ -63,4 +62,4 @@ def _is_history(value: Any) -> bool:
     return type(value).__name__ == "History" and hasattr(value, "history") and hasattr(value, "model")
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_kept_models,)
+RECOGNISERS: tuple[Recogniser, ...] = (_kept_models,)

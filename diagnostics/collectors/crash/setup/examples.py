@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from diagnostics.collectors.crash.cuda import assertion
-from diagnostics.collectors.crash.frames import Crash
-from diagnostics.collectors.crash.messages.table import Family, sizes
+from diagnostics.collectors.crash.frames import Crash, Recogniser
+from diagnostics.collectors.crash.messages.table import Family, Found, sizes
 from diagnostics.facts.crash import AsynchronousErrorCrash, Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
 from diagnostics.facts.crash.loss import NotProbabilities
-from diagnostics.facts.crash.processes import LauncherTail, WorkerCrash
+from diagnostics.facts.crash.processes import LauncherTail
 from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnbatchableExample
 from diagnostics.facts.crash.shapes import OperandsMisfit, ReshapeMisfit
 
-_COLLATION = Family("collation")
-_STATE = Family("hidden-state")
-_CUDNN = Family("cudnn-start")
 _ARRAY = Family("numpy-reshape")
 _ARRAYS = Family("numpy-element-wise")
 
 
-def _unbatchable(crash: Crash) -> UnbatchableExample | None:
-    found = _COLLATION.search(crash.facts.message)
-    if found is None:
-        return None
+@Family("collation").reader
+def _unbatchable(crash: Crash, found: Found) -> UnbatchableExample | None:
     rows = (int(found["expected"]), int(found["got"])) if found.kind == "rows" else None
     return UnbatchableExample(found.kind, found["what"], rows)
 
 
-def _state(crash: Crash) -> StateOfOtherBatch | None:
-    found = _STATE.search(crash.facts.message)
-    return None if found is None else StateOfOtherBatch(sizes(found["wanted"]), sizes(found["got"]))
+@Family("hidden-state").reader
+def _state(crash: Crash, found: Found) -> StateOfOtherBatch | None:
+    return StateOfOtherBatch(sizes(found["wanted"]), sizes(found["got"]))
 
 
 _SIZES = re.compile(r"size of tensor a \((?P<length>\d+)\) must match the size of tensor b \((?P<rows>\d+)\)")
@@ -92,19 +86,9 @@ def _assertion_alone(crash: Crash) -> Symptom | None:
     )
 
 
-def _library(crash: Crash) -> AsynchronousErrorCrash | None:
-    found = _CUDNN.search(crash.facts.message)
-    return None if found is None else AsynchronousErrorCrash(kind="library", said=found.text)
-
-
-def _spawned(crash: Crash) -> WorkerCrash | None:
-    """Recognise the parent of a child that ended while it was being started, as spawning does it."""
-    facts = crash.facts
-    files = [frame.file.replace("\\", "/") for frame in facts.frames]
-    spawns = any(file.endswith(("multiprocessing/reduction.py", "popen_spawn_win32.py")) for file in files)
-    if facts.exception == "BrokenPipeError" and spawns:
-        return WorkerCrash("spawned")
-    return None
+@Family("cudnn-start").reader
+def _library(crash: Crash, found: Found) -> AsynchronousErrorCrash | None:
+    return AsynchronousErrorCrash(kind="library", said=found.text)
 
 
 _COMMAND = re.compile(r"Command (?P<words>.*) returned non-zero exit status (?P<code>\d+)", re.DOTALL)
@@ -124,15 +108,14 @@ def _launched(crash: Crash) -> LauncherTail | None:
     return None
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (
+RECOGNISERS: tuple[Recogniser, ...] = (
     _unbatchable,
     _state,
     _positions,
     _library,
-    _spawned,
     _launched,
 )
 
-FROM_DEVICE: tuple[Callable[[Crash], Symptom | None], ...] = (_assertion_alone,)
+FROM_DEVICE: tuple[Recogniser, ...] = (_assertion_alone,)
 
-LAST: tuple[Callable[[Crash], Symptom | None], ...] = (_shapes,)
+LAST: tuple[Recogniser, ...] = (_shapes,)

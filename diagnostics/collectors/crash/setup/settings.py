@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from diagnostics.collectors.crash.frames import Crash
-from diagnostics.collectors.crash.messages.table import Family
-from diagnostics.facts.crash import Symptom
+from diagnostics.collectors.crash.frames import Crash, Recogniser
+from diagnostics.collectors.crash.messages.table import Family, Found
 from diagnostics.facts.crash.setup import UnusableSetting
 
-_SETTINGS = Family("settings")
 
-
-def _unusable(crash: Crash) -> UnusableSetting | None:
+@Family("settings").reader
+def _unusable(crash: Crash, found: Found) -> UnusableSetting | None:
     message = crash.facts.message
-    found = _SETTINGS.search(message)
-    if found is None:
-        return None
     what = found.get("what")
     if found.kind == "address":
         port = re.search(r"(?:\[::\]|\b\d{1,3}(?:\.\d{1,3}){3}|localhost|port:?) ?:?`?(\d{2,5})\b", message)
@@ -27,4 +21,4 @@ def _unusable(crash: Crash) -> UnusableSetting | None:
     return UnusableSetting(found.kind, what, tuple(re.findall(r"[\w/.:@-]+", found.get("offered") or "")))
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_unusable,)
+RECOGNISERS: tuple[Recogniser, ...] = (_unusable,)

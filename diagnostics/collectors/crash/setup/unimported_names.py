@@ -7,9 +7,8 @@ missing: the name is missed later, in the library's own line, as a NameError tha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from diagnostics.collectors.crash.frames import Crash
+from diagnostics.collectors.crash.frames import Crash, Recogniser
 from diagnostics.collectors.tracebacks.topic import package_of
 from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages, search
 from diagnostics.facts.crash.known import KnownFailure
@@ -61,4 +60,4 @@ def _fixes(package: str | None, library: str, name: str, file: str) -> tuple[str
     )
 
 
-RECOGNISERS: tuple[Callable[[Crash], KnownFailure | None], ...] = (unimported_name,)
+RECOGNISERS: tuple[Recogniser, ...] = (unimported_name,)

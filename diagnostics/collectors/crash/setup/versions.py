@@ -9,12 +9,11 @@ because an installed package made the call.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Literal
 
-from diagnostics.collectors.crash.frames import Crash
+from diagnostics.collectors.crash.frames import Crash, Recogniser
 from diagnostics.collectors.tracebacks.unknown_errors import of_packages
-from diagnostics.facts.crash import CrashFacts, Symptom
+from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import VersionsDiffer
 
@@ -26,11 +25,7 @@ _CANNOT_IMPORT = of_packages("cannot_import")
 _ARGUMENT = of_packages("argument")
 _FUNCTION = of_packages("function")
 _OBJECT = of_packages("object")
-_OF_KERAS = of_packages("of_keras")
-_OF_TRAINERS = of_packages("of_trainers")
-_OF_LIGHTNING = of_packages("of_lightning")
-_OF_TIMM = of_packages("of_timm")
-_LIBRARY_CLASSES = of_packages("classes")
+_OF_LIBRARIES = of_packages("of_libraries")
 _SITE = of_packages("site")
 
 
@@ -60,18 +55,7 @@ def _lacking(owner: str, name: str, kind: Literal["attribute", "import"], caller
 
 
 def _is_library_class(owner: str, name: str) -> bool:
-    of_keras = owner in ("Model", "Sequential", "Functional", "ModelCheckpoint", "TensorBoard")
-    if of_keras and (
-        _OF_KERAS.fullmatch(name) or re.match(r"_[a-z]", name)
-    ):  # only Keras asks for its private names
-        return True
-    if owner == "LightningModule":
-        return True
-    if owner.endswith("Trainer") and _OF_TRAINERS.fullmatch(name):
-        return True
-    if owner == "Trainer" or not owner:
-        return bool(_OF_LIGHTNING.fullmatch(name) or (not owner and _OF_TIMM.fullmatch(name)))
-    return bool(_LIBRARY_CLASSES.fullmatch(owner))
+    return _OF_LIBRARIES.fullmatch(f"{owner}.{name}") is not None
 
 
 _PASSES_ON = re.compile(r"deprecat|decorat|wrapper|functools|typeguard|contextlib", re.IGNORECASE)
@@ -117,4 +101,4 @@ def _rows_for_a_batch(crash: Crash) -> KnownFailure | None:
     )
 
 
-RECOGNISERS: tuple[Callable[[Crash], Symptom | None], ...] = (_versions_differ, _rows_for_a_batch)
+RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _rows_for_a_batch)

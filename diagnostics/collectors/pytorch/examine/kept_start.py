@@ -157,7 +157,7 @@ class _Again:
             raise NotAsBefore("its layers were replaced since its first step")
 
     def fresh(self) -> nn.Module:
-        """Return a copy that stands where the model began."""
+        """Return a copy in the state in which the model began."""
         return copy.deepcopy(self._model)
 
     def prediction(self, model: nn.Module) -> Tensor | None:

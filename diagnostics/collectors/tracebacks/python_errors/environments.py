@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 _STEP = "(observation, reward, terminated, truncated, info)"
 
 
@@ -41,24 +39,3 @@ def of_environment(wanted: str, got: str | None, is_more: bool, line: str) -> st
             "and this environment returns the four of before. Otherwise print the right side once."
         )
     return None
-
-
-_ARGUMENTS = re.compile(
-    r"\b(?P<call>reset|step|render|seed)\(\) (?:takes|got an unexpected keyword argument|missing)"
-)
-_ENVIRONMENT = re.compile(r"\benvs?\w{0,20}\.(?:reset|step|render|seed)\(")
-
-
-def arguments_of_environment(message: str, line: str) -> str | None:
-    """Say what an environment's method takes in which release; None if the line does not call one of it."""
-    found = _ARGUMENTS.search(message)
-    if found is None or _ENVIRONMENT.search(line) is None:
-        return None
-    return (
-        f"The environment's {found['call']}() takes other arguments than the line passes. Since Gym 0.22 the "
-        f"wrappers "
-        "that gym.make adds hand on none by position: reset(seed=..., options=...) by name alone, no "
-        "reset(phase); render() takes no mode since 0.26, and seed() is gone. The gym that the code was written "
-        "for (pip install "
-        '"gym<0.22"), or env.unwrapped in that line, for an environment with arguments of its own.'
-    )

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from diagnostics.collectors.crash.named_modules import module_of
 from diagnostics.facts.crash import CrashFacts
 
 from ..unknown_errors import entries, search
 from .conditions import condition_of
-from .environments import arguments_of_environment, of_environment
+from .environments import of_environment
 from .keys import key_of
 from .lines import expression_before, indexed
-from .missing import NO_SUCH_PATH, module_missing, name_missing, pip_name, to_be_written
-from .nothing import library_of, none, none_compared, none_used, unset, unset_by
 
 MOST_READ = 400  # characters of a line or message: names stand at their beginning
 
@@ -26,26 +25,9 @@ def proved(crash: CrashFacts) -> str | None:
     """Say in a sentence or two what the message and the line prove; None if that is no more than the name says."""
     line = (crash.frames[-1].code or "" if crash.frames else "")[:MOST_READ]
     message = crash.first_line[:MOST_READ]
-    written = NO_SUCH_PATH.search(message) if crash.exception == "FileNotFoundError" else None
-    if written is not None and (said := to_be_written(written, line)) is not None:
-        return said
     for row in entries("sentences"):
-        if crash.exception in row["exceptions"] and (found := search(row, message)):
-            return str(row["said"].format_map(found.groupdict()))
-    in_line = line and not re.search(r"\.shape\b|\.size\(\)|\.split\(|sys\.argv", line)
-    if (
-        in_line
-        and crash.exception == "IndexError"
-        and (library := library_of(crash))
-        and _OUT_OF_RANGE.search(message)
-    ):
-        return (
-            f"{library} itself takes a part that is not there. What it was given is empty or has fewer parts than "
-            f"it expects, or {library} and a package beside it are of releases that do not fit: print what "
-            "your line hands it."
-        )
-    if crash.exception == "UnboundLocalError" and (said := unset_by(crash, message)) is not None:
-        return said
+        if crash.exception in row["exceptions"] and (held := _held(row, crash, message, line)) is not None:
+            return str(row["said"].format_map(held))
     for exceptions, pattern, tell in _TOLD:
         if crash.exception in exceptions and (found := pattern.search(message)) and (said := tell(found, line)):
             return said
@@ -54,6 +36,44 @@ def proved(crash: CrashFacts) -> str | None:
     if crash.exception in ("AttributeError", "ModuleAttributeError"):
         return _attribute(crash, message, line)
     return None
+
+
+def _held(row: dict[str, Any], crash: CrashFacts, message: str, line: str) -> dict[str, str] | None:
+    """Return what the groups of a row hold, of all that it asks for; None if something of it is not there."""
+    last = crash.frames[-1] if crash.frames else None
+    file = "" if last is None or last.yours else last.file
+    held: dict[str, str] = {}
+    for key, text in (("pattern", message), ("line", line), ("file", file)):
+        found = search(row, text, key) if key in row else None
+        if found is not None:
+            held |= {name: value or "" for name, value in found.groupdict().items()}
+        elif key in row:
+            return None
+    if "table" in row:
+        table = entries(row["table"])
+        if held["name"] not in table:
+            return None
+        held["entry"] = table[held["name"]] if isinstance(table, dict) else held["name"]
+    if "held" in row:
+        held["held"] = expression_before(line, row["held"]) or row["unnamed"]
+    return held | {"pip": held.get("package", "").replace("_", "-")}
+
+
+def _none(found: re.Match[str], line: str) -> str:
+    """Say what is None where an attribute of it is asked for."""
+    name = found["name"]
+    held = expression_before(line, rf"\.{name}\b") or f"The object whose {name} is asked for"
+    if name in ("backward", "item") or (held.endswith("loss") and name != "append"):
+        return (
+            f"{held} is None: the model, or the function that computes the loss, returned none. A model of "
+            "transformers gives one only if the batch has labels; a function of your own needs a return."
+        )
+    if name in ("groups", "group", "start", "span", "end"):
+        return f"{held} is None: the pattern was found nowhere in that text; print the text."
+    return (
+        f"{held} is None: what made it returned nothing: a function without return, a branch that no name "
+        "matched, or an optional value that was not given."
+    )
 
 
 def _unpacked(found: re.Match[str], line: str) -> str:
@@ -115,49 +135,10 @@ def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
             f"for, or another file or folder called {module.split('.')[-1]} was found first. "
             f"print({shown}.__file__) tells which one it is."
         )
-    found = re.search(
-        r"(?<![\w.])'?(?P<owner>[\w.]+)'? object has (?:no|not)(?: an?)? attribute '?(?P<name>\w+)", message
-    )
-    if found is None:
-        return None
-    owner, name = found["owner"], found["name"]
-    if owner in ("Tensor", "Variable", "Parameter", "Adam", "AdamW", "SGD") and name in entries("misspelt"):
-        return f"{name} is misspelt: {entries('misspelt')[name]}."
-    if owner in ("Tensor", "Variable", "Parameter"):
-        return f"A tensor has no {name}: another object was expected there, or it came with a later release."
-    if any(re.search(r"torch[\\/]nn[\\/]modules[\\/]module\.py$", frame.file) for frame in crash.frames[-1:]):
-        return (
-            f"{owner} is a Module that has no {name}: its __init__ does not set it (misspelt, in a branch, or "
-            "after the first use), or what asks for it was written for another class or release."
-        )
-    if package := library_of(crash):
-        return (
-            f"{owner} has no {name}, and {package} itself asks for it: {owner} is of another release than this "
-            f"{package} expects, or not what {package} takes there. python -m pip show {package}, and the package "
-            f"that {owner} is from."
-        )
-    return (
-        f"{owner} has no {name}. Of a class of your own: it is misspelt, or set in a part that did not run. Of a "
-        "library's: the installed release has another name for it, or the object is of another kind than expected."
-    )
+    return None
 
 
 def _index(found: re.Match[str], line: str) -> str:
-    if "sys.argv" in line:
-        return "The script was called with fewer arguments than it reads from sys.argv."
-    if found[0].startswith("tuple") and not line:
-        return (
-            "A tuple has fewer parts than that. Of x.shape[i] or x.size(): the tensor has fewer axes, or rows "
-            "of different lengths became one array of objects. Of a model's outputs[i]: this release returns "
-            "fewer, hidden states and attentions only where they are asked for. The line tells which: print it, "
-            "and len(...) of what is indexed."
-        )
-    if found[0].startswith("tuple") and re.search(r"\.shape\b|\.size\(\)|^$", line):
-        shaped = expression_before(line, r"\.(?:shape\b|size\(\))") or "What shape or size() is asked of"
-        return (
-            f"{shaped} has fewer axes than the line asks for: print its shape. Where rows of different length are "
-            "joined into one array (a smaller last batch), NumPy makes an array of objects with one axis."
-        )
     short = indexed(line)
     if any(".split(" in held for held in short) or (not short and ".split(" in line):
         return (
@@ -170,50 +151,8 @@ def _index(found: re.Match[str], line: str) -> str:
     )
 
 
-def _divided(found: re.Match[str], line: str) -> str | None:
-    by = re.search(r"(?://?|%)\s*(?P<by>len\([^()]{1,60}\)|[A-Za-z_][\w.]*)", line)
-    what = by["by"] if by else "The divisor"
-    return (
-        f"{what} is 0: most often nothing was loaded or counted. Print how many files, rows or batches there are."
-    )
-
-
-def _undefined(found: re.Match[str], line: str) -> str:
-    name = found["name"]
-    if (successor := entries("python_2").get(name)) is not None:
-        return f"{name} is of Python 2; Python 3 has {successor}. The code was written for Python 2."
-    if (statement := entries("imports").get(name)) is not None:
-        return f"The import is missing, or its notebook cell was not run: {statement}"
-    if name == "_C":
-        return "The package's compiled part is missing: build it for this PyTorch, by the commands of its README."
-    return (
-        f"{name} had no value when the line ran: it is misspelt, not imported, or the notebook cell that sets it "
-        "was not run since the kernel started."
-    )
-
-
 def _condition(found: re.Match[str], line: str) -> str | None:
     return condition_of(line or found.string)
-
-
-def _callable(found: re.Match[str], line: str) -> str | None:
-    got = found["got"]
-    if got in ("list", "tuple", "dict", "str", "int", "float", "bool", "numpy.ndarray", "set"):
-        held = expression_before(line, r"\(") or "The name"
-        return (
-            f"{held} is {'an' if got == 'int' else 'a'} {got} and is called with brackets: a variable hides a "
-            "function of that name, an operator or comma is missing before the bracket, or a property is called."
-        )
-    return None
-
-
-def _keyword(found: re.Match[str], line: str) -> str:
-    call, name = found["call"] or "__init__", found["name"]
-    what = "The class that is made there" if call.endswith("__init__") else f"{call}()"
-    return (
-        f"{what} takes no argument {name}. If it is a library's, the installed version does not know it (yet, or "
-        "any more): see that version's documentation. If it is your own, its definition lacks it."
-    )
 
 
 _HOOK = re.compile(
@@ -226,10 +165,8 @@ _TAKES = re.compile(
 )
 
 
-def _too_many(message: str, line: str) -> str:
+def _too_many(message: str) -> str:
     """Say of a call with a wrong number of arguments which side may be the older one."""
-    if (of_call := arguments_of_environment(message, line)) is not None:
-        return of_call
     counted = _TAKES.search(message)
     if counted is None:
         return "Compare the call with the definition: a method counts self, and releases differ in what they take."
@@ -249,7 +186,7 @@ def _too_many(message: str, line: str) -> str:
 def _count(found: re.Match[str], line: str) -> str:
     missing = re.search(r"\b(?P<call>\w+)\(\) missing \d+ required [\w-]+ \w+: (?P<of>.+)", found.string)
     if missing is None:
-        return _too_many(found.string, line)
+        return _too_many(found.string)
     call, names = missing["call"], missing["of"][:200].strip('`"* .')
     if _HOOK.fullmatch(call):
         return (
@@ -267,27 +204,8 @@ def _count(found: re.Match[str], line: str) -> str:
     )
 
 
-_OUT_OF_RANGE = re.compile(r"^(?:list|tuple|string|pop) ?\w* (?:index )?out of range")
 _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], str], str | None]], ...] = (
-    (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), none),
-    (
-        ("TypeError",),
-        re.compile(
-            r"'NoneType' object is not (?P<used>subscriptable|iterable|callable)"
-            r"|cannot unpack non-iterable NoneType"
-            r"|object of type 'NoneType' has no len|argument of type 'NoneType' is not iterable"
-            r"|unsupported operand type\(s\) for [^\n]{1,20}: (?:'NoneType' and|'\w+' and 'NoneType')"
-        ),
-        none_used,
-    ),
-    (
-        ("TypeError",),
-        re.compile(
-            r"'[<>]=?' not supported between instances of "
-            r"(?:(?P<first>'NoneType') and '\w+'|'\w+' and 'NoneType')"
-        ),
-        none_compared,
-    ),
+    (("AttributeError",), re.compile(r"'NoneType' object has no attribute '(?P<name>\w+)'"), _none),
     (
         ("ValueError",),
         re.compile(
@@ -296,28 +214,9 @@ _TOLD: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str], st
         ),
         _unpacked,
     ),
-    (("IndexError",), _OUT_OF_RANGE, _index),
-    (("ZeroDivisionError",), re.compile(""), _divided),
-    (
-        ("UnboundLocalError",),
-        re.compile(r"(?:local variable '(?P<name>\w+)' referenced|cannot access local variable '(?P<n>\w+)')"),
-        lambda found, line: unset(re.search(r"'(?P<name>\w+)'", found[0]) or found, line),
-    ),
-    (("NameError",), re.compile(r"name '(?P<name>\w+)' is not defined"), _undefined),
+    (("IndexError",), re.compile(r"^(?:list|tuple|string|pop) ?\w* (?:index )?out of range"), _index),
     (("AssertionError",), re.compile(r"^$|^assert\b"), _condition),
-    (("TypeError",), re.compile(r"^'(?P<got>[\w.]+)' object is not callable"), _callable),
-    (
-        ("TypeError",),
-        re.compile(r"(?:(?P<call>[\w.]{1,200})\(\) |^)[Gg]ot an unexpected keyword argument '(?P<name>\w+)'"),
-        _keyword,
-    ),
     (("TypeError",), re.compile(r"missing \d+ required|takes (?:from )?\d+ (?:to \d+ )?positional"), _count),
-    (("ImportError",), re.compile(r"cannot import name '?(?P<name>\w+)'?"), name_missing),
-    (
-        ("ModuleNotFoundError", "ImportError"),
-        re.compile(r"No module named '?(?P<module>[\w.]+)'?"),
-        lambda found, line: pip_name(found["module"]) or module_missing(found["module"]),
-    ),
 )
 
 

@@ -5,26 +5,11 @@ import pytest
 
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.calls import ScaledClipFacts, StepOrderFacts
-from diagnostics.facts.crash import CrashFacts
-from diagnostics.facts.crash.usage import MixedPrecisionMisused
 from diagnostics.facts.where import Where
-from diagnostics.rules.numerics.mixed_precision_misuse import SEEN, MixedPrecisionMisuse
+from diagnostics.rules.numerics.mixed_precision_misuse import MixedPrecisionMisuse
 from tests.support.courses import judge
 
 RULE = MixedPrecisionMisuse()
-CRASH = CrashFacts("ValueError", "", (), live=False)
-
-
-class TestFromCrash:
-    def test_half_parameters(self):
-        assert (
-            MixedPrecisionMisuse().from_crash(CRASH, MixedPrecisionMisused("half parameters")).severity == "error"
-        )
-
-    @pytest.mark.parametrize("kind", SEEN)
-    def test_each_kind_has_a_sentence_of_its_own(self, kind):
-        finding = MixedPrecisionMisuse().from_crash(CRASH, MixedPrecisionMisused(kind))
-        assert finding.evidence == {"kind": kind}
 
 
 class TestScaledGradientsClipped:
