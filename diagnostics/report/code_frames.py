@@ -6,6 +6,7 @@ import linecache
 import os
 import sys
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from diagnostics.engine.finding import CodeFrame, Finding
@@ -29,7 +30,8 @@ def with_code(report: Report, script: str | os.PathLike[str] | None, folder: str
         folder: the working directory when the script started, from which its files are named.
         since: the time of its start. A file that was written later may hold other lines.
     """
-    loaded = [script, *(getattr(module, "__file__", None) for module in list(sys.modules.values()))]
+    modules = (module for module in list(sys.modules.values()) if isinstance(module, ModuleType))
+    loaded = [script, *(vars(module).get("__file__") for module in modules)]  # `getattr` may load a lazy one
     ran = {os.path.realpath(file) for file in loaded if isinstance(file, str | os.PathLike)}
     shown = None if report.crash is None else report.crash.where  # with its code
 
@@ -38,8 +40,9 @@ def with_code(report: Report, script: str | os.PathLike[str] | None, folder: str
         if where is None or (shown is not None and (where.file, where.line) == (shown.file, shown.line)):
             return finding
         path = os.path.realpath(os.path.join(folder, where.file))
-        known = path in ran and os.stat(path).st_mtime <= since
-        return replace(finding, code=code_frame(linecache.getlines(path), where) if known else None)
+        if path not in ran or not _is_older(path, since):
+            return finding
+        return replace(finding, code=code_frame(linecache.getlines(path), where))
 
     return replace(report, findings=tuple(map(quoted, report.findings)))
 
@@ -68,3 +71,10 @@ def code_frame(lines: list[str], where: Where) -> CodeFrame | None:
         end = where.end_column if one_line and where.end_column is not None else len(near[at]) + 1
         mark = where.column - 1 - indent, end - 1 - indent
     return CodeFrame(first, tuple(safe), at, mark)
+
+
+def _is_older(path: str, time: float) -> bool:
+    try:
+        return os.stat(path).st_mtime <= time
+    except OSError:  # it is gone
+        return False

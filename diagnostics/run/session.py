@@ -246,8 +246,10 @@ class RunSession:
             settings=(*self._options.settings, *report.settings),
             library_messages=self._run.library_messages,
         )
-        with contextlib.suppress(OSError):  # a file that is gone, or cannot be read, is not quoted
+        late: list[str] = []
+        with _fault_kept(late, "quoting the script"):
             report = with_code(report, self._script.file, self._folder, self._began)
+        report = dataclasses.replace(report, faults=(*report.faults, *late))
         for extra in self._extras:
             report = extra.completed(report)
         return report

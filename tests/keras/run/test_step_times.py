@@ -8,7 +8,7 @@ import pytest
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.fits import indices, keras, layers, tf
 
-STEPS, BATCH_S = 30, 0.05
+STEPS, BATCH_S = 30, 0.15  # to wait for a batch takes longer than a step of a busy machine
 
 
 def read(_number=0):

@@ -53,7 +53,7 @@ def test_a_line_without_a_column_is_one():
     assert (found[1], found[2], found[3], found[4], found[6]) == (
         "src/my code.py",
         "31",
-        None,
+        "",
         "note",
         "unused-input",
     )
