@@ -62,7 +62,7 @@ def attach_to(options: argparse.Namespace) -> int:
         while not answer.exists():
             if not _is_alive(process):
                 raise InvalidInput(f"process {process} ended before its next step.")
-            if time.monotonic() > ends:
+            if not time.monotonic() <= ends:  # also for `--wait nan`
                 raise InvalidInput(_no_answer(process, options.wait, user))
             time.sleep(0.05)
         answered = json.loads(answer.read_text("utf-8"))
