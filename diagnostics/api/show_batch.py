@@ -110,7 +110,8 @@ def _read(source: Any, rows: int) -> tuple[Any, Any, bool | None, tuple[Any, ...
     if trainers is not None and isinstance(source, getattr(trainers, "Trainer", ())):
         from diagnostics.collectors.transformers.first_rows import trainer_batch
 
-        return (*trainer_batch(source, rows), (source.data_collator, source.train_dataset))
+        trainer: Any = source
+        return (*trainer_batch(trainer, rows), (trainer.data_collator, trainer.train_dataset))
     if keras is not None and _is_of_keras(source, keras):
         from diagnostics.collectors.keras.data import KerasData
         from diagnostics.collectors.keras.state import global_states_kept
@@ -139,10 +140,8 @@ def _read(source: Any, rows: int) -> tuple[Any, Any, bool | None, tuple[Any, ...
 
 
 def _is_of_keras(source: Any, keras: Any) -> bool:
-    tensorflow = sys.modules.get("tensorflow")
-    kinds = (getattr(getattr(keras, "utils", None), "PyDataset", None),)
-    kinds += (None if tensorflow is None else getattr(getattr(tensorflow, "data", None), "Dataset", None),)
-    return tensorflow is not None and isinstance(source, tuple(kind for kind in kinds if kind is not None))
+    tensorflow: Any = sys.modules.get("tensorflow")
+    return tensorflow is not None and isinstance(source, (keras.utils.PyDataset, tensorflow.data.Dataset))
 
 
 def _first(batches: Iterator[Any]) -> Any:
