@@ -94,7 +94,7 @@ def test_half_precision_and_gradients_are_no_obstacle():
 
 @pytest.mark.parametrize("source", [torch.nn.Linear(3, 3), TensorDataset(torch.rand(4, 3))], ids=["model", "rows"])
 def test_what_has_no_batches_is_named(source):
-    with pytest.raises(InvalidInput, match="Pass|takes"):
+    with pytest.raises(InvalidInput, match=r"Pass|takes"):
         diagnostics.show_batch(source)
 
 

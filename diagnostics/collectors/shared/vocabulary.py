@@ -199,4 +199,4 @@ def _numbers(value: Any) -> Array | None:
 
 
 def _listed(values: Array) -> str:
-    return ", ".join(f"{value:.3g}" for value in values.tolist())
+    return ", ".join(f"{value:.4g}" for value in values.tolist())
