@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from diagnostics.engine.evaluate import Evaluator
     from diagnostics.facts.batch_view import BatchView
     from diagnostics.facts.crash import CrashFacts
-    from diagnostics.facts.inputs import Vocabulary
     from diagnostics.facts.pipeline import Fact
 
 OVERFIT = "one-batch overfit"
@@ -102,23 +101,20 @@ class Walk:
         return self._report()
 
     def _batch(self) -> Iterator[Fact]:
-        """Yield the facts of the stage and what encoded its texts; keep a few rows of the batch to show."""
+        """Yield the facts of the stage, the batch with its vocabulary; keep a few of its rows to show."""
         from diagnostics.collectors.shared.batch_view import examined_batch
         from diagnostics.facts.pipeline import BatchFacts
 
         for fact in self.pipeline.batch():
-            found: Vocabulary | None = None
             if isinstance(fact, BatchFacts) and not self._batches:
                 try:
-                    view, found = examined_batch(fact, self.pipeline.data_sources())
+                    view, fact = examined_batch(fact, self.pipeline.data_sources())
                     self._batches = (view,)
                 except Exception as fault:  # the rules do not need it
                     self.evaluator.faults.append(
                         f"showing the batch failed: {type(fault).__name__}: {message_of(fault)}"
                     )
             yield fact
-            if found is not None:
-                yield found
 
     def _run(self, name: str, to_the_end: bool = False) -> None:
         with _shown(name):

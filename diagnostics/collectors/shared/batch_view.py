@@ -305,8 +305,8 @@ def _times(shape: Sequence[int]) -> str:
     return " x ".join(f"{length:,}" for length in shape)
 
 
-def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchView, Vocabulary | None]:
-    """Return what to show of the batch of an examination, and the vocabulary of its texts; None if none is known.
+def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchView, BatchFacts]:
+    """Return what to show of the batch of an examination, and the batch with the vocabulary of its texts.
 
     Args:
         batch: of the examination.
@@ -318,7 +318,7 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
     scalings = scalings_in(*sources) if any(array.ndim == 4 for array in batch.inputs.values()) else ()
     view = batch_view("training", batch.inputs, targets, tokenizer=tokenizer, scalings=scalings, size=batch.size)
     if name is None or tokenizer is None or has_several_meanings(tokenizer):
-        return view, None
+        return view, batch
     ids = np.unique(np.asarray(batch.inputs[name])[:ROWS, :TOKENS])
     special = {int(id) for id in (tokenizer.all_special_ids or ())} - {tokenizer.unk_token_id}
     found = Vocabulary(
@@ -329,7 +329,7 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
         size_of_vocabulary(tokenizer),
         {id: text_of_token(tokenizer, id) for id in ids.tolist()},
     )
-    return view, found
+    return view, replace(batch, vocabulary=found)
 
 
 def _name_of_target(batch: BatchFacts) -> str:
