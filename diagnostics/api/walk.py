@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from diagnostics.engine.evaluate import Evaluator
     from diagnostics.facts.batch_view import BatchView
     from diagnostics.facts.crash import CrashFacts
-    from diagnostics.facts.pipeline import Fact
+    from diagnostics.facts.pipeline import BatchFacts, Fact
 
 OVERFIT = "one-batch overfit"
 OURS = "an error in diagnostics itself; see below"
@@ -66,6 +66,7 @@ class Walk:
         self._findings: list[Finding] = []
         self._crash: CrashFacts | None = None
         self._batches: tuple[BatchView, ...] = ()
+        self._first_rows: tuple[BatchFacts, ...] = ()
 
     def report(self) -> Report:
         """Walk from the first stage to the last, or to the first error."""
@@ -102,14 +103,14 @@ class Walk:
 
     def _batch(self) -> Iterator[Fact]:
         """Yield the facts of the stage, the batch with its vocabulary; keep a few of its rows to show."""
-        from diagnostics.collectors.shared.batch_view import examined_batch
+        from diagnostics.collectors.shared.batch_view import examined_batch, first_rows
         from diagnostics.facts.pipeline import BatchFacts
 
         for fact in self.pipeline.batch():
             if isinstance(fact, BatchFacts) and not self._batches:
                 try:
                     view, fact = examined_batch(fact, self.pipeline.data_sources())
-                    self._batches = (view,)
+                    self._batches, self._first_rows = (view,), (first_rows(fact),)
                 except Exception as fault:  # the rules do not need it
                     self.evaluator.faults.append(
                         f"showing the batch failed: {type(fault).__name__}: {message_of(fault)}"
@@ -137,15 +138,18 @@ class Walk:
             stages=tuple(self._results.values()),
             crash=self._crash,
             batches=self._batches,
-            facts=self.evaluator.known(
-                DatasetFacts,
-                DatasetLength,
-                OutputFacts,
-                LossFacts,
-                LossCalls,
-                TrialFacts,
-                ModelFacts,
-                OptimizerFacts,
+            facts=(
+                *self.evaluator.known(
+                    DatasetFacts,
+                    DatasetLength,
+                    OutputFacts,
+                    LossFacts,
+                    LossCalls,
+                    TrialFacts,
+                    ModelFacts,
+                    OptimizerFacts,
+                ),
+                *self._first_rows,
             ),
         )
 

@@ -40,6 +40,7 @@ LEAST_SIDE = 8  # of an image without an axis of channels
 CHANNELS = (1, 3, 4)
 CLASSES = 1_000  # different whole numbers of a target that are taken for classes
 CHARACTERS = 300  # of a text
+KEPT_ROWS, KEPT_BYTES = 64, 2**20  # of a batch, until the end of the run
 WHOLE = 5_000_000  # numbers; of a larger part only the rows shown are read
 BYTE = 255.0
 SLACK = 0.05  # of the range, past its ends: what interpolation adds
@@ -330,6 +331,16 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
         {id: text_of_token(tokenizer, id) for id in ids.tolist()},
     )
     return view, replace(batch, vocabulary=found)
+
+
+def first_rows(batch: BatchFacts) -> BatchFacts:
+    """Copy the first rows of a batch, for rules that judge it when the run is over; at most `KEPT_BYTES`."""
+    parts = [array for array in (*batch.inputs.values(), batch.labels) if array is not None and array.ndim]
+    each = sum(array.nbytes // max(len(array), 1) for array in parts)
+    rows = min(batch.size, KEPT_ROWS, KEPT_BYTES // max(each, 1))
+    inputs = {name: array[:rows].copy() for name, array in batch.inputs.items() if array.ndim}
+    labels = None if batch.labels is None else batch.labels[:rows].copy()
+    return replace(batch, size=rows, inputs=inputs, labels=labels)
 
 
 def _name_of_target(batch: BatchFacts) -> str:
