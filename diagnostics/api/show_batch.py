@@ -53,18 +53,17 @@ def show_batch(source: Any, *, rows: int = 8, tokenizer: Any = None) -> BatchPic
     Raises:
         InvalidInput: there is no batch to show, or reading one would take rows away from training.
     """
-    from diagnostics.collectors.shared.batch_view import batch_view, split_parts
-    from diagnostics.collectors.shared.vocabulary import scalings_in, tokenizer_in
-    from diagnostics.report.batch import BatchPicture
-
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InvalidInput(f"show_batch(rows={rows!r}): expected a whole number of at least 1.")
     if tokenizer is not None and not callable(getattr(tokenizer, "decode", None)):
         raise InvalidInput(f"show_batch() was given {what(tokenizer)} as tokenizer, which has no decode().")
     if source is None or isinstance(source, str | bytes | type | int | float):
         raise InvalidInput(f"show_batch() was given {what(source)}. {TAKES}")
-    causal = None
-    with own_run():
+    with own_run(), _global_states_kept():  # to import rich draws from Python's
+        from diagnostics.collectors.shared.batch_view import batch_view, split_parts
+        from diagnostics.collectors.shared.vocabulary import scalings_in, tokenizer_in
+        from diagnostics.report.batch import BatchPicture
+
         batch, found, causal, roots = _batch(source, rows)
         inputs, targets = split_parts(batch)
         if not inputs:
@@ -74,7 +73,7 @@ def show_batch(source: Any, *, rows: int = 8, tokenizer: Any = None) -> BatchPic
         view = batch_view(
             title, inputs, targets, tokenizer=tokenizer, causal=causal, scalings=scalings_in(*roots), rows=rows
         )
-    return BatchPicture((view,))
+        return BatchPicture((view,))
 
 
 def _batch(source: Any, rows: int) -> tuple[Any, Any, bool | None, tuple[Any, ...]]:
@@ -110,7 +109,8 @@ def _read(source: Any, rows: int) -> tuple[Any, Any, bool | None, tuple[Any, ...
     if trainers is not None and isinstance(source, getattr(trainers, "Trainer", ())):
         from diagnostics.collectors.transformers.first_rows import trainer_batch
 
-        return (*trainer_batch(source, rows), (source.data_collator, source.train_dataset))
+        trainer: Any = source
+        return (*trainer_batch(trainer, rows), (trainer.data_collator, trainer.train_dataset))
     if keras is not None and _is_of_keras(source, keras):
         from diagnostics.collectors.keras.data import KerasData
         from diagnostics.collectors.keras.state import global_states_kept
@@ -134,15 +134,12 @@ def _read(source: Any, rows: int) -> tuple[Any, Any, bool | None, tuple[Any, ...
         raise InvalidInput(f"show_batch() was given {what(source)}. {TAKES}")
     from diagnostics.collectors.shared.dataset_rows import fresh_iterator
 
-    with _global_states_kept():
-        return _first(fresh_iterator(source, "data")), None, None, (source,)
+    return _first(fresh_iterator(source, "data")), None, None, (source,)
 
 
 def _is_of_keras(source: Any, keras: Any) -> bool:
-    tensorflow = sys.modules.get("tensorflow")
-    kinds = (getattr(getattr(keras, "utils", None), "PyDataset", None),)
-    kinds += (None if tensorflow is None else getattr(getattr(tensorflow, "data", None), "Dataset", None),)
-    return tensorflow is not None and isinstance(source, tuple(kind for kind in kinds if kind is not None))
+    tensorflow: Any = sys.modules.get("tensorflow")
+    return tensorflow is not None and isinstance(source, (keras.utils.PyDataset, tensorflow.data.Dataset))
 
 
 def _first(batches: Iterator[Any]) -> Any:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from diagnostics.engine.evaluate import Evaluator
     from diagnostics.facts.batch_view import BatchView
     from diagnostics.facts.crash import CrashFacts
-    from diagnostics.facts.inputs import Vocabulary
-    from diagnostics.facts.pipeline import Fact
+    from diagnostics.facts.pipeline import BatchFacts, Fact
 
 OVERFIT = "one-batch overfit"
 OURS = "an error in diagnostics itself; see below"
@@ -67,6 +66,7 @@ class Walk:
         self._findings: list[Finding] = []
         self._crash: CrashFacts | None = None
         self._batches: tuple[BatchView, ...] = ()
+        self._first_rows: tuple[BatchFacts, ...] = ()
 
     def report(self) -> Report:
         """Walk from the first stage to the last, or to the first error."""
@@ -102,23 +102,20 @@ class Walk:
         return self._report()
 
     def _batch(self) -> Iterator[Fact]:
-        """Yield the facts of the stage and what encoded its texts; keep a few rows of the batch to show."""
-        from diagnostics.collectors.shared.batch_view import examined_batch
+        """Yield the facts of the stage, the batch with its vocabulary; keep a few of its rows to show."""
+        from diagnostics.collectors.shared.batch_view import examined_batch, first_rows
         from diagnostics.facts.pipeline import BatchFacts
 
         for fact in self.pipeline.batch():
-            found: Vocabulary | None = None
             if isinstance(fact, BatchFacts) and not self._batches:
                 try:
-                    view, found = examined_batch(fact, self.pipeline.data_sources())
-                    self._batches = (view,)
+                    view, fact = examined_batch(fact, self.pipeline.data_sources())
+                    self._batches, self._first_rows = (view,), (first_rows(fact),)
                 except Exception as fault:  # the rules do not need it
                     self.evaluator.faults.append(
                         f"showing the batch failed: {type(fault).__name__}: {message_of(fault)}"
                     )
             yield fact
-            if found is not None:
-                yield found
 
     def _run(self, name: str, to_the_end: bool = False) -> None:
         with _shown(name):
@@ -141,15 +138,18 @@ class Walk:
             stages=tuple(self._results.values()),
             crash=self._crash,
             batches=self._batches,
-            facts=self.evaluator.known(
-                DatasetFacts,
-                DatasetLength,
-                OutputFacts,
-                LossFacts,
-                LossCalls,
-                TrialFacts,
-                ModelFacts,
-                OptimizerFacts,
+            facts=(
+                *self.evaluator.known(
+                    DatasetFacts,
+                    DatasetLength,
+                    OutputFacts,
+                    LossFacts,
+                    LossCalls,
+                    TrialFacts,
+                    ModelFacts,
+                    OptimizerFacts,
+                ),
+                *self._first_rows,
             ),
         )
 

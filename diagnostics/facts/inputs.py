@@ -85,8 +85,6 @@ class Vocabulary:
         words: of the ids in the first rows of the batch, as the tokenizer decodes them.
     """
 
-    described: ClassVar[str] = "the tokenizer or vocabulary of the batch"
-
     name: str
     input: str
     unknown: int

@@ -108,6 +108,7 @@ class BatchFacts:
         labels: array (size, ...), the training target; None if the batch has none.
         labels_name: what the target is called in the batch.
         ignore_index: the label that the loss leaves out; None if it leaves out none.
+        vocabulary: that its texts were encoded with; None if it has none, or if that was not found.
     """
 
     described: ClassVar[str] = "a batch"
@@ -117,6 +118,7 @@ class BatchFacts:
     labels: Array | None = None
     labels_name: str | None = None
     ignore_index: int | None = None
+    vocabulary: Vocabulary | None = None
 
     @property
     def class_labels(self) -> Array | None:
@@ -303,7 +305,6 @@ Fact = (
     | SwappedChannels
     | AddedTokens
     | EndToken
-    | Vocabulary
     | AdaptedElsewhere
     | ScaledTwice
     | OutputFacts

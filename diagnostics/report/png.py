@@ -43,7 +43,7 @@ def data_uri(pixels: Array) -> str:
 
 def coloured(masks: Array) -> Array:
     """Return masks of classes, uint8 (rows, height, width, 1), in colours; classes repeat them."""
-    return np.array(PALETTE, np.uint8)[masks[..., 0] % len(PALETTE)]
+    return np.asarray(np.array(PALETTE, np.uint8)[masks[..., 0] % len(PALETTE)])
 
 
 def side_by_side(images: Array) -> Array:

@@ -90,6 +90,6 @@ class FirstBatch(Extra):
     def _leave(self, code: int) -> NoReturn:
         self._delivery.begun = True  # `os._exit` is observed, and would conclude the run
         for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-            with contextlib.suppress(Exception):
-                stream.flush()
+            with contextlib.suppress(Exception):  # closed, or the script's own
+                stream.flush()  # type: ignore[union-attr]
         os._exit(code)

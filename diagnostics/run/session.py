@@ -98,7 +98,7 @@ class RunSession:
     def _observe(self) -> None:
         """Observe from now on, with this library's modules hidden from the script."""
         self._run = ScriptObserver(
-            lambda report: [extra.examined(report) for extra in self._extras],
+            self._examined,
             keep_batches=self._options.replay_on_cpu,
             first_batches=self._options.first_batches,
             looks_again=self._is_alone and self._options.second_look != 0,
@@ -109,6 +109,10 @@ class RunSession:
         self._modules.hide()
         for extra in self._extras:
             extra.start(self._modules)
+
+    def _examined(self, report: Report) -> None:
+        for extra in self._extras:
+            extra.examined(report)
 
     @property
     def _is_alone(self) -> bool:

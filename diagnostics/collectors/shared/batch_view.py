@@ -40,8 +40,10 @@ LEAST_SIDE = 8  # of an image without an axis of channels
 CHANNELS = (1, 3, 4)
 CLASSES = 1_000  # different whole numbers of a target that are taken for classes
 CHARACTERS = 300  # of a text
+KEPT_ROWS, KEPT_BYTES = 64, 2**20  # of a batch, until the end of the run
 WHOLE = 5_000_000  # numbers; of a larger part only the rows shown are read
 BYTE = 255.0
+SLACK = 0.05  # of the range, past its ends: what interpolation adds
 ONLY_SHOWN = "range and counts are those of the rows shown"
 TOKEN_NAMES = ("input_ids", "token_ids")
 MASKS = ("attention_mask", "padding_mask")
@@ -171,40 +173,39 @@ def _part(name: str, value: Any, rows: int, scalings: Sequence[Scaling], target:
     finite = np.isfinite(array)
     if not finite.all():
         notes.append(f"{int((~finite).sum()):,} of {array.size:,} numbers are not finite")
-    part = array[:rows]
     low, high = (float(array[finite].min()), float(array[finite].max())) if finite.any() else (None, None)
-    known = {"dtype": str(array.dtype), "low": low, "high": high}
+    read = BatchPart(name, "other", f"an array of shape {_times(shape)}", str(array.dtype), low=low, high=high)
     if target and (labels := _classes(array)) is not None:
         classes, read_as = labels
         counts = tuple(Counter(classes.tolist()).most_common())
-        known |= {"counts": counts, "values": classes[:rows]}
-        return BatchPart(name, "classes", read_as, notes=tuple(notes), **known)
-    if array.ndim == 1 or array.shape[1:] == (1,):
-        values = part.reshape(-1).astype(np.float32)
-        read_as = count_of(len(array), "number")
-        return BatchPart(name, "numbers", read_as, notes=tuple(notes), values=values, **known)
-    if array.ndim == 2:
+        read = replace(read, kind="classes", read_as=read_as, values=classes[:rows], counts=counts)
+    elif array.ndim == 1 or array.shape[1:] == (1,):
+        values = array[:rows].reshape(-1).astype(np.float32)
+        read = replace(read, kind="numbers", read_as=count_of(len(array), "number"), values=values)
+    elif array.ndim == 2:
         if array.shape[1] > COLUMNS:
             notes.append(f"the first {COLUMNS} features are shown")
         read_as = f"a table, {count_of(shape[0], 'row')} x {count_of(shape[1], 'feature')}"
-        values = part[:, :COLUMNS].astype(np.float32)
-        return BatchPart(name, "table", read_as, notes=tuple(notes), values=values, **known)
-    if (layout := _layout(array, target)) is not None:
-        return _pictures(name, part, layout, scalings, known, [*notes], shape, target)
-    if array.ndim == 3:
-        axis = channel_axis(array.shape)
-        series = np.moveaxis(part, axis, 2)
-        steps, features = series.shape[1:]
-        every = -(-steps // STEPS)
-        if every > 1:
-            notes.append(f"every {every}th step is shown" if every > 3 else f"1 of {every} steps is shown")
-        if features > FEATURES:
-            notes.append(f"the first {FEATURES} features are shown")
-        order = "steps x features" if axis == 2 else "features x steps"
-        read_as = f"{shape[0]:,} series, {_times(shape[1:])} ({order})"
-        values = series[:, ::every, :FEATURES].astype(np.float32)
-        return BatchPart(name, "series", read_as, notes=tuple(notes), values=values, **known)
-    return BatchPart(name, "other", f"an array of shape {_times(shape)}", notes=tuple(notes), **known)
+        read = replace(read, kind="table", read_as=read_as, values=array[:rows, :COLUMNS].astype(np.float32))
+    elif (layout := _layout(array, target)) is not None:
+        read = _pictures(replace(read, read_as=_times(shape[1:])), array, rows, layout, scalings, notes, target)
+    elif array.ndim == 3:
+        read = _series(read, array, rows, notes)
+    return replace(read, notes=tuple(notes))
+
+
+def _series(read: BatchPart, array: Array, rows: int, notes: list[str]) -> BatchPart:
+    axis = channel_axis(array.shape)
+    series = np.moveaxis(array[:rows], axis, 2)
+    every = -(-series.shape[1] // STEPS)
+    if every > 1:
+        notes.append(f"1 of {every} steps is shown")
+    if series.shape[2] > FEATURES:
+        notes.append(f"the first {FEATURES} features are shown")
+    order = "steps x features" if axis == 2 else "features x steps"
+    read_as = f"{len(array):,} series, {_times(array.shape[1:])} ({order})"
+    values = series[:, ::every, :FEATURES].astype(np.float32)
+    return replace(read, kind="series", read_as=read_as, values=values)
 
 
 def _texts(value: Any, rows: int) -> tuple[str, ...]:
@@ -252,16 +253,16 @@ def _layout(array: Array, target: bool) -> str | None:
 
 
 def _pictures(
-    name: str,
-    part: Array,
+    read: BatchPart,
+    array: Array,
+    rows: int,
     layout: str,
     scalings: Sequence[Scaling],
-    known: dict[str, Any],
     notes: list[str],
-    shape: tuple[int, ...],
     target: bool,
 ) -> BatchPart:
     """Return images, or masks of classes, as bytes (rows, height, width, 1 or 3)."""
+    part = array[:rows]
     pixels = np.moveaxis(part, 1, 3) if layout == "first" else part[..., None] if layout == "none" else part
     channels, where = pixels.shape[3], "" if layout == "none" else f", channels {layout}"
     every = -(-max(pixels.shape[1:3]) // SIDE)
@@ -271,45 +272,42 @@ def _pictures(
     whole = pixels.dtype.kind in "biu" or bool(np.isin(pixels, (0, 1)).all())
     if target and channels == 1 and whole:
         values = np.mod(pixels, 256).astype(np.uint8)
-        read_as = f"{shape[0]:,} masks, {_times(shape[1:])}{where}"
-        return BatchPart(name, "masks", read_as, notes=tuple(notes), values=values, **known)
-    pixels = _in_bytes(pixels.astype(np.float32), scalings, known, notes)
+        return replace(read, kind="masks", read_as=f"{len(array):,} masks, {read.read_as}{where}", values=values)
+    pixels = _in_bytes(pixels.astype(np.float32), scalings, read, notes)
     if channels not in (1, 3):
         notes.append("the first 3 channels are shown" if channels == 4 else "the first channel is shown")
-    read_as = f"{shape[0]:,} images, {_times(shape[1:])}{where}"
     values = pixels[..., : 3 if channels in (3, 4) else 1]
-    return BatchPart(name, "images", read_as, notes=tuple(notes), values=values, **known)
+    return replace(read, kind="images", read_as=f"{len(array):,} images, {read.read_as}{where}", values=values)
 
 
-def _in_bytes(pixels: Array, scalings: Sequence[Scaling], known: Mapping[str, Any], notes: list[str]) -> Array:
+def _in_bytes(pixels: Array, scalings: Sequence[Scaling], read: BatchPart, notes: list[str]) -> Array:
     """Return images as bytes: 0 to 1 and 0 to 255 as they are, after a known normalisation has been undone."""
-    low, high, fits = known["low"], known["high"], False
+    low, high, undone = read.low or 0.0, read.high or 0.0, False
     for scaling in reversed(scalings):
         if len(scaling.shift) in (1, pixels.shape[3]) and len(scaling.scale) in (1, pixels.shape[3]):
-            pixels, fits = pixels * scaling.scale + scaling.shift, True
+            pixels, undone = pixels * scaling.scale + scaling.shift, True
             notes.append(f"undone for display: {scaling.name}")
     pixels = np.nan_to_num(pixels)
-    if fits:
+    if undone:
         low, high = float(pixels.min()), float(pixels.max())
-        slack = 0.05 * (1 if high <= 1.5 else BYTE)  # of augmentations that interpolate
-        low, high = (0.0 if -slack <= low else low), high
-    if low is None or low < 0 or high > BYTE * 1.05:
+        slack = SLACK if high <= 1 + SLACK else SLACK * BYTE
+        low, high = (0.0 if low >= -slack else low), (high / (1 + SLACK) if high > 1 else high)
+    if low < 0 or high > BYTE:
         low, high = float(pixels.min()), float(pixels.max())
         pixels = (pixels - low) / ((high - low) or 1.0) * BYTE
-        notes.append(
-            f"shown from {low:.3g} (black) to {high:.3g} (white)" + ("" if fits else ": no normalisation is known")
-        )
-    elif high <= 1.0 or (fits and high <= 1.5):
+        shown = f"shown from {low:.3g} (black) to {high:.3g} (white)"
+        notes.append(shown if undone else f"{shown}: no normalisation is known")
+    elif high <= 1:
         pixels = pixels * BYTE
-    return np.clip(np.round(pixels), 0, BYTE).astype(np.uint8)
+    return np.asarray(np.clip(np.round(pixels), 0, BYTE).astype(np.uint8))
 
 
 def _times(shape: Sequence[int]) -> str:
     return " x ".join(f"{length:,}" for length in shape)
 
 
-def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchView, Vocabulary | None]:
-    """Return what to show of the batch of an examination, and the vocabulary of its texts; None if none is known.
+def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchView, BatchFacts]:
+    """Return what to show of the batch of an examination, and the batch with the vocabulary of its texts.
 
     Args:
         batch: of the examination.
@@ -321,7 +319,7 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
     scalings = scalings_in(*sources) if any(array.ndim == 4 for array in batch.inputs.values()) else ()
     view = batch_view("training", batch.inputs, targets, tokenizer=tokenizer, scalings=scalings, size=batch.size)
     if name is None or tokenizer is None or has_several_meanings(tokenizer):
-        return view, None
+        return view, batch
     ids = np.unique(np.asarray(batch.inputs[name])[:ROWS, :TOKENS])
     special = {int(id) for id in (tokenizer.all_special_ids or ())} - {tokenizer.unk_token_id}
     found = Vocabulary(
@@ -332,7 +330,17 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
         size_of_vocabulary(tokenizer),
         {id: text_of_token(tokenizer, id) for id in ids.tolist()},
     )
-    return view, found
+    return view, replace(batch, vocabulary=found)
+
+
+def first_rows(batch: BatchFacts) -> BatchFacts:
+    """Copy the first rows of a batch, for rules that judge it when the run is over; at most `KEPT_BYTES`."""
+    parts = [array for array in (*batch.inputs.values(), batch.labels) if array is not None and array.ndim]
+    each = sum(array.nbytes // max(len(array), 1) for array in parts)
+    rows = min(batch.size, KEPT_ROWS, KEPT_BYTES // max(each, 1))
+    inputs = {name: array[:rows].copy() for name, array in batch.inputs.items() if array.ndim}
+    labels = None if batch.labels is None else batch.labels[:rows].copy()
+    return replace(batch, size=rows, inputs=inputs, labels=labels)
 
 
 def _name_of_target(batch: BatchFacts) -> str:
@@ -348,6 +356,7 @@ def split_parts(batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     named = "target" if name is None or name.isdigit() else name
     nested = isinstance(target, Mapping) or (isinstance(target, tuple) and hasattr(target, "_fields"))
     targets = flat({named: target}) if nested else {} if target is None else {named: target}
-    inputs = flat(inputs)
+    only = next(iter(inputs.values()), None)
+    inputs = flat(fields(only) if len(inputs) == 1 and isinstance(only, Mapping) else inputs)
     others = [other for other in inputs if other.rpartition(".")[2] in LABEL_NAMES] if not targets else []
     return {n: v for n, v in inputs.items() if n not in others}, targets | {n: inputs[n] for n in others}

@@ -158,7 +158,7 @@ class Scaling:
 
 def scalings_in(*roots: Any) -> tuple[Scaling, ...]:
     """Return the normalisations among the objects that make batches, in the order in which they are applied."""
-    found = []
+    found: list[Scaling] = []
     for value in objects_within(*roots):
         used: list[Any] = [value]
         if isinstance(value, FunctionType):
@@ -170,9 +170,9 @@ def scalings_in(*roots: Any) -> tuple[Scaling, ...]:
 
 
 def _scaling(value: Any) -> Scaling | None:
-    """Recognise torchvision's `Normalize`, and Keras' `Rescaling` and `Normalization`."""
+    """Recognise a `Normalize` with mean and std, as torchvision's, and Keras' `Rescaling` and `Normalization`."""
     kind, module = type(value).__name__, type(value).__module__.partition(".")[0]
-    if kind == "Normalize" and module in ("torchvision", "albumentations"):
+    if kind == "Normalize":
         shift, scale = _numbers(getattr(value, "mean", None)), _numbers(getattr(value, "std", None))
     elif module == "keras" and kind == "Rescaling":
         factor, offset = _numbers(getattr(value, "scale", None)), _numbers(getattr(value, "offset", None))
@@ -199,4 +199,4 @@ def _numbers(value: Any) -> Array | None:
 
 
 def _listed(values: Array) -> str:
-    return ", ".join(f"{value:.3g}" for value in values.tolist())
+    return ", ".join(f"{value:.4g}" for value in values.tolist())

@@ -47,13 +47,15 @@ class UnknownTokens(Rule):
 
     ## Example
     ```python
-    vocabulary = {word: id for id, word in enumerate(["<pad>", "<unk>", *words_of(text.lower())])}
-    ids = [vocabulary.get(word, 1) for word in text.split()]       # "Great" is not "great"
+    words = ["<pad>", "<unk>", *sorted(set(all_texts.lower().split()))]
+    vocabulary = {word: id for id, word in enumerate(words)}
+    ids = [vocabulary.get(word, 1) for word in text.split()]  # "Great" is not "great"
     ```
 
     ## Instead
     ```python
-    vocabulary = {word: id for id, word in enumerate(["<pad>", "<unk>", *words_of(text.lower())])}
+    words = ["<pad>", "<unk>", *sorted(set(all_texts.lower().split()))]
+    vocabulary = {word: id for id, word in enumerate(words)}
     ids = [vocabulary.get(word, 1) for word in text.lower().split()]
     ```
 
@@ -78,8 +80,11 @@ class UnknownTokens(Rule):
     causes = ("repeated-batch", "constant-inputs", "evaluation-at-chance", *NO_LEARNING)
 
     @check
-    def from_batch(self, batch: BatchFacts, vocabulary: Vocabulary) -> Finding | None:
+    def from_batch(self, batch: BatchFacts) -> Finding | None:
         """Count the unknown tokens of one batch."""
+        vocabulary = batch.vocabulary
+        if vocabulary is None:
+            raise NotApplicable("needs the tokenizer or the vocabulary that encoded the batch")
         ids = batch.inputs.get(vocabulary.input)
         if ids is None or ids.ndim != 2 or ids.dtype.kind not in "iu":
             raise NotApplicable("needs token ids in the batch")
