@@ -115,27 +115,25 @@ def _unpacked(found: re.Match[str], line: str) -> str:
 
 
 def _attribute(crash: CrashFacts, message: str, line: str) -> str | None:
+    """Say what lacks an attribute that the message does not name: an enumeration, or a module in Python 2."""
     if re.fullmatch(r"[A-Za-z_]\w{0,60}", message) and (said := _member_of(crash, message)):
         return said
-    in_python_2 = re.search(r"'module' object has no attribute '(?P<name>\w+)'", message)
-    found = re.search(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'", message) or in_python_2
-    if found is not None:
-        held = expression_before(line, rf"\.{found['name']}\b") or "the module"
-        module = module_of(held) if in_python_2 else found["module"]
-        if in_python_2 and held == "the module":
-            return (
-                f"A module was imported, and has no {found['name']}: it is another release than the code was "
-                f"written for, "
-                "or a file of yours with the same name was found first. The line that asks for it names the "
-                "module."
-            )
-        shown = held if in_python_2 else module
+    found = re.search(r"'module' object has no attribute '(?P<name>\w+)'", message)
+    if found is None:
+        return None
+    held = expression_before(line, rf"\.{found['name']}\b")
+    if held is None:
         return (
-            f"{module} was imported, and has no {found['name']}: it is another release than the code was written "
-            f"for, or another file or folder called {module.split('.')[-1]} was found first. "
-            f"print({shown}.__file__) tells which one it is."
+            f"A module was imported, and has no {found['name']}: it is another release than the code was written "
+            "for, or a file of yours with the same name was found first. The line that asks for it names the "
+            "module."
         )
-    return None
+    module = module_of(held)
+    return (
+        f"{module} was imported, and has no {found['name']}: it is another release than the code was written "
+        f"for, or another file or folder called {module.split('.')[-1]} was found first. "
+        f"print({held}.__file__) tells which one it is."
+    )
 
 
 def _index(found: re.Match[str], line: str) -> str:
@@ -175,11 +173,9 @@ def _too_many(message: str) -> str:
     of_self = " If it is defined in a class, its definition may lack self." if given == most + 1 else ""
     return (
         f"{what} takes {most} arguments and is given {given}; in a method self counts as one.{of_self} Of a "
-        f"library's: "
-        f"in this release the last ones are passed by name alone, or were taken away or added. Compare the "
-        f"line with "
-        f"help({call if call != '__init__' else 'the class'}), and leave out or name the argument that is "
-        f"too many."
+        "library's: in this release the last ones are passed by name alone, or were taken away or added. Compare "
+        f"the line with help({call if call != '__init__' else 'the class'}), and leave out or name the argument "
+        "that is too many."
     )
 
 
@@ -190,10 +186,9 @@ def _count(found: re.Match[str], line: str) -> str:
     call, names = missing["call"], missing["of"][:200].strip('`"* .')
     if _HOOK.fullmatch(call):
         return (
-            f"{call}() is called by the library, and not by a line of yours: its definition takes {names}, "
-            f"which this "
-            "release does not pass. Take it out of the definition, or give it a default; the library's page of "
-            "that method names what is passed."
+            f"{call}() is called by the library, and not by a line of yours: its definition takes {names}, which "
+            "this release does not pass. Take it out of the definition, or give it a default; the library's page "
+            "of that method names what is passed."
         )
     what = "The class that is made there" if call == "__init__" else f"{call}()"
     them = "them" if " and " in names else "it"
