@@ -1,0 +1,13 @@
+import pytest
+
+from diagnostics.rules.data.missing_pad_token import MissingPadToken
+from tests.support.messages import recognised, rows_by_kind
+
+ROWS = rows_by_kind("missing-pad-token")
+
+
+class TestFromMessage:
+    @pytest.mark.parametrize("kind", ROWS)
+    def test_each_kind_has_a_sentence_and_a_fix(self, kind):
+        finding = MissingPadToken().from_message(*recognised(ROWS[kind].exception, ROWS[kind].examples[0]))
+        assert (finding.severity, finding.evidence["kind"]) == ("error", kind)
