@@ -184,16 +184,16 @@ def diff_reports(first: Path, second: Path) -> RunDiff:
 
 
 def _diff(names: tuple[str, str], one: Mapping[str, Any], other: Mapping[str, Any]) -> RunDiff:
-    prints = one.get("fingerprint"), other.get("fingerprint")
+    ours, theirs = one.get("fingerprint"), other.get("fingerprint")
     notes = [
         f"{name} holds no fingerprint of a training, so only the findings are compared."
-        for name, known in zip(names, prints, strict=True)
+        for name, known in zip(names, (ours, theirs), strict=True)
         if not known
     ]
     found = list(_of_findings(one, other))
-    if prints[0] and prints[1]:
-        found = _with_seeds_that_matter([*_of_fingerprints(*prints), *found])
-        notes += _states(prints, found)
+    if ours and theirs:
+        found = _with_seeds_that_matter([*_of_fingerprints(ours, theirs), *found])
+        notes += _states((ours, theirs), found)
     found.sort(key=lambda each: KINDS.index(each.kind))
     return RunDiff(*names, tuple(found), tuple(notes))
 
