@@ -277,6 +277,8 @@ def _is_drawn(seed: Any) -> bool:
 def _of_weights(a: Mapping[str, str], b: Mapping[str, str], where: str) -> Iterator[Difference]:
     if not a or not b:
         return
+    if len(a) == len(b):  # Keras counts its models in a process: sequential_1
+        b = dict(zip(a, b.values(), strict=True))
     names = {**a, **b}
     differing = [name for name in names if a.get(name) != b.get(name)]
     if differing:
