@@ -88,9 +88,8 @@ def _is_readable(tensor: Tensor) -> bool:
     inner = local(tensor)
     if type(inner) not in PLAIN or why_unreadable([inner]) or unusual([inner]) or not inner.numel():
         return False
-    return not inner.is_complex() and (
-        inner.element_size() > 1 or not inner.is_floating_point()
-    )  # NumPy has no float8
+    has_dtype = inner.element_size() > 1 or not inner.is_floating_point()  # NumPy has no float8
+    return has_dtype and not inner.is_complex()
 
 
 def _settings(optimizers: list[Any]) -> dict[str, Any]:
