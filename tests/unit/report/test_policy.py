@@ -88,6 +88,6 @@ class TestBaseline:
 
     def test_the_report_shows_them_in_one_line(self):
         report = Report("ran train.py", known=("dead-units", "loss-plateau"))
-        assert "2 known findings in the baseline: dead-units, loss-plateau." in str(report)
+        assert "Nothing new found.\n2 known findings in the baseline: dead-units, loss-plateau." in str(report)
         assert "Known from the baseline: `dead-units` and `loss-plateau`." in report.to_markdown()
         assert "dead-units: known from the baseline" in report.rendered("html")
