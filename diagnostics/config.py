@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 import tomllib
@@ -14,7 +13,7 @@ from typing import Any, cast
 from .engine.finding import SEVERITIES
 from .errors import InvalidInput, typed_message, what
 from .report.policy import Level, Policy
-from .rules.registry import all_rules, names_of_own
+from .rules.registry import names_without_rule
 from .text.join import listed
 
 EXAMPLE = """\
@@ -157,15 +156,3 @@ def check_names(names: Iterable[str], place: str) -> None:
     """
     for mistake in names_without_rule(names, place):
         raise InvalidInput(mistake)
-
-
-def names_without_rule(names: Iterable[str], place: str) -> list[str]:
-    """Return a sentence for each name that no rule has; `place` says where they were given."""
-    own = names_of_own()  # importing every rule takes longer than explaining a traceback
-    mistakes = []
-    for name in names:
-        if name not in own and name not in (known := [rule.name for rule in all_rules()]):
-            near = difflib.get_close_matches(name, known, n=3)
-            hint = f"Did you mean {listed(near, 'or')}?" if near else "`diagnose rules` lists all rules."
-            mistakes.append(f"{place} names {name!r}, but there is no such rule. {hint}")
-    return mistakes

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CLEAN, FOUND, USAGE = 0, 1, 2
 TEXT_OR_JSON = ("text", "json")
+COMPLETION = "--print-completion"
 RUN = "run a script as python would, and report what is wrong with its training"
 ATTACH = "ask a running program for a report"
 BATCH = "show the first batch that a script trains on, without training"
@@ -87,9 +88,17 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         epilog="Exit codes: 0 no findings of severity warning or above, 1 findings, 2 invalid arguments.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    parser.add_argument(
+        COMPLETION,
+        action=_Completion,
+        choices=("bash", "zsh", "tcsh"),
+        metavar="SHELL",
+        help="print a completion script for bash, zsh or tcsh",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    if chosen == "run":
+    every = chosen.partition("=")[0] == COMPLETION
+    if chosen == "run" or every:
         from .run import add_to
 
         add_to(commands, RUN)
@@ -136,7 +145,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     add_format(gpu, TEXT_OR_JSON)
     gpu.set_defaults(command=_gpu)
 
-    if chosen == "network":
+    if chosen == "network" or every:
         from .network import add_to as add_network
 
         add_network(commands, NETWORK)
@@ -162,6 +171,20 @@ class _Version(argparse.Action):
         except PackageNotFoundError:  # a clone on the path
             found = f"{DISTRIBUTION}, not installed"
         print(f"{parser.prog} ({found})")
+        parser.exit()
+
+
+class _Completion(argparse.Action):
+    """Prints what a shell needs to complete commands and options."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: Any, shell: Any, *__: Any) -> None:
+        try:
+            import shtab
+        except ImportError:
+            raise InvalidInput(
+                f"{COMPLETION} needs the package shtab: python -m pip install '{DISTRIBUTION}[completion]'"
+            ) from None
+        print(shtab.complete(parser, shell=shell))
         parser.exit()
 
 
@@ -277,9 +300,8 @@ def _gpu(options: argparse.Namespace) -> int:
             return json.dumps(written, indent=2)
         if not cards:
             return report.title
-        console = Console(file=io.StringIO(), highlight=False)
-        console.print(shown)
-        return console.file.getvalue().rstrip()
+        Console(file=(text := io.StringIO()), highlight=False).print(shown)
+        return text.getvalue().rstrip()
 
     write(options, rendered, shown, TEXT_OR_JSON)
     return _code(report)

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from diagnostics.errors import InvalidInput
 from diagnostics.text.join import capitalized, count_of, listed
 from diagnostics.text.visible import visible
 
@@ -44,7 +45,7 @@ ROUNDING: Final = 1e-5
 """Relative difference of two float32 losses below which the order of operations is the likeliest reason."""
 
 NAMED: Final = 3
-TEXT_WIDTH: Final = 100
+TEXT_WIDTH: Final = 88
 RESULTS: Final = ("total_steps", "last_loss", "evaluation_loss")
 RATES: Final = ("lr", "learning_rate")
 MISSING: Final = "(not there)"
@@ -173,17 +174,27 @@ def diff_reports(first: Path, second: Path) -> RunDiff:
     """
     one, other = read_written(first), read_written(second)
     names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    prints = [report.get("fingerprint") for report in (one, other)]
+    try:
+        return _diff(names, one, other)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(
+            f"{first} or {second} has another layout than this diagnose reads ({type(error).__name__}: {error}). "
+            "Write both with the same version."
+        ) from None
+
+
+def _diff(names: tuple[str, str], one: Mapping[str, Any], other: Mapping[str, Any]) -> RunDiff:
+    ours, theirs = one.get("fingerprint"), other.get("fingerprint")
     notes = [
         f"{name} holds no fingerprint of a training, so only the findings are compared."
-        for name, known in zip(names, prints, strict=True)
+        for name, known in zip(names, (ours, theirs), strict=True)
         if not known
     ]
-    found = list(_of_fingerprints(*prints)) if all(prints) else []
-    found = [*found, *_of_findings(one, other)]
-    found = _with_seeds_that_matter(found)
-    notes += _states(prints, found) if all(prints) else []
-    found.sort(key=lambda one: KINDS.index(one.kind))
+    found = list(_of_findings(one, other))
+    if ours and theirs:
+        found = _with_seeds_that_matter([*_of_fingerprints(ours, theirs), *found])
+        notes += _states((ours, theirs), found)
+    found.sort(key=lambda each: KINDS.index(each.kind))
     return RunDiff(*names, tuple(found), tuple(notes))
 
 
@@ -224,14 +235,15 @@ def _of_fingerprints(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterat
 
 def _of_trainings(a: Mapping[str, Any], b: Mapping[str, Any], where: str) -> Iterator[Difference]:
     yield from _of_values("setting", *_comparable(a["settings"], b["settings"]), where)
-    yield from _of_values("seed", *(dict(_seeds(run["seeds"])) for run in (a, b)), where)
+    yield from _of_values("seed", _seeds(a["seeds"]), _seeds(b["seeds"]), where)
     yield from _of_weights(a["weights"], b["weights"], where)
     yield from _of_rows(a, b, where)
     yield from _of_steps(a, b, where)
-    results = ("total_steps", "last_loss", "evaluation_loss")
-    yield from _of_values(
-        "result", *({name.replace("_", " "): run[name] for name in results} for run in (a, b)), where
-    )
+    yield from _of_values("result", _results(a), _results(b), where)
+
+
+def _results(run: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.replace("_", " "): run[name] for name in RESULTS}
 
 
 def _of_values(kind: Kind, a: Mapping[str, Any], b: Mapping[str, Any], where: str = "") -> Iterator[Difference]:
@@ -248,9 +260,14 @@ def _comparable(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[dict[str, A
     return {name: a[name] for name in a if name in both}, {name: b[name] for name in b if name in both}
 
 
-def _seeds(written: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in written.items():
-        yield name, "not set" if value is None else f"{value} (drawn)" if _is_drawn(value) else value
+def _seeds(written: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _in_words(value) for name, value in written.items()}
+
+
+def _in_words(seed: Any) -> Any:
+    if seed is None:
+        return "not set"
+    return f"{seed} (drawn)" if _is_drawn(seed) else seed
 
 
 def _is_drawn(seed: Any) -> bool:
@@ -260,6 +277,8 @@ def _is_drawn(seed: Any) -> bool:
 def _of_weights(a: Mapping[str, str], b: Mapping[str, str], where: str) -> Iterator[Difference]:
     if not a or not b:
         return
+    if len(a) == len(b):  # Keras counts its models in a process: sequential_1
+        b = dict(zip(a, b.values(), strict=True))
     names = {**a, **b}
     differing = [name for name in names if a.get(name) != b.get(name)]
     if differing:
@@ -309,11 +328,11 @@ def _of_steps(a: Mapping[str, Any], b: Mapping[str, Any], where: str) -> Iterato
         before = step
     if any(a["settings"].get(name) != b["settings"].get(name) for name in RATES):
         return  # which says more
-    step = next((step for step in common if ours[step][1] != theirs[step][1]), None)
-    if step is not None:
-        yield Difference(
-            "setting", f"{where}learning rate of step {step}", *_values(ours[step][1], theirs[step][1])
-        )
+    for step in common:
+        (_, one), (_, other) = ours[step], theirs[step]
+        if one != other:
+            yield Difference("setting", f"{where}learning rate of step {step}", *_values(one, other))
+            break
 
 
 def _columns(run: Mapping[str, Any]) -> dict[int, tuple[Any, Any]]:

@@ -51,6 +51,7 @@ def as_markdown(report: ReportContents, *, redact: bool = True) -> str:
 
 def _sections(report: ReportContents, private: Redaction) -> Iterator[Iterator[str]]:
     yield _head(report, private)
+    yield _known(report)
     if report.crash is not None:
         yield _crash(report, report.crash, private)
     for finding in report.findings:
@@ -86,9 +87,14 @@ def _head(report: ReportContents, private: Redaction) -> Iterator[str]:
     ]
     if counts:
         yield f"`diagnose` found {listed(counts)}: {listed(f'`{f.rule}`' for f in report.findings)}."
-    elif report.crash is None:
+    elif report.crash is None and not report.known:
         still = " The loss has not fallen, and no rule that could be checked explains why."
         yield f"`diagnose` found nothing.{still if stands_still(report) else ''}"
+
+
+def _known(report: ReportContents) -> Iterator[str]:
+    if report.known:
+        yield f"Known from the baseline: {listed(f'`{rule}`' for rule in report.known)}."
 
 
 def _crash(report: ReportContents, crash: CrashFacts, private: Redaction) -> Iterator[str]:

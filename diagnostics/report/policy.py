@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from diagnostics.engine.finding import SEVERITIES, Finding, Severity
 from diagnostics.facts.where import Where
+from diagnostics.rules.registry import names_without_rule
 
 Level = Severity | Literal["off"]
 
@@ -125,8 +126,6 @@ class Selection:
         found = INLINE.search(linecache.getline(where.file, where.line)) if where.file.endswith(".py") else None
         if found is None:
             return None
-        from diagnostics.config import names_without_rule
-
         names = [name.strip() for name in found["rules"].split(",") if name.strip()]
         place = f"the comment in {where.file}:{where.line}"
         self.mistakes |= dict.fromkeys(names_without_rule(names, place))

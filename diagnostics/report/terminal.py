@@ -307,7 +307,8 @@ def closing(report: ReportContents) -> Iterator[Text]:
     else:
         rests_on = f" {count_of(len(report.judged), 'rule')} could be checked." if report.script else ""
         told = f" {LIBRARIES}" if report.library_messages else ""
-        yield Text(f"Nothing found.{rests_on}{told}", style="" if told else "green")
+        new = " new" if report.known else ""
+        yield Text(f"Nothing{new} found.{rests_on}{told}", style="" if told else "green")
     if report.failed is not None and not report.failed.why_not:
         step, ending = report.failed.step, report.failed.ending
         yield Text(f"To save the batch of step {step}: report.batch().save('batch{ending}').")

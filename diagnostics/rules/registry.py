@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,7 @@ from diagnostics.engine.causality import Causality
 from diagnostics.engine.finding import STAGES
 from diagnostics.engine.rule import Rule
 from diagnostics.errors import InvalidInput, message_of, what
+from diagnostics.text.join import listed
 
 GROUP = "diagnostics.rules"
 """Entry points of this group name a `Rule`, or a module that contains rules."""
@@ -112,3 +114,15 @@ def _in_module(module: ModuleType) -> list[Rule]:
     own = [member for member in vars(module).values() if inspect.isclass(member)]
     kinds = [member for member in own if member.__module__ == module.__name__ and issubclass(member, Rule)]
     return [kind() for kind in kinds if kind._needs]
+
+
+def names_without_rule(names: Iterable[str], place: str) -> list[str]:
+    """Return a sentence for each name that no rule has; `place` says where they were given."""
+    own = names_of_own()  # importing every rule takes longer than explaining a traceback
+    mistakes = []
+    for name in names:
+        if name not in own and name not in (known := [rule.name for rule in all_rules()]):
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f"Did you mean {listed(near, 'or')}?" if near else "`diagnose rules` lists all rules."
+            mistakes.append(f"{place} names {name!r}, but there is no such rule. {hint}")
+    return mistakes

@@ -109,7 +109,7 @@ def parts(report: ReportContents) -> Iterator[str]:
         yield section("Activation ranges", ranges_section(report.ranges))
     if report.not_applicable:
         yield section("Rules not judged", _unjudged(report.not_applicable))
-    if report.ignored or report.ignored_in_vain or report.settings:
+    if report.known or report.ignored or report.ignored_in_vain or report.settings:
         yield section("Ignored", _ignored(report))
     if report.faults:
         intro = "These are errors in diagnostics itself, not in your program."
@@ -120,6 +120,7 @@ def parts(report: ReportContents) -> Iterator[str]:
 
 def _ignored(report: ReportContents) -> str:
     found = [f"{rule} ({reason})" if reason else rule for rule, reason in report.ignored.items()]
+    found += [f"{rule}: known from the baseline" for rule in report.known]
     items = [*found, *(f"{rule}: unused ignore" for rule in report.ignored_in_vain)]
     items += [f"left out of the settings: {mistake}" for mistake in report.settings]
     return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"

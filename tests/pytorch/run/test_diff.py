@@ -71,3 +71,15 @@ def test_one_order_of_the_rows(compared):
         "Global random states differ when the training begins: random. They always do if the script does not seed "
         "them; it matters only if the script draws from them.",
     )
+
+
+def test_a_batch_that_cannot_be_hashed_is_left_out(tmp_path):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters())
+    with diagnostics.watch(model, optimizer) as watch:
+        for rows in (0, 3):
+            model(torch.ones(rows, 4)).sum().backward()
+            optimizer.step()
+    report = watch.report()
+    assert report.faults == ()
+    assert [len(rows) for rows in report.fingerprints[0].start.rows.values()] == [3]

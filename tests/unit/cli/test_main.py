@@ -262,3 +262,21 @@ class TestVersion:
         with pytest.raises(SystemExit):
             main(["--version"])
         assert capsys.readouterr().out == "diagnose (training-diagnostics, not installed)\n"
+
+
+class TestCompletion:
+    def test_says_what_to_install(self, capsys, monkeypatch):
+        monkeypatch.setitem(sys.modules, "shtab", None)
+        assert main(["--print-completion", "bash"]) == 2
+        assert capsys.readouterr().err == (
+            "diagnose: --print-completion needs the package shtab: python -m pip install "
+            "'training-diagnostics[completion]'\n"
+        )
+
+    def test_completes_the_options_of_every_command(self, capsys):
+        pytest.importorskip("shtab")
+        with pytest.raises(SystemExit) as ended:
+            main(["--print-completion", "bash"])
+        assert ended.value.code == 0
+        printed = capsys.readouterr().out
+        assert all(option in printed for option in ("--second-look", "--keep-logs", "--no-redact"))

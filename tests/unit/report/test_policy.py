@@ -87,5 +87,7 @@ class TestBaseline:
         assert Selection(self.baseline(finding(where=Where("train.py", 3, "f")))).kept([other]) == [other]
 
     def test_the_report_shows_them_in_one_line(self):
-        said = str(Report("ran train.py", known=("dead-units", "loss-plateau")))
-        assert "2 known findings in the baseline: dead-units, loss-plateau." in said
+        report = Report("ran train.py", known=("dead-units", "loss-plateau"))
+        assert "Nothing new found.\n2 known findings in the baseline: dead-units, loss-plateau." in str(report)
+        assert "Known from the baseline: `dead-units` and `loss-plateau`." in report.to_markdown()
+        assert "dead-units: known from the baseline" in report.rendered("html")

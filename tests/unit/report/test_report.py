@@ -178,10 +178,12 @@ class TestJson:
             "faults": [],
             "ignored": {},
             "ignored_in_vain": [],
+            "known": [],
             "settings": [],
             "rank": None,
             "library_messages": [],
             "time": None,
+            "fingerprint": None,
         }
 
     def test_of_a_walk_lists_the_stages(self):

@@ -43,13 +43,13 @@ class FitStart:
             }
             self._seeds, self._states = _seeds(), states_of_host()
             variables = model.variables if has_parts_weights(model) else []  # else they are made in the first step
-            self._weights = hashes_of_weights({one.path: _part_of(one) for one in variables})
+            self._weights = hashes_of_weights({one.path: _part_of(one) for one in variables if np.prod(one.shape)})
         self._rows: dict[int, tuple[str, ...]] = {}
 
     def take(self, step: int, parts: Sequence[Array]) -> None:
         """Take the batch of a step, if it is one of the first."""
         if step < EARLY and step not in self._rows:
-            rows = [part for part in parts if part.ndim and not part.dtype.hasobject]
+            rows = [part for part in parts if part.ndim and part.size and not part.dtype.hasobject]
             self._rows[step] = hashes_of_rows([part_of_rows(part, part.dtype.kind in "iub") for part in rows])
 
     def facts(self) -> StartFacts:

@@ -86,7 +86,10 @@ class TrainingStart(TrainingProbe):
 
 def _is_readable(tensor: Tensor) -> bool:
     inner = local(tensor)
-    return type(inner) in PLAIN and not why_unreadable([inner]) and not unusual([inner])
+    if type(inner) not in PLAIN or why_unreadable([inner]) or unusual([inner]) or not inner.numel():
+        return False
+    has_dtype = inner.element_size() > 1 or not inner.is_floating_point()  # NumPy has no float8
+    return has_dtype and not inner.is_complex()
 
 
 def _settings(optimizers: list[Any]) -> dict[str, Any]:
