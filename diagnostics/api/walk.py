@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from diagnostics.collectors.isolation.internal import own_run
@@ -47,9 +48,11 @@ class Walk:
         from diagnostics.report.build import new_evaluator
 
         self.pipeline = pipeline
+        self.evaluator = new_evaluator()
+        self._seen = seen = _SeenBatch()
         self.stages: dict[str, Callable[[], Iterator[Fact]]] = {
             "dataset": pipeline.dataset,
-            "batch": self._batch,
+            "batch": partial(seen.of, pipeline, self.evaluator.faults),  # not of `self`: that would be a cycle
             "forward and loss": pipeline.forward,
             "backward": pipeline.backward,
             "optimizer step": pipeline.optimizer_step,
@@ -61,12 +64,9 @@ class Walk:
             self.stages["reproducibility"] = pipeline.reproduction
         else:
             self._kinds.remove(ReproductionFacts)
-        self.evaluator = new_evaluator()
         self._results: dict[str, StageResult] = {}
         self._findings: list[Finding] = []
         self._crash: CrashFacts | None = None
-        self._batches: tuple[BatchView, ...] = ()
-        self._first_rows: tuple[BatchFacts, ...] = ()
 
     def report(self) -> Report:
         """Walk from the first stage to the last, or to the first error."""
@@ -101,22 +101,6 @@ class Walk:
         self._results[OVERFIT] = StageResult(OVERFIT, "not judged", why)
         return self._report()
 
-    def _batch(self) -> Iterator[Fact]:
-        """Yield the facts of the stage, the batch with its vocabulary; keep a few of its rows to show."""
-        from diagnostics.collectors.shared.batch_view import examined_batch, first_rows
-        from diagnostics.facts.pipeline import BatchFacts
-
-        for fact in self.pipeline.batch():
-            if isinstance(fact, BatchFacts) and not self._batches:
-                try:
-                    view, fact = examined_batch(fact, self.pipeline.data_sources())
-                    self._batches, self._first_rows = (view,), (first_rows(fact),)
-                except Exception as fault:  # the rules do not need it
-                    self.evaluator.faults.append(
-                        f"showing the batch failed: {type(fault).__name__}: {message_of(fault)}"
-                    )
-            yield fact
-
     def _run(self, name: str, to_the_end: bool = False) -> None:
         with _shown(name):
             result, found, self._crash = _run_stage(name, self.stages[name], self.evaluator, to_the_end)
@@ -137,7 +121,7 @@ class Walk:
             self._kinds,
             stages=tuple(self._results.values()),
             crash=self._crash,
-            batches=self._batches,
+            batches=self._seen.views,
             facts=(
                 *self.evaluator.known(
                     DatasetFacts,
@@ -149,9 +133,36 @@ class Walk:
                     ModelFacts,
                     OptimizerFacts,
                 ),
-                *self._first_rows,
+                *self._seen.rows,
             ),
         )
+
+
+class _SeenBatch:
+    """Keeps a few rows of the batch that an examination sees.
+
+    Attributes:
+        views: of it, to show.
+        rows: the first ones, for rules that judge them when the run is over.
+    """
+
+    def __init__(self) -> None:
+        self.views: tuple[BatchView, ...] = ()
+        self.rows: tuple[BatchFacts, ...] = ()
+
+    def of(self, pipeline: Pipeline, faults: list[str]) -> Iterator[Fact]:
+        """Yield the facts of the stage, the batch with its vocabulary."""
+        from diagnostics.collectors.shared.batch_view import examined_batch, first_rows
+        from diagnostics.facts.pipeline import BatchFacts
+
+        for fact in pipeline.batch():
+            if isinstance(fact, BatchFacts) and not self.views:
+                try:
+                    view, fact = examined_batch(fact, pipeline.data_sources())
+                    self.views, self.rows = (view,), (first_rows(fact),)
+                except Exception as fault:  # the rules do not need it
+                    faults.append(f"showing the batch failed: {type(fault).__name__}: {message_of(fault)}")
+            yield fact
 
 
 def _run_stage(
