@@ -195,7 +195,7 @@ class TestOneToken:
 
 
 class TestRowsMadeAlike:
-    """Different rows that are the same by the time they are a batch; `TestLength` has those that a loop repeats."""
+    """Different rows that are the same once they are a batch; `TestLength` has those that a loop repeats."""
 
     def judged(self, inputs, labels):
         return judge(
