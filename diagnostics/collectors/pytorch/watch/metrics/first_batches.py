@@ -19,7 +19,7 @@ LARGEST = 4 * 2**20  # bytes of an input; of larger rows there are fewer
 
 
 class FirstBatches(TrainingProbe):
-    """Copies rows of two passes. Those on the CPU become a view at once, those on a device when they are read."""
+    """Copies rows of two passes, 4 MiB of an input at most; they stay on the device until they are read."""
 
     def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
