@@ -65,6 +65,7 @@ class StepTimes:
         asynchronous: whether an accelerator computes while the host goes on, so that its time appears wherever the
             host waits for it.
         cores: processors that this process may use.
+        advice: of a report that was read from a file, whose source is not known.
     """
 
     steps: int
@@ -74,6 +75,7 @@ class StepTimes:
     source: BatchSource | None = None
     asynchronous: bool = False
     cores: int = 1
+    advice: tuple[str, ...] = ()
 
     @property
     def total(self) -> float:

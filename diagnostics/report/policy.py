@@ -18,7 +18,7 @@ from diagnostics.rules.registry import names_without_rule
 Level = Severity | Literal["off"]
 
 OFF: Final = "its severity is off"
-INLINE: Final = re.compile(r"#\s*diagnose:\s*ignore\[(?P<rules>[^\]]*)\](?P<reason>[^#]*)")
+INLINE: Final = re.compile(r"#\s*diagnose:\s*ignore\[(?P<rules>[^]#]*)\](?P<reason>[^#]*)")
 """A comment on the line that a finding names: ``# diagnose: ignore[dead-units] a sparse model``."""
 
 

@@ -19,6 +19,7 @@ from .answers import Answer
 from .contents import JSON_VERSION, StageResult
 from .policy import baseline_of
 from .report import Report
+from .step_times import times_from_dict
 
 Parsed = TypeVar("Parsed")
 HOW = "Pass what `diagnose run --output report.json` writes."
@@ -120,7 +121,7 @@ def finding_of(written: Mapping[str, Any]) -> Finding:
 
 
 def _report(written: Mapping[str, Any]) -> Report:
-    crash, rank = written["crash"], written.get("rank")
+    crash, rank, time = written["crash"], written.get("rank"), written.get("time")
     # A rule that is neither here nor in a finding was judged; see report.schema.json.
     judged = {rule.name for rule in all_rules()} - set(written["not_applicable"])
     return Report(
@@ -142,6 +143,7 @@ def _report(written: Mapping[str, Any]) -> Report:
             LibraryMessage(**{**one, "where": one["where"] and Where(**one["where"])})
             for one in written.get("library_messages", ())
         ),
+        time=None if time is None else times_from_dict(time),
         saved_answers=tuple(Answer(**answer) for answer in written.get("answers", ())),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from diagnostics.facts.step_times import PARTS, BatchSource, StepTimes
@@ -25,6 +26,18 @@ def times_as_dict(times: StepTimes) -> dict[str, Any]:
     }
 
 
+def times_from_dict(written: Mapping[str, Any]) -> StepTimes:
+    """Return the times that `times_as_dict` has written, as far as it has."""
+    total = written["seconds_per_step"] * written["steps"]
+    return StepTimes(
+        steps=written["steps"],
+        skipped=written["skipped"],
+        seconds={part: share * total for part, share in written["shares"].items()},
+        asynchronous=written["asynchronous"],
+        advice=tuple(written["advice"]),
+    )
+
+
 def summary(times: StepTimes) -> str:
     """Return the mean of a step and the share of each part, in a sentence."""
     mean = f"{_milliseconds(times.total / times.steps)} per step"
@@ -34,6 +47,8 @@ def summary(times: StepTimes) -> str:
 
 def advice(times: StepTimes) -> list[str]:
     """Return sentences: what the numbers mean here, and what to try first."""
+    if times.advice:
+        return list(times.advice)
     keras, said = "step" in times.seconds, []
     if times.asynchronous:
         said.append("This is the time of the host; the device's is in the part that waits for it.")
