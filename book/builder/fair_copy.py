@@ -33,7 +33,7 @@ def fair_copy(notebook: NotebookNode, zoo: Path) -> NotebookNode:
             the package's name.
     """
     fair = copy.deepcopy(notebook)
-    for key in ("papermill", "widgets"):
+    for key in ("papermill", "widgets", "mystery"):
         fair.metadata.pop(key, None)
     for cell in fair.cells:
         for key in ("papermill", "execution"):

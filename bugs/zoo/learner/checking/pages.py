@@ -116,7 +116,7 @@ def check_mystery(
             stop=stop,
         )
         report = read_report(output)
-        judged = [_ran(ending, copy), _rules(report)]
+        judged = [_ran(ending, copy), _rules(report, leaves(solution))]
     if judged[0].ok:
         on_rules()
         result, _ = _run_cells(_solution_steps(solution), {FIXED: text}, to_errors, stop)
@@ -211,10 +211,18 @@ def _unfinished(ending: Ending) -> Judgement:
     return Judgement("run", False, f"The process ended before the last cell ({last}).", "Let every cell run.")
 
 
-def _rules(report: Mapping[str, Any]) -> Judgement:
-    if told := alarms(report):
-        message = finding(report, told[0])["message"]
-        return Judgement("rules", False, f"diagnose run reports {listed(told)}. {message}")
+def leaves(solution: Path) -> list[str]:
+    """Return the rules that the fix of a solution leaves with findings, as the head of its page lists them."""
+    return list(read(solution).metadata.get("mystery", {}).get("leaves", ()))
+
+
+def _rules(report: Mapping[str, Any], left: Sequence[str]) -> Judgement:
+    told = alarms(report)
+    if new := [rule for rule in told if rule not in left]:
+        message = finding(report, new[0])["message"]
+        return Judgement("rules", False, f"diagnose run reports {listed(new)}. {message}")
+    if told:
+        return Judgement("rules", True, f"diagnose run reports {listed(told)}, as it does of our fix.")
     return Judgement("rules", True, "diagnose run reports no error or warning.")
 
 
