@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.errors import InvalidInput, typed_message, what
+from diagnostics.errors import InvalidInput, what
+
+from .show_tokens import batch_read
 
 if TYPE_CHECKING:
     from diagnostics.report.batch import BatchPicture
@@ -78,22 +80,10 @@ def show_batch(source: Any, *, rows: int = 8, tokenizer: Any = None) -> BatchPic
 
 def _batch(source: Any, rows: int) -> tuple[Any, Any, bool | None, tuple[Any, ...]]:
     """Return a batch, a tokenizer, whether the model shifts the labels, and the objects that made the batch."""
-    from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
-
     if _is_batch(source):
         return source, None, None, ()
-    try:
+    with batch_read("show_batch", source):
         return _read(source, rows)
-    except (StageFailed, CannotJudge) as reason:
-        said = str(reason).removesuffix(".")
-        raise InvalidInput(
-            f"show_batch() could not read {what(source)}: {said}. You can pass one batch."
-        ) from None
-    except UsersCodeRaised as raised:
-        cause = raised.__cause__ or raised
-        raise InvalidInput(
-            f"show_batch() could not make a batch: the dataset or the collator raised {typed_message(cause)}"
-        ) from cause
 
 
 def _is_batch(source: Any) -> bool:

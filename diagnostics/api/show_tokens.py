@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.internal import own_run
@@ -70,6 +71,33 @@ def show_tokens(source: Any, *, tokenizer: Any = None, examples: int = 2) -> Tok
     return TokenStrip(facts, f"tokens of {name}", shown)
 
 
+@contextmanager
+def batch_read(function: str, source: Any) -> Iterator[None]:
+    """Turn what goes wrong when a batch is read into the message of a function.
+
+    Args:
+        function: its name.
+        source: what it was given.
+
+    Raises:
+        InvalidInput: no batch could be read, or the user's code raised.
+    """
+    from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
+
+    try:
+        yield
+    except (StageFailed, CannotJudge) as reason:
+        said = str(reason).removesuffix(".")
+        raise InvalidInput(
+            f"{function}() could not read {what(source)}: {said}. You can pass one batch."
+        ) from None
+    except UsersCodeRaised as raised:
+        cause = raised.__cause__ or raised
+        raise InvalidInput(
+            f"{function}() could not make a batch: the dataset or the collator raised {typed_message(cause)}"
+        ) from cause
+
+
 def _batch(source: Any, examples: int) -> tuple[Any, Any, bool | None]:
     """Return a batch, a tokenizer, and whether the model shifts the labels; None where that is not known."""
     if isinstance(source, Mapping):
@@ -80,20 +108,8 @@ def _batch(source: Any, examples: int) -> tuple[Any, Any, bool | None]:
         if isinstance(source, list | tuple) and source:
             return source[0], None, None
         raise InvalidInput(f"show_tokens() was given {what(source)}. {TAKES}")
-    from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
-
-    try:
+    with batch_read("show_tokens", source):
         return _read(source, examples)
-    except (StageFailed, CannotJudge) as reason:
-        said = str(reason).removesuffix(".")
-        raise InvalidInput(
-            f"show_tokens() could not read {what(source)}: {said}. You can pass one batch."
-        ) from None
-    except UsersCodeRaised as raised:
-        cause = raised.__cause__ or raised
-        raise InvalidInput(
-            f"show_tokens() could not make a batch: the dataset or the collator raised {typed_message(cause)}"
-        ) from cause
 
 
 def _read(source: Any, examples: int) -> tuple[Any, Any, bool | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -21,21 +19,21 @@ from diagnostics.facts.batch_view import BatchPart, BatchView
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import visible
 
+from .as_text import WIDTH, AsText
 from .html.batch import bounds_of, colours, heading_of, is_picture, title_of, views_as_html
 from .png import below_each_other, png, side_by_side
 from .tokens import TokenStrip
 
 if TYPE_CHECKING:
-    from rich.console import ConsoleOptions, RenderResult
+    pass
 
-WIDTH, NARROWEST = 100, 40  # columns of the text; a terminal's own width where that is known
 BARS = "▁▂▃▄▅▆▇█"
 SPARKS = 48  # characters of a sparkline, at most
 NUMBERS = 6  # of a row, before the sparkline
 
 
 @dataclass(frozen=True, repr=False)
-class BatchPicture:
+class BatchPicture(AsText):
     """What `diagnostics.show_batch` found.
 
     Attributes:
@@ -77,24 +75,6 @@ class BatchPicture:
         except FileExistsError:
             raise InvalidInput(f"save() was given {str(path)!r}, which exists. Pass another name.") from None
         return target
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self._lines(max(options.max_width, NARROWEST))
-
-    def __str__(self) -> str:
-        return self.to_text(WIDTH)
-
-    __repr__ = __str__
-
-    def to_text(self, width: int) -> str:
-        """Return the batch as text, at most that many columns wide."""
-        buffer = io.StringIO()
-        console = Console(
-            file=buffer, width=width, color_system=None, highlight=False, emoji=False, force_jupyter=False
-        )
-        for line in self._lines(max(width, NARROWEST)):
-            console.print(line)
-        return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
     def _lines(self, width: int) -> Iterator[Text | Padding | TokenStrip]:
         for number, view in enumerate(self.views):

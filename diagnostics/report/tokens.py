@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,18 +9,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from diagnostics.facts.tokens import Token, TokenFacts, TokenRow
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import escaped, visible
 
+from .as_text import AsText
+
 if TYPE_CHECKING:
     from diagnostics.facts.tokens import State
 
-WIDTH = 100  # columns of the text; a terminal's own width where that is known
-NARROWEST = 40
 LONG = 300  # tokens of a row: of a longer one, the middle of each uniform stretch is left out
 ENDS = 20  # tokens on both sides of what is left out
 PADS = 3  # padding tokens in a row, before they are counted instead
@@ -53,7 +51,7 @@ SAYS = {
 
 
 @dataclass(frozen=True, repr=False)
-class TokenStrip:
+class TokenStrip(AsText):
     """What `diagnostics.show_tokens` found.
 
     Attributes:
@@ -138,24 +136,6 @@ class TokenStrip:
         return "".join(_as_html(row, title) for row, title in self._shown())
 
     _repr_html_ = to_html
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self._lines(max(options.max_width, NARROWEST))
-
-    def __str__(self) -> str:
-        return self.to_text(WIDTH)
-
-    __repr__ = __str__
-
-    def to_text(self, width: int) -> str:
-        """Return the strips as text, at most that many columns wide."""
-        buffer = io.StringIO()
-        console = Console(
-            file=buffer, width=width, color_system=None, highlight=False, emoji=False, force_jupyter=False
-        )
-        for line in self._lines(max(width, NARROWEST)):
-            console.print(line, soft_wrap=False)
-        return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
     def _lines(self, width: int) -> Iterator[Text]:
         yield Text(visible(self.title), style="bold")
