@@ -156,8 +156,8 @@ ALONE: Final[Mapping[Kind, str]] = {
     "rows": "Environment, settings, seeds and weights are the same, but the runs train on different rows.",
     "order of the rows": "The runs train on the same rows in another order; all before that is the same.",
     "first step that differs": "All that was recorded before the first step is the same, but the losses differ: "
-    "an operation that is not deterministic, code that changed, or what is not recorded: settings of layers, "
-    "such as dropout, and arguments of the loss.",
+    "an operation that is not deterministic, code that changed, or what is not recorded, such as settings of "
+    "layers of your own.",
     "result": "The trainings went the same way as far as they were recorded, but their results differ.",
     "finding": "The trainings were the same, but not the findings: diagnose or the script's code differs.",
 }

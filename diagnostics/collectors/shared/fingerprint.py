@@ -20,6 +20,9 @@ NUMBERS: Final = 64
 PARAMETERS: Final = 128
 """Parameters with a hash of their own."""
 
+LAYERS: Final = 128
+"""Layers whose settings are recorded, the first ones."""
+
 OTHERS: Final = "the other parameters"
 
 

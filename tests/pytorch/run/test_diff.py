@@ -11,14 +11,14 @@ import diagnostics
 from diagnostics.report.diff import diff_reports
 
 
-def train(path, seed=0, rate=0.1, backwards=False, shuffle=True):
+def train(path, seed=0, rate=0.1, dropout=0.0, backwards=False, shuffle=True):
     random.seed()  # as in a script that does not seed it
     torch.manual_seed(seed)
     x = torch.arange(128 * 4).reshape(128, 4).float() / 512
     y = (x.sum(1) > 1).long()
     if backwards:
         x, y = x.flip(0), y.flip(0)
-    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    model = nn.Sequential(nn.Linear(4, 16), nn.Dropout(dropout), nn.ReLU(), nn.Linear(16, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     with diagnostics.watch(model, optimizer) as watch:
         for inputs, labels in DataLoader(TensorDataset(x, y), batch_size=16, shuffle=shuffle):
@@ -59,6 +59,12 @@ def test_one_setting(compared):
     found = compared(rate=0.2)
     assert found.verdict.startswith("The runs differ in one setting (lr: 0.1 → 0.2). The losses")
     assert found.differences[1].name == "step 1"
+
+
+def test_one_setting_of_a_layer(compared):
+    assert (
+        "layer 1: Dropout(p=0.0, inplace=False) → Dropout(p=0.5, inplace=False)" in compared(dropout=0.5).verdict
+    )
 
 
 def test_one_order_of_the_rows(compared):

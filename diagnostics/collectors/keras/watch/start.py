@@ -13,6 +13,7 @@ from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras import internals
 from diagnostics.collectors.keras.model import has_parts_weights
 from diagnostics.collectors.shared.fingerprint import (
+    LAYERS,
     NUMBERS,
     hashes_of_rows,
     hashes_of_weights,
@@ -22,6 +23,8 @@ from diagnostics.collectors.shared.fingerprint import (
 )
 from diagnostics.facts.array import Array
 from diagnostics.facts.fingerprint import EARLY, StartFacts
+
+NOT_SET = ("name", "built", "optimizer")  # of a layer or a loss
 
 
 class FitStart:
@@ -39,6 +42,12 @@ class FitStart:
                 "loss": _name_of(getattr(model, "loss", None)),
                 "precision": getattr(getattr(model, "dtype_policy", None), "name", None),
                 "jit_compile": getattr(model, "jit_compile", None),
+                **_attributes("loss", getattr(model, "loss", None)),
+                **{
+                    name: value
+                    for layer in getattr(model, "layers", ())[:LAYERS]
+                    for name, value in _attributes(f"layer {layer.name}", layer).items()
+                },
                 **_settings(optimizer),
             }
             self._seeds, self._states = _seeds(), states_of_host()
@@ -68,6 +77,14 @@ def _settings(optimizer: Any) -> dict[str, Any]:
             config["learning_rate"] = f"{rate['class_name']}({rate['config']})"
         settings |= plain_settings({name: value for name, value in config.items() if name != "name"})
     return settings
+
+
+def _attributes(whose: str, of: Any) -> dict[str, Any]:
+    """Return the numbers and strings that an object of Keras holds; its `get_config` may call other code."""
+    if not type(of).__module__.startswith("keras."):
+        return {}
+    plain = plain_settings({name: value for name, value in vars(of).items() if name.isidentifier()})
+    return {f"{name} of {whose}": value for name, value in plain.items() if name[0] != "_" and name not in NOT_SET}
 
 
 def _seeds() -> dict[str, Any]:

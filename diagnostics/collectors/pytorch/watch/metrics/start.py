@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.local_tensors import PLAIN, local, unusual, why_unreadable
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.fingerprint import (
+    LAYERS,
     hashes_of_rows,
     hashes_of_weights,
     part_of_rows,
@@ -76,6 +78,7 @@ class TrainingStart(TrainingProbe):
         casts = [kind for kind in sorted({"cpu", subject.device.type}) if torch.is_autocast_enabled(kind)]
         self._settings = {
             "model": type(subject.model).__name__,
+            **_layers(subject.model),
             **_settings(subject.optimizers),
             "dtype of the weights": ", ".join(sorted({_name(one.dtype) for one in named.values()})),
             "autocast": ", ".join(f"{kind} {_name(torch.get_autocast_dtype(kind))}" for kind in casts) or "off",
@@ -90,6 +93,15 @@ def _is_readable(tensor: Tensor) -> bool:
         return False
     has_dtype = inner.element_size() > 1 or not inner.is_floating_point()  # NumPy has no float8
     return has_dtype and not inner.is_complex()
+
+
+def _layers(model: nn.Module) -> dict[str, str]:
+    """Return the settings of PyTorch's own layers, by name; the `extra_repr` of any other may do anything."""
+    own = (
+        (name, one) for name, one in model.named_modules() if type(one).__module__.startswith("torch.nn.modules.")
+    )
+    described = ((name, type(one).__name__, one.extra_repr()) for name, one in islice(own, LAYERS))
+    return {f"layer {name}".strip(): f"{kind}({settings})" for name, kind, settings in described if settings}
 
 
 def _settings(optimizers: list[Any]) -> dict[str, Any]:
