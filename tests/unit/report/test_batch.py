@@ -112,7 +112,7 @@ class TestText:
         assert "target: read as class ids of 4 rows, int64, 3 different: 1 x2, 3 x1, 0 x1" in text
         assert "rows 1 to 2: 3, 1" in text
         (written,) = tmp_path.iterdir()
-        assert f"The images: {written}" in text.replace("\n", "")
+        assert f"The images: {written}" in " ".join(text.split())
 
     def test_writes_the_images_once(self, tmp_path, monkeypatch):
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
