@@ -3,7 +3,7 @@
 After https://github.com/huggingface/trl/issues/1191
 """
 
-# names: labels-missing, non-finite-loss
+# names: no-labels-left, labels-missing, non-finite-loss
 import random
 import tempfile
 
