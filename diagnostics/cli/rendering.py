@@ -33,7 +33,7 @@ def add_rendering(parser: argparse.ArgumentParser) -> None:
 
 
 def format_of(options: argparse.Namespace, formats: Sequence[str] = FORMATS) -> str:
-    """Return the format that was chosen, or that the name of the file stands for."""
+    """Return the format that was chosen, or the one that the file name implies."""
     named = "text" if options.output is None else KINDS.get(options.output.suffix, "text")
     return str(options.format or (named if named in formats else "text"))
 

@@ -23,7 +23,7 @@ class BatchPart:
         dtype: of its numbers.
         values: of the rows shown. Images and masks uint8 (rows, height, width, channels), 1 or 3 of them; series
             float32 (rows, steps, features); a table (rows, features); classes and numbers (rows,). None otherwise.
-        low: least value in the whole batch that is finite; None if there is none.
+        low: smallest finite value in the whole batch; None if no value is finite.
         high: largest one.
         counts: rows of the whole batch by class, the most frequent first.
         notes: what was done to show it, and what is wrong with it.

@@ -80,7 +80,7 @@ class Vocabulary:
         name: of the kind of tokenizer.
         input: the name of the token ids in the batch.
         unknown: the id of a word that it lacks.
-        special: the ids that stand for no word: padding, start, end.
+        special: ids of special tokens: padding, start, end.
         size: its words; None if not known.
         words: of the ids in the first rows of the batch, as the tokenizer decodes them.
     """

@@ -37,7 +37,7 @@ class TrainingFingerprint:
         rates: float64 (k,), the largest of the parameter groups.
         batches: uint64 (k,), equal for equal batches; 0 where unknown.
         total_steps: of the optimizer.
-        evaluation_loss: the last one; None if there is none.
+        evaluation_loss: the last one; None if no evaluation was seen.
     """
 
     environment: Mapping[str, str]

@@ -291,7 +291,7 @@ class Alerts:
     Neither is imported, and no run is begun.
 
     Attributes:
-        fault: the failure of a tracker, after which nothing is sent; empty while there is none.
+        fault: the failure of a tracker, after which nothing more is sent; empty until then.
     """
 
     def __init__(self) -> None:

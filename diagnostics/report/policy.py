@@ -32,7 +32,7 @@ class Policy:
         fail_on: the lowest severity that makes a run fail; None if it is not set.
         overrides: the globs of files and what holds for them instead; the last one that matches counts.
         folder: that the globs begin in.
-        script: the file of findings that name no line; None if there is none.
+        script: the file that findings without a line belong to; None if it is not a file.
         baseline: findings that were known before; the worst severity by rule and file.
     """
 

@@ -33,7 +33,7 @@ def folder(user: int) -> Path:
 
 
 def is_private(path: Path, user: int) -> bool:
-    """Whether a folder belongs to that user, and nobody else may write there."""
+    """Whether a folder belongs to this user and nobody else has access."""
     try:
         known = os.lstat(path)
     except OSError:
@@ -83,7 +83,7 @@ class Requests:
             return
         drawn = random.getstate()  # the first import of rich draws
         try:
-            with contextlib.suppress(Exception), self._within():  # who asks waits in vain, and is told so
+            with contextlib.suppress(Exception), self._within():  # `attach` then reports a timeout
                 if is_private(file.parent, user):
                     _answer(file, report)
         finally:

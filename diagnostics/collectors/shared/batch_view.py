@@ -1,4 +1,4 @@
-"""Keeps a few rows of a batch in bounded size, as they are to be shown. Kinds are told by dtype and shape."""
+"""Keeps a few rows of a batch for display, in bounded size. Dtype and shape decide how a part is shown."""
 
 from __future__ import annotations
 

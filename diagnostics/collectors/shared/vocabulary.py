@@ -57,8 +57,8 @@ def tokenizer_in(*roots: Any) -> Any:
         roots: loaders, datasets, collators.
 
     Returns:
-        A tokenizer of transformers, or `Words`. None if there is none, or if those found disagree on the id of
-        the unknown token: then which of them made a batch is not known.
+        A tokenizer of transformers, or `Words`. None if nothing was found, or if several were found that disagree
+        on the id of the unknown token: any of them may have encoded the batch.
     """
     for values in (objects_within(*roots), _globals(), _living()):
         found = [tokenizer for value in values if (tokenizer := _tokenizer(value)) is not None]

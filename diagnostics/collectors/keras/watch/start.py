@@ -32,7 +32,7 @@ class FitStart:
 
     Args:
         model: compiled.
-        optimizer: its own, not one around it; None if there is none.
+        optimizer: of the model, without any wrapper; None before `compile`.
     """
 
     def __init__(self, model: Any, optimizer: Any) -> None:
