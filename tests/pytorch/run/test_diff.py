@@ -89,3 +89,16 @@ def test_a_batch_that_cannot_be_hashed_is_left_out(tmp_path):
     report = watch.report()
     assert report.faults == ()
     assert [len(rows) for rows in report.fingerprints[0].start.rows.values()] == [3]
+
+
+def test_a_layer_without_an_attribute_of_its_own_is_left_out():
+    model = nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5))
+    del model[0].in_features
+    optimizer = torch.optim.SGD(model.parameters())
+    with diagnostics.watch(model, optimizer) as watch:
+        model(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+    report = watch.report()
+    assert report.faults == ()
+    settings = report.fingerprints[0].start.settings
+    assert [name for name in settings if name.startswith("layer ")] == ["layer 1"]

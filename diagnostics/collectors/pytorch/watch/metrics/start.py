@@ -100,8 +100,15 @@ def _layers(model: nn.Module) -> dict[str, str]:
     own = (
         (name, one) for name, one in model.named_modules() if type(one).__module__.startswith("torch.nn.modules.")
     )
-    described = ((name, type(one).__name__, one.extra_repr()) for name, one in islice(own, LAYERS))
+    described = ((name, type(one).__name__, _settings_of_layer(one)) for name, one in islice(own, LAYERS))
     return {f"layer {name}".strip(): f"{kind}({settings})" for name, kind, settings in described if settings}
+
+
+def _settings_of_layer(layer: nn.Module) -> str:
+    try:
+        return str(layer.extra_repr())
+    except Exception:  # the script has removed an attribute that it reads
+        return ""
 
 
 def _settings(optimizers: list[Any]) -> dict[str, Any]:
