@@ -71,8 +71,7 @@ def chapter_jobs(chapters: Sequence[Chapter], book: Path, zoo: Path, seed: int) 
     made = []
     for chapter in chapters:
         cages = [place for cage in (*chapter.cages, *chapter.also) for place in sorted(zoo.glob(f"*s/{cage}_*"))]
-        if chapter.written:
-            made.append(Job(book / f"{chapter.page}.md", (*shared, *cages), {"SEED": seed}))
+        made.append(Job(book / f"{chapter.page}.md", (*shared, *cages), {"SEED": seed}))
         if chapter.mystery:
             solution, script = (book / "mysteries" / f"{chapter.mystery}.{kind}" for kind in ("md", "py"))
             if not solution.is_file():
@@ -103,8 +102,8 @@ def assemble(
 
     Args:
         exhibits: the catalogue.
-        chapters: in their order, written and planned.
-        notebooks: executed, by the name of their source: of every exhibit, written chapter and mystery.
+        chapters: in their order.
+        notebooks: executed, by the name of their source: of every exhibit, chapter and mystery.
         book: the folder of the book's sources.
         zoo: the root of the repository.
 
@@ -126,8 +125,7 @@ def assemble(
     homes = outline.homes(chapters, exhibits)
     in_order = outline.ordered(chapters, exhibits)
     for chapter in chapters:
-        if chapter.written:
-            chapter_pages.set_title(fair[chapter.name], chapter.shown)
+        chapter_pages.set_title(fair[chapter.name], chapter.shown)
     for exhibit in in_order:
         chapter_pages.set_title(fair[exhibit.folder], outline.shown(exhibit))
     _write_exhibits(in_order, homes, fair, source / "exhibits", published(zoo / "book"))
@@ -139,7 +137,7 @@ def assemble(
     frame = yaml.safe_load((book / "_toc.yml").read_text("utf-8"))
     toc = outline.table_of_contents(frame, chapters, exhibits)
     (source / "_toc.yml").write_text(yaml.safe_dump(toc, sort_keys=False), "utf-8")
-    teach = {chapter.page: fair[chapter.name] for chapter in chapters if chapter.written}
+    teach = {chapter.page: fair[chapter.name] for chapter in chapters}
     teach |= {exhibit.page: fair[exhibit.folder] for exhibit in in_order}
     points = teaching.points(zoo / "book" / "teaching_points.toml")
     taught = teaching.places(teach, points)
@@ -170,7 +168,7 @@ def assemble(
     generated = source / "_generated"
     (generated / "teacher.md").write_text(chapter_pages.teachers_links(chapters, in_order), "utf-8")
     (generated / "path.md").write_text(chapter_pages.path_cards(chapters, exhibits), "utf-8")
-    counts = {name: _count(fair[name], chapter_pages.ANSWER) for name in (c.name for c in chapters if c.written)}
+    counts = {c.name: _count(fair[c.name], chapter_pages.ANSWER) for c in chapters}
     (generated / "units.md").write_text(chapter_pages.units(chapters, exhibits, counts), "utf-8")
     (first,) = (chapter.name for chapter in chapters if chapter.number == REPORT_OF)
     (generated / "heroes.md").write_text(_heroes(chapters, in_order, fair, generated), "utf-8")
@@ -201,12 +199,8 @@ def _write_chapters(
     chapters: Sequence[Chapter], exhibits: Sequence[Exhibit], fair: Mapping[str, NotebookNode], source: Path
 ) -> None:
     for chapter in chapters:
-        if chapter.written:
-            page = chapter_pages.chapter_notebook(fair[chapter.name], chapter, chapters, exhibits)
-            nbformat.write(page, source / chapter.file)
-        else:
-            text = chapter_pages.planned_page(chapter, chapters, exhibits)
-            (source / chapter.file).write_text(text, "utf-8")
+        page = chapter_pages.chapter_notebook(fair[chapter.name], chapter, chapters, exhibits)
+        nbformat.write(page, source / chapter.file)
         if chapter.mystery:
             nbformat.write(fair[chapter.mystery], source / "mysteries" / f"{chapter.mystery}.ipynb")
     (source / "mysteries" / "index.md").write_text(chapter_pages.mysteries_index(chapters), "utf-8")

@@ -96,7 +96,7 @@ def exhibit_notebook(
     title, _, rest = page.cells[0].source.partition("\n")
     follows = f" Follows {_cage_link(before)}." if before else ""
     number = f"Exhibit {numbers()[exhibit.id]}, `nox -s bug-{exhibit.id}`"
-    place = f"{number} · [Chapter {chapter.place}, {chapter.title}](../{chapter.file}).{follows}"
+    place = f"{number} · [Chapter {chapter.number}, {chapter.title}](../{chapter.file}).{follows}"
     place += f" {students_link(exhibit.page)}."
     if where is not None:
         place += f" [Open it in Colab]({where.in_colab(exhibit)})."
@@ -147,32 +147,15 @@ def _cage_link(exhibit: Exhibit) -> str:
     return f"[{shown(exhibit)}]({exhibit.folder}.ipynb)"
 
 
-def planned_page(chapter: Chapter, chapters: Sequence[Chapter], exhibits: Iterable[Exhibit]) -> str:
-    """Return the page that keeps the place of a chapter that is still to be written, in MyST."""
-    by_id = {exhibit.id: exhibit for exhibit in exhibits}
-    lines = [
-        f"# {chapter.shown}",
-        "",
-        raw(pipeline_map(chapter.stations, station_links(chapters, ""))),
-        "",
-        f"{chapter.purpose}.",
-        "",
-        "This chapter has not been written yet." + (" Its exhibits are already here:" if chapter.cages else ""),
-        "",
-    ]
-    return "\n".join([*lines, *_cage_list(chapter.cages, by_id)])
-
-
 def path_cards(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
     """Return the chapters in their order as cards, each with its exhibits, for the landing page."""
     by_id = {exhibit.id: exhibit for exhibit in exhibits}
     lines = ["::::{grid} 1 1 2 3", ":gutter: 3", ""]
     for chapter in chapters:
         cages = ", ".join(f"[{numbers()[cage]}]({by_id[cage].page}.ipynb)" for cage in chapter.cages)
-        state = f"{chapter.minutes} minutes · {chapter.level}" if chapter.written else "not written yet"
+        state = f"{chapter.minutes} minutes · {chapter.level}"
         lines += [
             f":::{{grid-item-card}} [{chapter.shown}]({chapter.file})",
-            *([] if chapter.written else [":class-card: planned"]),
             "",
             f"{chapter.purpose}.",
             "",
@@ -233,8 +216,6 @@ def units(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit], exercises: M
         "|---|---|---|---|--:|",
     ]
     for chapter in chapters:
-        if not chapter.written:
-            continue
         count = exercises[chapter.name]
         mystery = ", then the mystery script" if chapter.mystery else ""
         home = ", ".join(f"[{shown(by_id[cage])}](../{by_id[cage].page}.ipynb)" for cage in chapter.cages)
@@ -280,9 +261,8 @@ def students_link(page: str) -> str:
 def teachers_links(chapters: Iterable[Chapter], exhibits: Iterable[Exhibit]) -> str:
     """Return the links to the teacher's copies, with answers and outputs, for the page In class."""
     links = [
-        f'- Chapter {chapter.place}: <a href="../{TEACHERS}/{chapter.page}.ipynb" download>{chapter.title}</a>'
+        f'- Chapter {chapter.number}: <a href="../{TEACHERS}/{chapter.page}.ipynb" download>{chapter.title}</a>'
         for chapter in chapters
-        if chapter.written
     ]
     of_exhibits = ", ".join(
         f'<a href="../{TEACHERS}/{exhibit.page}.ipynb" download>{exhibit.id}</a>' for exhibit in exhibits

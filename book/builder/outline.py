@@ -1,7 +1,6 @@
 """The order of the book: its chapters, the cages that belong to each, and the table of contents made from them.
 
-A written chapter is `book/chapters/NN_name.md`, a notebook source whose front matter holds a mapping `chapter`.
-One still to come is a table of `book/chapters/planned.toml`, so that its number and its cages have their place.
+A chapter is `book/chapters/NN_name.md`, a notebook source whose front matter holds a mapping `chapter`.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ import copy
 import functools
 import itertools
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +35,16 @@ class Chapter:
 
     Attributes:
         name: its file, without the suffix: "02_the_walk".
-        number: of its file. It never changes, and is not shown.
+        number: of its file, which readers see, too: its place in the book, from 1.
         title: without the number.
         purpose: what the reader learns to do: an infinitive without "to", and without a full stop.
         stations: the stations of the pipeline that it is about, of `STATIONS`.
         cages: ids of the exhibits that belong to it, in the order in which they are read.
         also: ids of exhibits of other chapters that it uses.
-        minutes: to read it and do its exercises; 0 if it is still to be written.
-        level: one of `LEVELS`; empty if it is still to be written.
+        minutes: to read it and do its exercises.
+        level: one of `LEVELS`.
         before: numbers of the chapters to read first.
         mystery: name of its unlabelled script in `book/mysteries`, without the suffix; empty if it has none.
-        after: number of the chapter that it follows; 0 for the one whose number comes before its own.
-        place: in the order, from 1: the number that readers see.
     """
 
     name: str
@@ -62,18 +58,11 @@ class Chapter:
     level: str = ""
     before: tuple[int, ...] = ()
     mystery: str = ""
-    after: int = 0
-    place: int = 0
 
     @property
     def shown(self) -> str:
         """Return its number and title, as readers see them."""
-        return f"{self.place} · {self.title}"
-
-    @property
-    def written(self) -> bool:
-        """Whether there is a notebook of it."""
-        return self.minutes > 0
+        return f"{self.number} · {self.title}"
 
     @property
     def page(self) -> str:
@@ -83,40 +72,34 @@ class Chapter:
     @property
     def file(self) -> str:
         """Its page's file in the folder that Jupyter Book reads."""
-        return self.page + (".ipynb" if self.written else ".md")
+        return f"{self.page}.ipynb"
 
 
 def load(folder: Path) -> list[Chapter]:
-    """Return the chapters in their order, written or planned.
+    """Return the chapters in their order.
 
     Args:
         folder: `book/chapters`.
 
     Raises:
-        OutlineError: two have one number, or one says something that cannot be used.
+        OutlineError: they are not numbered from 1 on, or one says something that cannot be used.
     """
     chapters = [_written(source) for source in sorted(folder.glob("[0-9]*.md"))]
-    planned = folder / "planned.toml"
-    tables = tomllib.loads(planned.read_text("utf-8")) if planned.is_file() else {}
-    chapters += [_chapter(name, table, table.pop("title", ""), planned) for name, table in tables.items()]
-    chapters.sort(key=lambda chapter: chapter.number)
     for one, other in itertools.pairwise(chapters):
         if one.number == other.number:
             raise OutlineError(f"two chapters have the number {one.number}: {one.name} and {other.name}")
-    known = {chapter.number for chapter in chapters}
-    for chapter in chapters:
-        for key, numbers in (("before", chapter.before), ("after", (chapter.after or chapter.number,))):
-            if missing := [number for number in numbers if number not in known]:
-                raise OutlineError(f"{chapter.name}: `{key}` names chapter {missing[0]}, and there is none")
-    # Stable: one that is placed after another comes behind it, before the one with the next number.
-    chapters.sort(key=lambda chapter: chapter.after or chapter.number)
-    return [replace(chapter, place=place) for place, chapter in enumerate(chapters, 1)]
+    for expected, chapter in enumerate(chapters, 1):
+        if chapter.number != expected:
+            raise OutlineError(f"there is no chapter {expected}: {chapter.name} comes in its place")
+        if missing := [number for number in chapter.before if not 1 <= number <= len(chapters)]:
+            raise OutlineError(f"{chapter.name}: `before` names chapter {missing[0]}, and there is none")
+    return chapters
 
 
 @functools.cache
 def numbers() -> Mapping[str, str]:
     """Return the number of each exhibit that readers see, by id: "3.1" is the first of the third chapter."""
-    return {id: f"{each.place}.{place}" for each in load(FOLDER) for place, id in enumerate(each.cages, 1)}
+    return {id: f"{each.number}.{place}" for each in load(FOLDER) for place, id in enumerate(each.cages, 1)}
 
 
 def shown(exhibit: Exhibit) -> str:

@@ -205,7 +205,7 @@ class Links:
     def chapter(self, number: int) -> str:
         """Link a chapter; raise `KeyError` if there is none of this number."""
         chapter = {one.number: one for one in self.chapters}[number]
-        return f"[chapter {chapter.place}]({chapter.file})"
+        return f"[chapter {chapter.number}]({chapter.file})"
 
     def notebook(self, name: str) -> str:
         """Link the exhibit, chapter or mystery whose notebook has this name; raise `KeyError` if there is none."""

@@ -23,12 +23,14 @@ def test_a_notebook_that_fails_leaves_no_book(desk: Any, code_cell: Any) -> None
     sources.mkdir(parents=True)
     job.source.rename(sources / job.source.name)
     (desk.folder / "book" / "chapters").mkdir()
-    planned = '[01_first]\ntitle = "First"\npurpose = "Begin"\nstations = []\ncages = ["04"]\n'
-    (desk.folder / "book" / "chapters" / "planned.toml").write_text(planned)
+    chapter = desk.job(code_cell("1 + 1"), name="01_first").source
+    facts = "  purpose: Begin\n  stations: []\n  minutes: 5\n  level: first steps\n  cages: ['04']\n"
+    text = chapter.read_text("utf-8").replace("---\n", f"---\nchapter:\n{facts}", 1) + "\n# First\n"
+    (desk.folder / "book" / "chapters" / "01_first.md").write_text(text)
     with pytest.raises(NotebooksFailed) as raised:
         build(desk.folder, 0, Console(file=desk.said))
     assert str(raised.value) == (
-        "1 of 1 notebooks failed, so there is no book:\n\n"
+        "1 of 2 notebooks failed, so there is no book:\n\n"
         "04_wrong_label_count: code cell 2 of 2 raised, and was not meant to: ValueError: the lab is closed\n"
         "    | raise ValueError('the lab is closed')\n"
         f"    as far as it went: {desk.folder}/book/_build/executed/failed/04_wrong_label_count.ipynb"

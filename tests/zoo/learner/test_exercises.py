@@ -17,7 +17,7 @@ from bugs.zoo.learner.checking.result import Check
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[3] / "book" / "chapters").glob("[0-9]*.md"))
 CHOSEN = [chapter for chapter in CHAPTERS if chapter.stem[:2] in os.environ.get("CHAPTERS", chapter.stem[:2])]
-OPEN = {"17_ask_well": {1}}  # exercises that no program can check
+OPEN = {"18_ask_well": {1}}  # exercises that no program can check
 SMALL = """\
 ---
 jupytext:

@@ -42,7 +42,7 @@ def test_the_solution_names_its_fix(script: Path) -> None:
 
 
 def test_a_script_of_two_ranks_is_launched_so() -> None:
-    assert launcher("$ torchrun --nproc-per-node 2 -m diagnostics run mystery_14.py")[-3:] == [
+    assert launcher("$ torchrun --nproc-per-node 2 -m diagnostics run mystery_15.py")[-3:] == [
         "--nproc-per-node",
         "2",
         "-m",

@@ -63,18 +63,12 @@ class TestJobs:
 
 
 class TestChapterJobs:
-    def test_one_a_written_chapter_and_one_a_mystery_with_what_they_stand_on(self) -> None:
+    def test_one_a_chapter_and_one_a_mystery_with_what_they_stand_on(self) -> None:
         made = {job.name: job for job in chapter_jobs(CHAPTERS, ROOT / "book", ROOT, seed=2)}
-        assert list(made) == [
-            name
-            for chapter in CHAPTERS
-            for name in (chapter.name if chapter.written else "", chapter.mystery)
-            if name
-        ]
+        assert list(made) == [name for c in CHAPTERS for name in (c.name, c.mystery) if name]
         for chapter in CHAPTERS:
-            if chapter.written:
-                needed = {e.script.parent for e in EXHIBITS if e.id in (*chapter.cages, *chapter.also)}
-                assert needed <= set(made[chapter.name].dependencies)
+            needed = {e.script.parent for e in EXHIBITS if e.id in (*chapter.cages, *chapter.also)}
+            assert needed <= set(made[chapter.name].dependencies)
             if chapter.mystery:
                 assert ROOT / "book" / "mysteries" / f"{chapter.mystery}.py" in made[chapter.mystery].dependencies
         assert all(place.exists() for job in made.values() for place in job.dependencies)
@@ -94,7 +88,7 @@ class TestAssemble:
             (book / name).symlink_to(ROOT / "book" / name)
         write_rules(EXHIBITS, book / "rules")
         names = [exhibit.folder for exhibit in EXHIBITS]
-        names += [chapter.name for chapter in CHAPTERS if chapter.written]
+        names += [chapter.name for chapter in CHAPTERS]
         names += [chapter.mystery for chapter in CHAPTERS if chapter.mystery]
         return assemble(EXHIBITS, CHAPTERS, {name: notebook() for name in names}, book, ROOT)
 
@@ -207,9 +201,9 @@ class TestAssemble:
             for exhibit in (exhibit for exhibit in EXHIBITS if exhibit.id in chapter.cages):
                 page = nbformat.read(source / f"{exhibit.page}.ipynb", as_version=4)
                 head = page.cells[0].source
-                number = f"{chapter.place}.{chapter.cages.index(exhibit.id) + 1}"
+                number = f"{chapter.number}.{chapter.cages.index(exhibit.id) + 1}"
                 assert head.startswith(f"# {number} · {exhibit.title}\n")
-                assert f"`nox -s bug-{exhibit.id}` · [Chapter {chapter.place}, {chapter.title}]" in head
+                assert f"`nox -s bug-{exhibit.id}` · [Chapter {chapter.number}, {chapter.title}]" in head
                 assert all(address in page.cells[-1].source for address in exhibit.sources)
                 assert all(f"[{rule}](../rules/{rule}.md)" in page.cells[-1].source for rule in exhibit.rules)
                 assert not any(

@@ -21,18 +21,11 @@ chapter:
   stations: [{station}]
   minutes: {minutes}
   level: first steps
-  cages: ["04"]
+  cages: ["{cage}"]
   {extra}
 ---
 
 {title}
-"""
-PLANNED = """\
-[02_later]
-title = "Later"
-purpose = "Later"
-stations = []
-cages = ["{cage}"]
 """
 
 
@@ -45,20 +38,18 @@ def folder(
     extra: str = "",
     cage: str = "05",
 ) -> Path:
-    text = WRITTEN.format(station=station, minutes=minutes, title=title, extra=extra)
+    text = WRITTEN.format(station=station, minutes=minutes, title=title, cage="04", extra=extra)
     (tmp_path / "01_now.md").write_text(text)
-    (tmp_path / "planned.toml").write_text(PLANNED.format(cage=cage))
+    later = WRITTEN.format(station="loss", minutes=7, title="# Later", cage=cage, extra="")
+    (tmp_path / "02_later.md").write_text(later)
     return tmp_path
 
 
 class TestLoad:
-    def test_written_and_planned_chapters_come_in_the_order_of_their_numbers(self, tmp_path: Path) -> None:
+    def test_chapters_come_in_the_order_of_their_numbers(self, tmp_path: Path) -> None:
         now, later = load(folder(tmp_path))
         assert (now.number, now.title, now.cages, now.file) == (1, "A title", ("04",), "chapters/01_now.ipynb")
-        assert (now.place, now.shown, later.place) == (1, "1 · A title", 2)
-        assert (later.number, later.title, later.file) == (2, "Later", "chapters/02_later.md")
-        assert now.written
-        assert not later.written
+        assert (later.number, later.shown, later.file) == (2, "2 · Later", "chapters/02_later.ipynb")
 
     @pytest.mark.parametrize(
         ("mistake", "message"),
@@ -67,7 +58,6 @@ class TestLoad:
             ({"minutes": 0}, "01_now.md needs `minutes`, and a `level` of first steps, intermediate, advanced"),
             ({"title": "A title"}, '01_now.md needs a title: "# …", without a number'),
             ({"extra": "before: [7]"}, "01_now: `before` names chapter 7, and there is none"),
-            ({"extra": "after: 7"}, "01_now: `after` names chapter 7, and there is none"),
         ],
     )
     def test_a_mistake_is_named(self, tmp_path: Path, mistake: dict[str, str | int], message: str) -> None:
@@ -76,29 +66,23 @@ class TestLoad:
         assert str(raised.value).startswith(message)
 
     def test_two_chapters_of_one_number_are_named(self, tmp_path: Path) -> None:
-        text = WRITTEN.format(station="loss", minutes=5, title="# A title", extra="")
-        (folder(tmp_path) / "02_other.md").write_text(text)
-        with pytest.raises(OutlineError, match="two chapters have the number 2: 02_other and 02_later"):
+        later = folder(tmp_path) / "02_later.md"
+        (tmp_path / "02_other.md").write_text(later.read_text())
+        with pytest.raises(OutlineError, match="two chapters have the number 2: 02_later and 02_other"):
             load(tmp_path)
 
-    def test_a_chapter_is_placed_after_the_one_it_names(self, tmp_path: Path) -> None:
-        text = WRITTEN.format(station="loss", minutes=5, title="# A title", extra="after: 1").replace("04", "06")
-        (folder(tmp_path) / "18_new.md").write_text(text)
-        chapters = load(tmp_path)
-        assert [(chapter.name, chapter.place) for chapter in chapters] == [
-            ("01_now", 1),
-            ("18_new", 2),
-            ("02_later", 3),
-        ]
-        assert [chapter.number for chapter in chapters] == [1, 18, 2]
+    def test_a_missing_number_is_named(self, tmp_path: Path) -> None:
+        later = folder(tmp_path) / "02_later.md"
+        later.rename(tmp_path / "03_later.md")
+        with pytest.raises(OutlineError, match="there is no chapter 2: 03_later comes in its place"):
+            load(tmp_path)
 
 
 class TestNumbers:
     def test_an_exhibit_is_numbered_by_its_chapter_and_its_place(self) -> None:
-        expected = {cage: f"{c.place}.{n}" for c in CHAPTERS for n, cage in enumerate(c.cages, 1)}
+        expected = {cage: f"{c.number}.{n}" for c in CHAPTERS for n, cage in enumerate(c.cages, 1)}
         assert numbers() == expected
         assert set(expected) == {exhibit.id for exhibit in EXHIBITS}
-        assert [chapter.place for chapter in CHAPTERS] == list(range(1, len(CHAPTERS) + 1))
 
 
 class TestHomes:
