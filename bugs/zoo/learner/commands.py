@@ -24,7 +24,7 @@ from bugs.zoo.learner.arguments import Refused
 from bugs.zoo.learner.attempts import FOLDER, Attempt, difference, fingerprint, last_version
 from bugs.zoo.learner.checking import cells
 from bugs.zoo.learner.checking.check import check
-from bugs.zoo.learner.checking.pages import check_chapter, check_mystery, launcher
+from bugs.zoo.learner.checking.pages import check_chapter, check_mystery, launcher, names_read
 from bugs.zoo.learner.checking.result import Check
 from bugs.zoo.learner.path import Course, Step, in_order, next_step, read_course
 from bugs.zoo.learner.progress import HINTS, OLD_SURPRISE, Cage, Progress, ProgressStore, now
@@ -69,7 +69,8 @@ class Learner:
             work.attempt.begin(work.text())
             self._remember(work.word, begun=now(), original=original, wrong="")
         if not self._say({"exhibit": work.word, "script": work.attempt.shown, "new": is_new}):
-            display.show_work(self._screen(), work, is_new)
+            names = names_read(work.solution, work.source) if work.kind == "mystery" else ()
+            display.show_work(self._screen(), work, is_new, names)
         return 0
 
     def surprise(self, *, new: bool) -> int:

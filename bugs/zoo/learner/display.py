@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
@@ -19,7 +20,7 @@ from bugs.zoo.learner.checking.result import Check
 from bugs.zoo.learner.path import Step, in_order
 from bugs.zoo.learner.progress import HINTS, Cage, Progress
 from bugs.zoo.learner.works import TORCHRUN, Work
-from diagnostics.text.join import count_of
+from diagnostics.text.join import count_of, listed
 from diagnostics.text.visible import shortened, visible
 
 WIDEST = 100  # columns of running text
@@ -36,13 +37,14 @@ def console(stderr: bool = False) -> Console:
     return screen
 
 
-def show_work(screen: Console, work: Work, is_new: bool) -> None:
+def show_work(screen: Console, work: Work, is_new: bool, names: Sequence[str] = ()) -> None:
     """Show where the copy is and what to do with it.
 
     Args:
         screen: what it is shown on.
         work: what the copy is of.
         is_new: whether it was made just now.
+        names: of variables that the check of a mystery reads.
     """
     screen.print(Text("  ".join(filter(None, (named(work), work.title))), "bold"))
     if work.is_surprise:
@@ -52,6 +54,10 @@ def show_work(screen: Console, work: Work, is_new: bool) -> None:
         )
     if not is_new:
         _print(screen, "You have begun already; nothing was overwritten.")
+    if work.kind == "mystery":
+        variables = f" Keep the names {listed(names)}, which the check reads." if len(names) > 1 else ""
+        variables = f" Keep the name {names[0]}, which the check reads." if len(names) == 1 else variables
+        _print(screen, f"Keep the lines that the script prints.{variables}")
     again = ("another", command("surprise", "--new"))
     if not work.is_surprise:
         again = ("restart", command("reset", work.word))
@@ -80,9 +86,10 @@ def _running(work: Work) -> str:
 
 
 class Waiting:
-    """Shows, on a terminal, what a check is doing, for how long, and the last line that was printed."""
+    """Shows what a check is doing; on a terminal also for how long, and the last line that was printed."""
 
     def __init__(self, screen: Console, what: str) -> None:
+        self._screen = screen
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -91,6 +98,7 @@ class Waiting:
         )
         self._progress = ProgressBar(*columns, console=screen, transient=True, disable=not screen.is_terminal)
         self._task = self._progress.add_task(what, total=None, last="")
+        self._tell(what)
 
     def __enter__(self) -> Waiting:
         self._progress.start()
@@ -101,7 +109,12 @@ class Waiting:
 
     def turn_to(self, what: str) -> None:
         """Show that something else is being done from now on."""
+        self._tell(what)
         self._progress.update(self._task, description=what, last="")
+
+    def _tell(self, what: str) -> None:
+        if not self._screen.is_terminal:  # such as a notebook's cell, or a pipe
+            print(f"{what} …", file=sys.stderr, flush=True)
 
     def last(self, line: str) -> None:
         """Show the last line that was printed."""
@@ -147,7 +160,9 @@ def show_check(screen: Console, check: Check, work: Work, notes: Sequence[str]) 
 def show_after_failure(screen: Console, work: Work, hints: int, shown: str) -> None:
     """Show what to do after a check that did not pass."""
     screen.print()
-    rows = [("yours", shown), ("open it" if work.kind == "chapter" else "run it", _running(work))]
+    rows = [("yours", shown)]
+    if shown == work.attempt.shown:  # and no other file
+        rows.append(("open it" if work.kind == "chapter" else "run it", _running(work)))
     if work.exhibit is not None:
         rows.append(("stuck?", f"{command('hint', work.word)}  ({hints} of {HINTS} given)"))
         rows.append(("ours", command("diff", work.word)))

@@ -21,6 +21,7 @@ ID = "exercise-{}"  # of the starter's cell, in the learner's copy
 OF_THE_PAGE = {"injected-parameters"}
 MAP = "chapter-map"
 NEXT = re.compile(r"^(\*\*\d+\.\*\*|#+ )", re.MULTILINE)  # where the text about an answer ends
+LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\((?!https?:|#)[^()\s]+\)")  # to a page or file of the book
 FOLDED = re.compile(r"^(:{3,})\{admonition\} Answer\n:class: dropdown\n.*?^\1[ ]*\n?", re.MULTILINE | re.DOTALL)
 
 
@@ -65,7 +66,7 @@ def exercises(notebook: Any) -> list[Exercise]:
 
 
 def student_copy(notebook: Any) -> Any:
-    """Return a copy of a notebook without answers, without the text about them, and without outputs."""
+    """Return a copy of a notebook without answers, the text about them, outputs and links to other pages."""
     made = copy.deepcopy(notebook)
     made.cells = []
     numbers, is_after_answer = iter(range(1, len(notebook.cells) + 1)), False
@@ -76,7 +77,8 @@ def student_copy(notebook: Any) -> Any:
         if not OF_THE_PAGE.isdisjoint(tags(cell)) or cell.get("id") == MAP:
             continue
         if cell.cell_type == "markdown":
-            cell.source = FOLDED.sub("", cell.source).strip()
+            # A copy has no other pages beside it.
+            cell.source = LINK.sub(r"\1", FOLDED.sub("", cell.source)).strip()
             if is_after_answer:
                 cell.source = _from_next(cell.source)
             if not cell.source:

@@ -28,9 +28,9 @@ ROOT = Path(__file__).parents[3]
 EXHIBITS = list(load_catalogue(ROOT).values())
 CHAPTERS = load(ROOT / "book" / "chapters")
 POINTS = points(ROOT / "book" / "teaching_points.toml")
-SOURCES = {
-    chapter.page: read_source(ROOT / "book" / f"{chapter.page}.md") for chapter in CHAPTERS
-} | {exhibit.page: read_source(ROOT / "book" / f"{exhibit.page}.md") for exhibit in EXHIBITS}
+SOURCES = {chapter.page: read_source(ROOT / "book" / f"{chapter.page}.md") for chapter in CHAPTERS} | {
+    exhibit.page: read_source(ROOT / "book" / f"{exhibit.page}.md") for exhibit in EXHIBITS
+}
 
 each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda c: c.name)
 each_mystery = pytest.mark.parametrize("mystery", [c.mystery for c in CHAPTERS if c.mystery])

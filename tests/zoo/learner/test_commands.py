@@ -30,7 +30,7 @@ chapter:
   minutes: 5
   level: first steps
   cages: []
-  mystery: mystery_02
+  mystery: mystery_01
 ---
 
 # Data
@@ -92,7 +92,7 @@ class TestPages:
         zoo.cage()
         for name in ("chapters", "mysteries"):
             (zoo.root / "book" / name).mkdir(parents=True)
-        (zoo.root / "book" / "chapters" / "02_data.md").write_text("# 2 · Data\n")
+        (zoo.root / "book" / "chapters" / "01_data.md").write_text("# 1 · Data\n")
         (zoo.root / "book" / "mysteries" / "mystery_09.py").write_text("print(1)\n")
         return zoo
 
@@ -107,7 +107,7 @@ class TestPages:
             (with_pages.root / "notebook" / "__init__.py").touch()
             monkeypatch.syspath_prepend(with_pages.root)
         install = f"{sys.executable} -m pip install notebook"
-        assert Learner(with_pages.root, {}, as_json=False).try_("chapter-02") == 0
+        assert Learner(with_pages.root, {}, as_json=False).try_("chapter-01") == 0
         words = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
         assert (["install", install] in words) is not installed
 
@@ -123,30 +123,30 @@ class TestPages:
         called: list[list[str]] = []
         monkeypatch.setattr("subprocess.call", lambda words: called.append(words) or 0)
         learner = Learner(with_pages.root, {}, as_json=False)
-        learner.try_("chapter-02")
-        assert learner.run("chapter-02", diagnose=False) == 0
-        file = "attempts/chapter-02/chapter_02.ipynb"
+        learner.try_("chapter-01")
+        assert learner.run("chapter-01", diagnose=False) == 0
+        file = "attempts/chapter-01/chapter_01.ipynb"
         assert called == [[sys.executable, "-m", "notebook", *option, file]]
 
     def test_a_chapter_that_is_solved_leads_to_its_answers_and_its_mystery(self, with_pages: Any) -> None:
         book = with_pages.root / "book"
-        (book / "chapters" / "02_data.md").write_text(CHAPTER)
-        (book / "mysteries" / "mystery_02.py").write_text("print(1)\n")
+        (book / "chapters" / "01_data.md").write_text(CHAPTER)
+        (book / "mysteries" / "mystery_01.py").write_text("print(1)\n")
         (book / "index.md").write_text(
-            "The short path: [2](chapters/02_data.ipynb), [4](exhibits/04_labels.ipynb)\n"
+            "The short path: [1](chapters/01_data.ipynb), [4](exhibits/04_labels.ipynb)\n"
         )
-        with_pages.bugs("try", "chapter-02")
-        done = with_pages.bugs("check", "chapter-02")
+        with_pages.bugs("try", "chapter-01")
+        done = with_pages.bugs("check", "chapter-01")
         assert done.stdout.splitlines()[1:] == [
             "",
             "The answers are on the chapter's page, folded.",
             "",
             "Next is the mystery of this chapter: a script with one bug, which the page does not name.",
-            "python -m bugs try mystery-02",
+            "python -m bugs try mystery-01",
             "Or, on the short path of the book's first page:",
             "python -m bugs try 04",
         ]
-        assert said(with_pages.bugs("next", "--json"))["command"] == "python -m bugs try mystery-02"
+        assert said(with_pages.bugs("next", "--json"))["command"] == "python -m bugs try mystery-01"
 
     def test_a_mystery_names_the_tool_that_comes_after_a_verdict(self, with_pages: Any) -> None:
         lines = with_pages.bugs("try", "mystery-09").stdout.splitlines()

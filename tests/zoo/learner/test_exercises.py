@@ -145,6 +145,12 @@ class TestTheLearnersCopy:
         assert cell.source.startswith("**1.** Why?")
         assert cell.source.endswith("**2.** When?")
 
+    def test_links_to_other_pages_become_text(self) -> None:
+        text = "See [the next one](06_x.ipynb), ![this](a.svg), [torch](https://pytorch.org) and [below](#end)."
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
+        (cell,) = exercises.student_copy(notebook).cells
+        assert cell.source == text.replace("[the next one](06_x.ipynb)", "the next one")
+
 
 class TestTheCheck:
     def test_right_answers_pass(self, small: Path, tmp_path: Path) -> None:

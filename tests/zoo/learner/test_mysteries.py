@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bugs.zoo.learner.checking.pages import _asserted, check_mystery, launcher
+from bugs.zoo.learner.checking.pages import _asserted, check_mystery, launcher, names_read
 from bugs.zoo.learner.exercises import bound_in, read
 
 MYSTERIES = sorted((Path(__file__).resolve().parents[3] / "book" / "mysteries").glob("mystery_*.py"))
@@ -48,6 +48,13 @@ def test_a_script_of_two_ranks_is_launched_so() -> None:
         "-m",
     ]
     assert launcher("$ diagnose run mystery_04.py") == ["-m"]
+
+
+def test_the_variables_that_a_check_reads_are_named() -> None:
+    found = {each.stem[-2:]: names_read(each.with_suffix(".md"), each) for each in MYSTERIES}
+    assert found["11"] == ["final_loss", "lowest"]  # in the body of a loop
+    assert found["03"] == ["forms", "rows"]
+    assert found["05"] == []  # only what the script prints
 
 
 ORIGINAL = "import math\nrows = [1]\nfor row in rows:\n    total = row\n"
@@ -105,6 +112,15 @@ def test_a_right_fix_with_other_names_gets_a_true_sentence(tmp_path: Path) -> No
     mine.write_text(our_fix(script).replace("rows", "kept"), "utf-8")
     (result,) = [each for each in check_mystery("m", script.with_suffix(".md"), mine).judgements if not each.ok]
     assert result.said.startswith("The check reads `rows` of the original script")
+
+
+@pytest.mark.exhaustive
+def test_less_padding_is_no_fix_of_reading_it(tmp_path: Path) -> None:
+    script = next(each for each in MYSTERIES if each.stem == "mystery_05")
+    mine = tmp_path / script.name
+    mine.write_text(script.read_text("utf-8").replace("LENGTH = 40", "LENGTH = 12"), "utf-8")
+    (wrong,) = [each for each in check_mystery("m", script.with_suffix(".md"), mine).judgements if not each.ok]
+    assert "padded_accuracy" in wrong.said
 
 
 @pytest.mark.exhaustive

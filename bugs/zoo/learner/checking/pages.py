@@ -5,6 +5,7 @@ Both run the assertions of our own pages on what the learner has written.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -130,6 +131,29 @@ def check_mystery(
         metrics(ending.stdout),
         ending.seconds,
     )
+
+
+def names_read(solution: Path, script: Path) -> list[str]:
+    """Return the variables of a mystery's script that the solution's assertions read from a fix, in order."""
+    if not solution.is_file():
+        return []
+    text = "\n\n".join(step["source"] for step in _solution_steps(solution) if "exercise" in step)
+    functions = {
+        node.name: node
+        for step in _solution_steps(solution)
+        for node in ast.parse(step["source"]).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    called = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    looked_at = [ast.parse(text), *(functions[name] for name in functions if name in called)]
+    keys = {
+        node.slice.value
+        for tree in looked_at
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+        if isinstance(node.slice, ast.Constant)
+    }
+    return sorted(keys & _global_names(script.read_text("utf-8")))
 
 
 def launcher(text: str) -> list[str]:
