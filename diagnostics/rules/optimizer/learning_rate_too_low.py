@@ -61,9 +61,9 @@ class LearningRateTooLow(Rule):
       move the weights by less than 10% of their norm, a rate at least 10 times as large passes the trial, and a
       linear or radial fit shows that there is something to learn, or the run ended 10% above the constant.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
-      third, and reached at most half of the schedule's full rate. The run must have ended no better than a
-      constant prediction, within 3%, and even if every step had been as large as the largest, all of them together
-      could not have moved the weights by 10% of their norm.
+      third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
+      better than a constant prediction, within 3%, and even if every step had been as large as the largest, all of
+      them together could not have moved the weights by 10% of their norm. Otherwise it is a note.
     - A run of at least 50 steps, whatever its loss, whose rate never fell, rose only now and then (at least twice,
       with at least 5 steps in between), and ended at a tenth of the full rate or less. Its schedule counts batches
       but is stepped once per epoch.
@@ -178,7 +178,7 @@ class LearningRateTooLow(Rule):
         verdicts: Verdicts,
         optimizer: OptimizerFacts | None = None,
     ) -> Finding | None:
-        """Look for a run that ended before its warm-up did and learned nothing."""
+        """Look for a run that ended before its warm-up did."""
         update_size.check_measured(updates)
         if steps.total_steps < WARM_UP_STEPS or not verdicts.complete or not verdicts.trained_alone:
             raise NotApplicable(
@@ -192,14 +192,16 @@ class LearningRateTooLow(Rule):
             return None
         moved = update_size.largest_update(updates) * steps.total_steps  # a range test ends with large ones
         constant, ended = float(targets.constant_losses.mean()), whole_run.late_loss(losses, steps.total_steps)
-        if moved >= lr_trial.MOVED or not ended >= whole_run.NO_BETTER * constant > 0:
-            return None
+        has_failed = moved < lr_trial.MOVED and ended >= whole_run.NO_BETTER * constant > 0
         tenth = max(1, steps.total_steps // 10)
+        outcome = (
+            f" All steps together moved the weights by at most {moved:.2%} of their norm, and the loss ended at "
+            f"{ended:.4g}, where a constant prediction would score {constant:.4g}."
+        )
         return self.found(
             f"The run ended before its warm-up did: in {steps.total_steps:,} steps the learning rate rose from "
-            f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} of its full {full:.3g}. All steps "
-            f"together moved the weights by at most {moved:.2%} of their norm, and the loss ended at "
-            f"{ended:.4g}, where a constant prediction would score {constant:.4g}.",
+            f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} of its full {full:.3g}."
+            + (outcome if has_failed else ""),
             fix={
                 "torch": (
                     f"a warm-up of {tenth:,} steps: a tenth of the run",
@@ -216,6 +218,7 @@ class LearningRateTooLow(Rule):
                 "ended": ended,
                 "constant_loss": constant,
             },
+            severity="warning" if has_failed else "note",
         )
 
     @check
