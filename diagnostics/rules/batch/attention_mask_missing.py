@@ -47,8 +47,8 @@ class AttentionMaskMissing(Rule):
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
-    are therefore not reported for it; other decoders are not recognised by name. A model that derives the mask
-    from the ids is reported unnecessarily.
+    are therefore not reported if the padding is at the end; other decoders are not recognised by name. A model
+    that derives the mask from the ids is reported unnecessarily.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

@@ -41,8 +41,8 @@ class LabelsShiftedTwice(Rule):
     ```
 
     ## Thresholds
-    At least 16 labels with at least 3 distinct values. All of them equal the next token, and at most half equal
-    the token at their own position: a text that repeats one token proves nothing.
+    There must be at least 16 labels with at least 3 distinct values. All of them must equal the next token, and at
+    most half may equal the token at their own position: a text that repeats one token proves nothing.
 
     ## Known problems
     Models are recognised by their class names. A few decoders of transformers, such as Bart's, do not shift and

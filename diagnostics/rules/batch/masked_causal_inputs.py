@@ -39,9 +39,9 @@ class MaskedCausalInputs(Rule):
     ```
 
     ## Thresholds
-    At least 16 labels, on at most half of the tokens. At least half of the labels differ from the token at their
-    position and from the one after it (our choice: the collator labels 15% of the tokens, and replaces 90% of
-    those).
+    There must be at least 16 labels, on at most half of the tokens. At least half of the labels must differ from
+    the token at their position and from the one after it (our choice: the collator labels 15% of the tokens, and
+    replaces 90% of those).
 
     ## Known problems
     Models are recognised by their class names. A causal model that is trained on purpose to fill gaps, with the

@@ -12,7 +12,7 @@ SMALL = 0.05  # of the positions in the loss: below it the padding has little ef
 
 
 class PaddingInLoss(Rule):
-    """Padding positions count in the loss.
+    """Padding positions contribute to the loss.
 
     ## What it does
     In a batch with one label per token, checks the labels where the attention mask is 0. They should have the

@@ -50,7 +50,7 @@ class LabelsInInputs(Rule):
     earlier versions.
 
     If the target stays among the features, or a window ends with the value to be predicted, the model copies it to
-    the output. The scores look perfect, even in the evaluation, but the model is useless wherever the answer is
+    the output. The scores look perfect, even in evaluation, but the model is useless wherever the answer is
     unknown.
 
     ## Example
@@ -92,9 +92,9 @@ class LabelsInInputs(Rule):
     does.
 
     ## Known problems
-    Targets under a name that is not in the list are not recognised. A model that computes its own loss
-    (`add_loss`, a custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is
-    not reported if this can be detected.
+    Targets with a name that is not in the list are not recognised. A model that computes its own loss (`add_loss`,
+    a custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported
+    if this can be detected.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation of

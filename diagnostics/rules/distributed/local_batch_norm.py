@@ -36,7 +36,7 @@ class LocalBatchNorm(Rule):
     ```
 
     ## Thresholds
-    At most 8 rows on each rank: at that size, the error on ImageNet begins to rise.
+    Each rank must have at most 8 rows: at that size, the error on ImageNet begins to rise.
 
     ## Known problems
     The finding is a note: `SyncBatchNorm` costs one all-gather per layer and forward pass, and runs only on GPUs.

@@ -37,8 +37,8 @@ class AugmentedEvaluation(Rule):
     ```
 
     ## Thresholds
-    At least three evaluations of the same rows, 12 or more, whose labels are class numbers. All of these must
-    hold:
+    There must be at least three evaluations of the same 12 or more rows, whose labels are class indices. All of
+    these must hold as well:
 
     - At least 20% of the rows differ from those of the first evaluation, by at least 5% of the distance between
       rows.

@@ -120,7 +120,7 @@ class EvaluationMismatch(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    Evaluation rows from another domain are reported too if they differ as much. Time series drift: if each row
+    Evaluation rows from another domain are reported too if they differ as much. Time series drift, so if each row
     resembles the previous one, only ranges, levels and a factor of 20 count. Small differences, such as slightly
     different normalisation constants, go unnoticed. So do swapped channels with the same distribution, passes
     before the first step, and passes with gradients.

@@ -24,7 +24,7 @@ class ExplodingGradients(Rule):
 
     ## What it does
     In a watched run, compares the gradient norm at the end of the run, or just before it became NaN or infinite,
-    with that of the first steps. It also detects single steps whose gradient is a thousand times that of the
+    with the norm in the first steps. It also detects single steps whose gradient is a thousand times that of the
     previous steps, and whose update raised the loss.
 
     ## Why it is bad
@@ -48,7 +48,7 @@ class ExplodingGradients(Rule):
     ```
 
     ## Thresholds
-    At least 20 steps, and one of these:
+    The run must have at least 20 steps, and one of these must hold:
 
     - The median of the last 5 norms (their maximum, if the next one is not finite) is 1,000 times the largest of
       the first 10 (of the first half, if there are fewer than 20), and the loss, if known, has not fallen.

@@ -48,9 +48,9 @@ class SettingWithoutEffect(Rule):
     ```
 
     ## Thresholds
-    None. A module counts only if all its parameters require gradients, have one, and are about to be changed by
-    the optimizer, and if no class in the model uses the name. An optimizer counts if it is one of PyTorch's own,
-    its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has an
+    None. A module counts only if all its parameters require and have gradients and are about to be changed by the
+    optimizer, and if no class in the model uses the name. An optimizer counts if it is one of PyTorch's own, its
+    rates never changed, and the attribute differs from all of them. A subset counts if its dataset has an
     attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
     methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
     not count. Layer losses count as read if anything but an evaluation has read them once, or has called a
