@@ -41,9 +41,9 @@ class AttentionMaskMissing(Rule):
     ```
 
     ## Thresholds
-    One example has at least 2 pad tokens at one end, and another has fewer at the same end (our choice). A single
-    one may be an end-of-text token that is also the pad token, and a run of the same length in all examples may be
-    part of the data.
+    One example must have at least 2 pad tokens at one end, and another must have fewer at the same end (our
+    choice). A single pad token may be an end-of-text token that doubles as the pad token, and a run of the same
+    length in all examples may be part of the data.
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`

@@ -44,8 +44,8 @@ class MaskedCausalInputs(Rule):
     replaces 90% of those).
 
     ## Known problems
-    Models are recognised by their class names. A causal model that is trained on purpose to fill gaps, with the
-    gaps filled in place, is reported.
+    Models are recognised by their class names. A causal model that is trained on purpose to fill gaps in place is
+    reported.
 
     ## Sources
     The documentation of `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports of

@@ -90,10 +90,11 @@ class UnscaledInputs(Rule):
 
     ## Known problems
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
-    layer made for this purpose, such as `Normalization`. With another one, such as batch normalisation, it is
-    reported only if training fails for a different reason, such as a learning rate that is too high, and then the
-    reported cause may be wrong. The trial is not used for runs with warm-up, because the trial itself has none.
-    Inputs with NaN or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are ignored.
+    layer made for this purpose, such as `Normalization`. With a different layer, such as batch normalisation, it
+    is reported only if training fails for a different reason, such as a learning rate that is too high, and then
+    the reported cause may be wrong. The trial is not used for runs with warm-up, because the trial itself has
+    none. Inputs with NaN or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are
+    ignored.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working

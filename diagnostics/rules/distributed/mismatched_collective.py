@@ -39,7 +39,7 @@ class MismatchedCollective(MessageRule):
     ```
 
     ## Thresholds
-    All ranks of the host are stuck for the duration of `--stall-timeout` (default: 20 minutes).
+    All ranks of the host must be stuck for the duration of `--stall-timeout` (default: 20 minutes).
 
     ## Known problems
     Waiting inside C++ is not counted: DistributedDataParallel's own all-reduces look like a backward pass. Ranks

@@ -41,7 +41,8 @@ class RanksShareRows(Rule):
     ```
 
     ## Thresholds
-    Two ranks had the same batch after every recorded step, and there were at least three different batches.
+    Two ranks must have had the same batch after every recorded step, and there must have been at least three
+    different batches.
 
     ## Known problems
     Ranks that read the same rows in different orders are missed. Ranks that share a batch on purpose, each with a

@@ -66,8 +66,8 @@ class ScrambledAxes(Rule):
 
     ## Known problems
     Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss. They are
-    found only if they leave colour images that look scrambled, and missed if the images were rotated, cropped or
-    resized after the reshape.
+    found only if they leave colour images that look scrambled, and they are missed if the images were rotated,
+    cropped or resized after the reshape.
 
     ## Sources
     Public reports of taggers whose scores are (length, batch, tags) and labels (batch, length), of attention over

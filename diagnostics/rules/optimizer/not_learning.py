@@ -116,18 +116,19 @@ class NotLearning(Rule):
     ```
 
     ## Thresholds
-    The run has at least 100 steps, its learning rate has stopped rising, the script ended by itself, and the model
-    is not trained in alternation with another one. Two losses must be at least 97% of the constant prediction's:
-    the loss over the last third of the run, and the loss at the sampled steps in its second half. The former may
-    be lower by two standard errors of the constant prediction's loss over the sampled batches.
+    The run must have at least 100 steps, its learning rate must have stopped rising, the script must have ended by
+    itself, and the run must not alternate between training this model and another one. Two losses must be at least
+    97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
+    its second half. The former may be lower by two standard errors of the constant prediction's loss over the
+    sampled batches.
 
     The finding is a warning if the model could have learned something. Its rows occur more than once in a run of
-    at least 200 steps (two epochs or more where the size of the dataset is known), so that even targets that have
-    nothing to do with them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant
-    prediction's error on the other half (for classes, the error must also be lower by five standard errors). Or
-    the inputs themselves show that information was lost: each row of 3 to 64 columns was standardised by itself,
-    or a number used for missing values is 100 standard deviations from all others. Or the run ended 10% above the
-    constant prediction after 200 steps or more.
+    at least 200 steps (two epochs or more where the size of the dataset is known), so that even targets unrelated
+    to them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant prediction's
+    error on the other half (for classes, the error must also be lower by five standard errors). Or the inputs
+    themselves show that information was lost: each row of 3 to 64 columns was standardised by itself, or a number
+    used for missing values is 100 standard deviations from all others. Or the run ended 10% above the constant
+    prediction after 200 steps or more.
 
     It is also a warning if a change of one thing makes a copy learn: no unchanged copy is below 90% of the
     constant prediction's loss, and the changed one, repeated with its batches in a different order, is below 85%
@@ -147,8 +148,8 @@ class NotLearning(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    A control experiment on labels of pure noise, drawn again in each step, is correctly reported as a note. So is
-    a task in its first epoch that only a deep model can learn. A weak signal that explains less than 3% of the
+    A control experiment on labels of pure noise, redrawn in each step, is correctly reported as a note. So is a
+    task in its first epoch that only a deep model can learn. A weak signal that explains less than 3% of the
     targets' variance counts as nothing. Weighted losses are not checked. Several outputs and penalties are checked
     only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
 

@@ -17,8 +17,8 @@ class RecreatedOptimizer(Rule):
     ## Why it is bad
     The optimizer stores momentum and Adam's running averages. A re-created one starts without them: each step of
     Adam moves each weight by the full learning rate, up or down, however small its gradient, and momentum never
-    builds up. The loss falls at first, but then the weights jump around the minimum. A schedule starts over as
-    well.
+    builds up. The loss falls at first, but then the weights jump around the minimum. Any learning-rate schedule
+    starts over as well.
 
     ## Example
     ```python

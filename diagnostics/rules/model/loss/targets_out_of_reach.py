@@ -57,9 +57,9 @@ class TargetsOutOfReach(Rule):
     - CTC: labels other than the blank, and no more labels than frames
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
-    A softmax over several outputs also has a fixed sum of 1. PyTorch's cross entropy applies it over the second
-    axis, so the targets must be shares of the classes there. The heads of a Keras model are checked separately,
-    each with its own loss.
+    The outputs of a softmax must also add up to 1. PyTorch's cross entropy applies it over the second axis, so the
+    targets must be shares of the classes there. The heads of a Keras model are checked separately, each with its
+    own loss.
 
     ## Why it is bad
     A sigmoid gives 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1, where its
