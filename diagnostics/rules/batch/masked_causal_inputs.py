@@ -17,7 +17,7 @@ class MaskedCausalInputs(Rule):
     """The tokens of a causal language model are masked as if for a masked language model.
 
     ## What it does
-    Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
+    Compares the labels of a batch with its tokens, for a causal language model from transformers that computes its
     own loss. The rule fires if only some of the tokens have a label, and the tokens at those positions differ from
     the labels.
 

@@ -34,7 +34,7 @@ class RepeatedBatch(Rule):
     different steps.
 
     ## Why it is bad
-    The dataset claims to have many rows and returns only one, or a generator yields its first batch forever. The
+    The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The
     model memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
     exception is raised.
 

@@ -73,7 +73,7 @@ class LabelsInInputs(Rule):
     `loss="sparse_categorical_crossentropy"` selects a loss that reads probabilities: that is the next bug,
     `logits-as-probabilities`.
 
-    For the TensorFlow classes of transformers 4 there is another fix: keep the labels among the inputs and call
+    For the TensorFlow classes in transformers 4 there is another fix: keep the labels among the inputs and call
     `compile` without a loss, so that the model uses its own. This works only for these classes. A plain Keras or
     KerasHub model has no loss of its own and fails with `No loss to compute`.
 
@@ -88,8 +88,8 @@ class LabelsInInputs(Rule):
     10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
 
     A token model whose targets are one of its inputs must reproduce nine out of ten random tokens after training.
-    Unless it is a `ForMaskedLM` of transformers, a model without an encoder must not look ahead, as an autoencoder
-    does.
+    Unless it is a `ForMaskedLM` class from transformers, a model without an encoder must not look ahead, as an
+    autoencoder does.
 
     ## Known problems
     Targets with a name that is not in the list are not recognised. A model that computes its own loss (`add_loss`,

@@ -22,8 +22,8 @@ class LeakedEvaluationRows(Rule):
     """Evaluation rows are also in the training set.
 
     ## What it does
-    Compares the content of evaluation rows, without labels, with that of training rows, and counts the evaluation
-    rows that are also in the training set.
+    Compares evaluation rows with training rows by their content, without labels, and counts the evaluation rows
+    that are also in the training set.
 
     `diagnose run` also reads the script for held-out data that is never used, while something named for evaluation
     reads the training data: a loader built next to the training loader, a result such as `val_accuracy =

@@ -67,7 +67,7 @@ class UnknownTokens(Rule):
 
     ## Known problems
     Only one batch is checked, and only if the tokenizer is found: in the collator, the dataset or the Trainer,
-    among the script's global variables, or anywhere as a tokenizer of transformers or a `TextVectorization`. If
+    among the script's global variables, or anywhere as a transformers tokenizer or a `TextVectorization`. If
     several are found that have different unknown tokens, the rule does not judge. A vocabulary that drops unknown
     words, as word2vec does, leaves no trace in a batch.
 

@@ -43,7 +43,7 @@ class UnscaledInputs(Rule):
     scales inputs that are already scaled.
 
     ## Why it is bad
-    Initial weights and common learning rates are chosen for values of about unit size. Inputs around 255 give
+    Initial weights and common learning rates are chosen for values of about unit scale. Inputs around 255 give
     outputs of similar size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of
     300,000 are out of reach for weights that change by a thousandth per step, or give gradients that make the
     weights diverge.

@@ -22,8 +22,8 @@ class RanksShareRows(Rule):
 
     ## Why it is bad
     Ranks with the same rows compute the same gradients, and averaging equal gradients changes nothing: the work of
-    all ranks but one is wasted. An epoch takes as long as it does on one rank, the effective batch is that of one
-    rank, and a learning rate that was scaled by the number of ranks is too high.
+    all ranks but one is wasted. An epoch takes as long as it does on one rank, the effective batch is only one
+    rank's, and a learning rate that was scaled by the number of ranks is too high.
 
     ## Example
     ```python

@@ -20,9 +20,9 @@ class AugmentedEvaluation(Rule):
     labels are the same each time, the inputs should be the same as well.
 
     ## Why it is bad
-    Crops, flips and noise are meant to make training harder. In an evaluation, they make the model look worse than
-    it is, and the metric varies at random between epochs and between runs; the best epoch is then chosen by
-    chance. Splitting one dataset with `random_split` or `Subset` gives both parts the same transform.
+    Crops, flips and noise are meant to make training harder. In evaluation, they make the model look worse than it
+    is, and the metric varies at random between epochs and between runs; the best epoch is then chosen by chance.
+    Splitting one dataset with `random_split` or `Subset` gives both parts the same transform.
 
     ## Example
     ```python

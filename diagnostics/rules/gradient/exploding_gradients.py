@@ -28,7 +28,7 @@ class ExplodingGradients(Rule):
     previous steps, and whose update raised the loss.
 
     ## Why it is bad
-    Such an update leaves the region in which the gradient is a good approximation. The loss jumps, the next
+    A huge update leaves the region in which the gradient is a good approximation. The loss jumps, the next
     gradient is larger still, and eventually it is NaN. In recurrent networks, the gradient is a product over all
     time steps and explodes easily.
 

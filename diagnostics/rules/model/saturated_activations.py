@@ -27,9 +27,9 @@ class SaturatedActivations(Rule):
     examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
 
     ## Why it is bad
-    Near its bounds such a function is flat: its derivative is a few hundredths of that at the centre, or exactly 0
-    for the hard variants. The layers before it hardly learn. The usual causes are unscaled inputs and initial
-    weights that are too large.
+    Near its bounds such a function is flat: its derivative is a few hundredths of its value at the centre, or
+    exactly 0 for the hard variants. The layers before it hardly learn. The usual causes are unscaled inputs and
+    initial weights that are too large.
 
     ## Example
     ```python

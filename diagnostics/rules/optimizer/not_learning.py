@@ -86,11 +86,11 @@ class NotLearning(Rule):
     equal. Such a loss also ends at the margin, or just above it, if positives and negatives are passed in the
     wrong order.
 
-    In a PyTorch loop whose loss is one call of a common loss function, and in Keras' `fit` and `train_on_batch`
-    with one of Keras' own losses, copies of the model are then trained from the initial weights on the recorded
-    batches (up to 150, and 16 MiB), each with one thing changed: scale, shape or order of the data, learning rate,
-    optimizer, mode, layers, initial weights, clipping, schedule, weight decay. Their losses are compared on rows
-    that no copy was trained on.
+    In a PyTorch loop whose loss is a single call to a common loss function, and in Keras' `fit` and
+    `train_on_batch` with one of Keras' own losses, copies of the model are then trained from the initial weights
+    on the recorded batches (up to 150, and 16 MiB), each with one thing changed: scale, shape or order of the
+    data, learning rate, optimizer, mode, layers, initial weights, clipping, schedule, weight decay. Their losses
+    are compared on rows that no copy was trained on.
 
     If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
     trained model for predictions on training rows, and compares the predictions of each output with a constant

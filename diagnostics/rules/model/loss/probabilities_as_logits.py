@@ -19,7 +19,7 @@ class ProbabilitiesAsLogits(Rule):
 
     ## Why it is bad
     Probabilities differ by at most 1, so a softmax over them is never confident: with 3 classes, the true one gets
-    at most 0.58, where the cross entropy is 0.55. The gradient has to pass through two saturating functions.
+    at most 0.58, which is a cross entropy of 0.55. The gradient has to pass through two saturating functions.
     Training is slow and gets stuck at a plateau. The accuracy often looks acceptable, so the bug goes unnoticed.
 
     ## Example
