@@ -41,14 +41,14 @@ class AttentionMaskMissing(Rule):
     ```
 
     ## Thresholds
-    One example has at least 2 pad tokens at one end, and another has fewer at the same end (our choice). A single
-    one may be an end-of-text token that is also the pad token, and a run of the same length in all examples may be
-    part of the data.
+    One example must have at least 2 pad tokens at one end, and another must have fewer at the same end (our
+    choice). A single pad token may be an end-of-text token that doubles as the pad token, and a run of the same
+    length in all examples may be part of the data.
 
     ## Known problems
     A causal language model never attends to padding at the end. Classes named `…ForCausalLM` and `…LMHeadModel`
-    are therefore not reported for it; other decoders are not recognised by name. A model that derives the mask
-    from the ids is reported unnecessarily.
+    are therefore not reported if the padding is at the end; other decoders are not recognised by name. A model
+    that derives the mask from the ids is reported unnecessarily.
 
     ## Sources
     The Hugging Face course, chapter 2, "Handling multiple sequences" (attention masks); the warning that

@@ -38,9 +38,9 @@ class DoubledSpecialToken(Rule):
     ```
 
     ## Thresholds
-    At least 4 rows, each with at least 4 tokens after the repeated one; these thresholds are our choice. The
-    finding is a note if the model is not from transformers: its tokens may be letters, and each text may begin
-    with the same letter twice.
+    There must be at least 4 rows, each with at least 4 tokens after the repeated one; these thresholds are our
+    choice. The finding is a note if the model is not from transformers: its tokens may be letters, and each text
+    may begin with the same letter twice.
 
     ## Known problems
     Only one batch is checked. Only the beginning is compared, because two end tokens may be padding.

@@ -18,7 +18,7 @@ OWN_PADDING = (
 
 
 class EosNeverLearned(Rule):
-    """The end-of-text token never counts in the loss.
+    """The end-of-text token never contributes to the loss.
 
     ## What it does
     Checks a batch of a language model whose labels are its own tokens, or the next ones. It looks for texts that
@@ -48,11 +48,11 @@ class EosNeverLearned(Rule):
     ```
 
     ## Thresholds
-    At least 2 texts in the batch have an end and at least 4 labels that count, and the token is not a label
-    anywhere in the batch. Both thresholds are our choice: a text in which only a single word counts, such as a
-    verdict, does not need an end. If the unmasked part of the texts has no end token, the finding is a warning if
-    the labels at their beginnings are ignored, as those of prompts are, because the model will then generate
-    answers; otherwise it is a note.
+    At least 2 texts in the batch must have an end and at least 4 labels that are not ignored, and the token must
+    not be a label anywhere in the batch. Both thresholds are our choice: a text whose only label is a single word,
+    such as a verdict, does not need an end. If the unmasked part of the texts has no end token, the finding is a
+    warning if the labels at their beginnings are ignored, as those of prompts are, because the model will then
+    generate answers; otherwise it is a note.
 
     ## Known problems
     Only one batch is checked. A batch without an attention mask is not checked, and neither are blocks of equal

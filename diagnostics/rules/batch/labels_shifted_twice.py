@@ -21,7 +21,7 @@ class LabelsShiftedTwice(Rule):
     """The labels of a language model are already shifted, and the model shifts them again.
 
     ## What it does
-    Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
+    Compares the labels of a batch with its tokens, for a causal language model from transformers that computes its
     own loss. The rule fires if each label is the token after its own position.
 
     ## Why it is bad
@@ -41,11 +41,11 @@ class LabelsShiftedTwice(Rule):
     ```
 
     ## Thresholds
-    At least 16 labels with at least 3 distinct values. All of them equal the next token, and at most half equal
-    the token at their own position: a text that repeats one token proves nothing.
+    There must be at least 16 labels with at least 3 distinct values. All of them must equal the next token, and at
+    most half may equal the token at their own position: a text that repeats one token proves nothing.
 
     ## Known problems
-    Models are recognised by their class names. A few decoders of transformers, such as Bart's, do not shift and
+    Models are recognised by their class names. A few decoders in transformers, such as Bart's, do not shift and
     are not checked.
 
     ## Sources

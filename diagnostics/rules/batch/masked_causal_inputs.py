@@ -17,7 +17,7 @@ class MaskedCausalInputs(Rule):
     """The tokens of a causal language model are masked as if for a masked language model.
 
     ## What it does
-    Compares the labels of a batch with its tokens, for a causal language model of transformers that computes its
+    Compares the labels of a batch with its tokens, for a causal language model from transformers that computes its
     own loss. The rule fires if only some of the tokens have a label, and the tokens at those positions differ from
     the labels.
 
@@ -39,13 +39,13 @@ class MaskedCausalInputs(Rule):
     ```
 
     ## Thresholds
-    At least 16 labels, on at most half of the tokens. At least half of the labels differ from the token at their
-    position and from the one after it (our choice: the collator labels 15% of the tokens, and replaces 90% of
-    those).
+    There must be at least 16 labels, on at most half of the tokens. At least half of the labels must differ from
+    the token at their position and from the one after it (our choice: the collator labels 15% of the tokens, and
+    replaces 90% of those).
 
     ## Known problems
-    Models are recognised by their class names. A causal model that is trained on purpose to fill gaps, with the
-    gaps filled in place, is reported.
+    Models are recognised by their class names. A causal model that is trained on purpose to fill gaps in place is
+    reported.
 
     ## Sources
     The documentation of `transformers.DataCollatorForLanguageModeling` (`mlm`, True by default); public reports of

@@ -38,11 +38,12 @@ class NoLabelsLeft(Rule):
     ```
 
     ## Thresholds
-    At least 32 labels if there is one for each token, otherwise at least 4. With a masked language model, a random
-    15% of the tokens count; of 32 tokens, none counts in one batch in 180. Both thresholds are our choice.
+    The batch must have at least 32 labels if there is one for each token, otherwise at least 4. A masked language
+    model is trained on a random 15% of the tokens; with 32 tokens, about one batch in 180 has none of these. Both
+    thresholds are our choice.
 
     ## Known problems
-    Only one batch is checked. A batch in which a single label counts is not reported.
+    Only one batch is checked. A batch with a single label that is not ignored is not reported.
 
     ## Sources
     PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`) and issue 75181 (cross entropy is NaN

@@ -12,11 +12,11 @@ SMALL = 0.05  # of the positions in the loss: below it the padding has little ef
 
 
 class PaddingInLoss(Rule):
-    """Padding positions count in the loss.
+    """Padding positions contribute to the loss.
 
     ## What it does
     In a batch with one label per token, checks the labels where the attention mask is 0. They should have the
-    value that the loss ignores (-100 by default). For decoders of transformers, whose labels are at different
+    value that the loss ignores (-100 by default). For decoders from transformers, whose labels are at different
     positions from the input, it looks for rows that end with several pad tokens.
 
     ## Why it is bad
@@ -45,7 +45,7 @@ class PaddingInLoss(Rule):
     ## Known problems
     A custom loss that masks padding is recognised only if its value differs from plain cross entropy. In Keras,
     masks and sample weights do the same job; if it is unknown whether there are any, the rule is not checked.
-    Decoders of other libraries, whose labels are at different positions from the input, are not checked either.
+    Decoders from other libraries, whose labels are at different positions from the input, are not checked either.
 
     ## Sources
     PyTorch's documentation of `torch.nn.CrossEntropyLoss` (`ignore_index`); the Hugging Face course, chapter 7,

@@ -34,7 +34,7 @@ class RepeatedBatch(Rule):
     different steps.
 
     ## Why it is bad
-    The dataset claims to have many rows and returns only one, or a generator yields its first batch forever. The
+    The dataset claims to have many rows but returns only one, or a generator yields its first batch forever. The
     model memorises these few rows: the training loss falls quickly to zero, and the model does not generalise. No
     exception is raised.
 
@@ -71,12 +71,12 @@ class RepeatedBatch(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    A table with few columns has few possible rows, so rows naturally repeat. So the second threshold applies only
-    to rows of at least 16 numbers that are token ids, images or sequences, or that contain fractions. A toy
-    dataset that repeats a few sentences is reported; for arrays in Keras, only if the number of distinct rows is
-    exactly the batch size. A batch that is repeated on purpose, to see whether the model can memorise it, is
-    reported as well. Random augmentation hides repeated rows. In a watched run, two batches count as the same if
-    about 1,000 numbers of each input agree, in the same order.
+    A table with few columns has few possible rows, so rows naturally repeat. The second threshold therefore
+    applies only to rows of at least 16 numbers that are token ids, images or sequences, or that contain fractions.
+    A toy dataset that repeats a few sentences is reported (for arrays in Keras, only if the number of distinct
+    rows is exactly the batch size). A batch that is repeated on purpose, to see whether the model can memorise it,
+    is reported as well. Random augmentation hides repeated rows. In a watched run, two batches count as the same
+    if about 1,000 numbers of each input agree, in the same order.
 
     ## Sources
     The documentation of `torch.utils.data.Dataset` (`__getitem__`) and of `keras.utils.PyDataset`; Andrej

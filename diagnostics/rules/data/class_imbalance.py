@@ -49,11 +49,11 @@ class ClassImbalance(Rule):
     ```
 
     ## Thresholds
-    A share of 0.9 (our choice): above it, a constant prediction has what often passes for a good accuracy. At
-    least 50 rows (our choice): the chance that a class with three quarters of the data makes up 90% of 50 random
-    rows is about 1 in 100. For weights: the ratio of any two class weights must equal the ratio of the label
-    counts, within 15% plus chance, and the most common class must have at least twice the labels and twice the
-    weight of the rarest.
+    The common class must have a share of at least 0.9 (our choice): above that, a constant prediction reaches an
+    accuracy that often passes for good. There must be at least 50 rows (our choice): the chance that a class with
+    three quarters of the data makes up 90% of 50 random rows is about 1 in 100. For weights, the ratio of any two
+    class weights must equal the ratio of the label counts, within 15% plus chance, and the most common class must
+    have at least twice the labels and twice the weight of the rarest.
 
     ## Known problems
     The imbalance may be real, and a model that ranks well needs no weights. In that case, judge it by a metric on

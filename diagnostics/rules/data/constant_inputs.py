@@ -64,12 +64,12 @@ class ConstantInputs(Rule):
     ```
 
     ## Thresholds
-    At least 8 examples, and at least 32 for single columns; tables of at most 1000 columns (our choice). If all
-    inputs are equal, the finding is an error when the labels differ, and a warning when the labels are equal or
-    unknown, or when an unshuffled dataset has different rows later. One constant input among several, or some
-    constant columns, is a note. Blank rows: at least 8, and at least 2% of the sampled rows, each with 16 numbers
-    or more and with several different targets among them; the value that fills them makes up less than 1% of the
-    numbers in the other rows.
+    There must be at least 8 examples, or at least 32 for single columns, which are checked in tables of at most
+    1000 columns (our choice). If all inputs are equal, the finding is an error when the labels differ, and a
+    warning when the labels are equal or unknown, or when an unshuffled dataset has different rows later. One
+    constant input among several, or some constant columns, is a note. For blank rows, at least 8 rows and at least
+    2% of the sampled rows must be blank. Each must have 16 numbers or more, several different targets must occur
+    among them, and the value that fills them must make up less than 1% of the numbers in the other rows.
 
     ## Known problems
     Only one batch is checked, so a column that rarely changes looks constant. Columns that are constant at 0, or

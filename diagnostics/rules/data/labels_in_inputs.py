@@ -50,7 +50,7 @@ class LabelsInInputs(Rule):
     earlier versions.
 
     If the target stays among the features, or a window ends with the value to be predicted, the model copies it to
-    the output. The scores look perfect, even in the evaluation, but the model is useless wherever the answer is
+    the output. The scores look perfect, even in evaluation, but the model is useless wherever the answer is
     unknown.
 
     ## Example
@@ -73,7 +73,7 @@ class LabelsInInputs(Rule):
     `loss="sparse_categorical_crossentropy"` selects a loss that reads probabilities: that is the next bug,
     `logits-as-probabilities`.
 
-    For the TensorFlow classes of transformers 4 there is another fix: keep the labels among the inputs and call
+    For the TensorFlow classes in transformers 4 there is another fix: keep the labels among the inputs and call
     `compile` without a loss, so that the model uses its own. This works only for these classes. A plain Keras or
     KerasHub model has no loss of its own and fails with `No loss to compute`.
 
@@ -88,13 +88,13 @@ class LabelsInInputs(Rule):
     10 rows overlap, as windows of one series do, and their neighbouring values have a correlation of 0.5 or more.
 
     A token model whose targets are one of its inputs must reproduce nine out of ten random tokens after training.
-    Unless it is a `ForMaskedLM` of transformers, a model without an encoder must not look ahead, as an autoencoder
-    does.
+    Unless it is a `ForMaskedLM` class from transformers, a model without an encoder must not look ahead, as an
+    autoencoder does.
 
     ## Known problems
-    Targets under a name that is not in the list are not recognised. A model that computes its own loss
-    (`add_loss`, a custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is
-    not reported if this can be detected.
+    Targets with a name that is not in the list are not recognised. A model that computes its own loss (`add_loss`,
+    a custom `train_step`, a Hugging Face model with labels) needs its labels among the inputs; it is not reported
+    if this can be detected.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" (TensorFlow); the documentation of

@@ -63,18 +63,18 @@ class LabelsUnrelated(Rule):
 
     ## Thresholds
     These numbers are our choice. At least 32 rows must recur, hardly any of them twice within an epoch. The share
-    of unchanged targets is at most two standard deviations above what a random reassignment would leave, and the
-    mean squared change is at least 80% of what it would cause: noisy labels, or labels from several annotators,
-    change less. A quarter of the changed targets must be targets that other rows had. Within a batch, the targets
-    of neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot training, each
-    episode has its own targets, and they do belong to its rows. In PyTorch, the loss must also be at least 95% of
-    a constant prediction's.
+    of unchanged targets must be at most two standard deviations above the share that a random reassignment would
+    leave, and the mean squared change at least 80% of the change that it would cause: noisy labels, or labels from
+    several annotators, change less. A quarter of the changed targets must be targets that other rows had. Within a
+    batch, the targets of neighbouring rows must differ at least 90% as much as those of any two rows: in few-shot
+    training, each episode has its own targets, and they do belong to its rows. In PyTorch, the loss must also be
+    at least 95% of a constant prediction's.
 
-    Tags: in a batch of 8 rows or more, at least 10% of the start tokens have a different tag from the majority,
-    while all tokens in the last quarter of every row share one tag or are ignored.
+    For tags, in a batch of 8 rows or more, at least 10% of the start tokens must have a different tag from the
+    majority, while all tokens in the last quarter of every row share one tag or are ignored.
 
-    First batch: 8 rows or more, all of them different; the loss gets the same targets as the examples have, but at
-    least two of them are paired with rows whose own target differs.
+    The first batch must have 8 rows or more, all of them different. The loss must get the same targets as the
+    examples have, but at least two of them must be paired with rows whose own target differs.
 
     ## Known problems
     Augmented rows differ each time and cannot be tracked. Images drawn with replacement are mistaken for rows that

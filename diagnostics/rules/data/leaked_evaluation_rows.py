@@ -22,8 +22,8 @@ class LeakedEvaluationRows(Rule):
     """Evaluation rows are also in the training set.
 
     ## What it does
-    Compares the content of evaluation rows, without labels, with that of training rows, and counts the evaluation
-    rows that are also in the training set.
+    Compares evaluation rows with training rows by their content, without labels, and counts the evaluation rows
+    that are also in the training set.
 
     `diagnose run` also reads the script for held-out data that is never used, while something named for evaluation
     reads the training data: a loader built next to the training loader, a result such as `val_accuracy =
@@ -49,22 +49,22 @@ class LeakedEvaluationRows(Rule):
     ```
 
     ## Thresholds
-    At least 1% of the compared evaluation rows, and at least 5 of them (our choice): a leak of that size can
-    change a score by a percentage point, and is too large to be one or two chance matches.
+    At least 1% of the compared evaluation rows, and at least 5 of them, must be in the training set (our choice):
+    a leak of that size can change a score by a percentage point, and is too large to be one or two chance matches.
 
     Rows that repeat within the training set also occur outside it. If there are k possible rows, all equally
     common, m rows read from the whole set contain k (1 - exp(-m/k)) different ones, from which k is estimated; a
     new row is then among N training rows with probability 1 - exp(-N/k). Up to twice that share (our choice,
-    because few duplicates occur in a few hundred rows), the finding is only a note. It is also a note where the
-    inputs can form only a few different rows, as 9 bits form 512, and the training set holds most of them: the
-    share that it holds is also the share of new rows expected to be in it. If all evaluation rows were found, that
-    counts as expected only if the estimated share is at least 90% (our choice).
+    because few duplicates occur in a few hundred rows), the finding is only a note. It is also a note if the
+    inputs can form only a few different rows (9 bits, for example, form 512), and the training set contains most
+    of them: the share that it contains is also the share of new rows expected to be in it. If all evaluation rows
+    were found, that counts as expected only if the estimated share is at least 90% (our choice).
 
     A model that is fitted several times is reported if 90% of the rows of two evaluations, made after different
     fits that share rows, were in earlier fits but none were in the latest one, and if the weights at the start of
     a fit are those at the end of the previous fit.
 
-    Overlapping windows: at least half of the evaluation rows recur inside training windows, some steps earlier or
+    Windows overlap if at least half of the evaluation rows recur inside training windows, some steps earlier or
     later.
 
     ## Known problems

@@ -36,7 +36,8 @@ class MostlyPadding(Rule):
     ```
 
     ## Thresholds
-    More than half of all positions (our choice): above that, the model computes more padding than text.
+    More than half of all positions must be padding (our choice): above that, the model computes more padding than
+    text.
 
     ## Known problems
     Only one batch is checked. A fixed length may be intended: TPUs and compiled models need the same shape for

@@ -25,7 +25,7 @@ REL_TOLERANCE = 1e-12
 
 
 class SingleClassLabels(MessageRule):
-    """All labels that count in the loss are the same class, although the model has several.
+    """All labels that contribute to the loss belong to one class, although the model has several.
 
     ## What it does
     Compares the labels of the rows that were read. The finding is an error if the whole dataset was read, and a
@@ -34,8 +34,7 @@ class SingleClassLabels(MessageRule):
     type. Under a squared or absolute error, it looks for integer targets that are all 0, except for at most a
     single 1: the result of casting numbers between 0 and 1 to integers. Under a binary cross entropy, it looks for
     targets that were divided by something and are all close to 0. Where each row has several labels, such as a
-    mask, it compares all of them. In Keras, it counts the rows of each class whose
-    weight in the loss is 0.
+    mask, it compares all of them. In Keras, it counts the rows of each class whose weight in the loss is 0.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the
@@ -54,10 +53,10 @@ class SingleClassLabels(MessageRule):
     ```
 
     ## Thresholds
-    At least 20 rows (our choice): with two equally common classes, the chance that 20 random rows all have the
-    same label is 1 in 500,000. For targets under a squared error, at least 100 rows. They count as equal if they
-    deviate from their mean by less than a millionth, absolute or relative, because float32 rounds the values
-    derived from a gradient.
+    There must be at least 20 rows (our choice): with two equally common classes, the chance that 20 random rows
+    all have the same label is 1 in 500,000. Targets under a squared error need at least 100 rows. They count as
+    equal if they deviate from their mean by less than a millionth, absolute or relative, because float32 rounds
+    the values derived from a gradient.
 
     ## Known problems
     With a single sigmoid output, a finding about the first rows is only a note: adversarial training fits a model

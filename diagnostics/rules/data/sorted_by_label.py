@@ -52,10 +52,10 @@ class SortedByLabel(Rule):
     `dataset.shuffle(number_of_rows).batch(32)`, in this order.
 
     ## Thresholds
-    All limits are our choice. At least 3 of the first batches, with at least 8 labels each, contain one class. In
-    random order the probability of that must be below 1 in 1000, given the class frequencies among the labels
-    read, so rare classes alone raise no alarm. If only the first labels were read and all are equal, the model
-    must have at least three outputs.
+    All limits are our choice. At least 3 of the first batches, with at least 8 labels each, must contain only one
+    class. In random order, the probability of this must be below 1 in 1000, given the class frequencies among the
+    labels read, so rare classes alone raise no alarm. If only the first labels were read and all are equal, the
+    model must have at least three outputs.
 
     For arrays given to Keras, all labels are read, and runs of equal labels must average at least 20 rows. The
     rows that `validation_split` holds out are then compared with the others.

@@ -39,11 +39,11 @@ class UnknownTokens(Rule):
     a dict. Padding and special tokens are left out.
 
     ## Why it is bad
-    All unknown words get the same id. Texts of unknown words differ only in their lengths, so the model cannot
-    tell them apart: the loss stays near that of a constant answer, or the model learns the lengths. No exception
-    is raised, and shapes and types are right. Usually the texts are not prepared as they were for the vocabulary:
-    upper case against a lower-case vocabulary, another normalisation, another splitting. Or the vocabulary belongs
-    to another checkpoint, another language or another file.
+    All unknown words get the same id. Texts made up of unknown words differ only in their lengths, so the model
+    cannot tell them apart: the loss stays near that of a constant answer, or the model learns the lengths. No
+    exception is raised, and shapes and types are right. Usually the texts are not prepared as they were for the
+    vocabulary: upper case with a lower-case vocabulary, a different normalisation, or a different way of splitting
+    words. Or the vocabulary belongs to another checkpoint, language or file.
 
     ## Example
     ```python
@@ -60,13 +60,14 @@ class UnknownTokens(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 32 tokens. The 100 most frequent words alone cover about half of an English text, so
-    a vocabulary that knows less than half of the tokens is worse than those 100 words. A small vocabulary of the
-    training texts usually leaves 10% to 30% unknown, which is not reported.
+    More than half of at least 32 tokens must be unknown. The 100 most frequent words alone cover about half of an
+    English text, so a vocabulary that knows less than half of the tokens is worse than those 100 words. A small
+    vocabulary built from the training texts usually leaves 10% to 30% of the tokens unknown, which is not
+    reported.
 
     ## Known problems
     Only one batch is checked, and only if the tokenizer is found: in the collator, the dataset or the Trainer,
-    among the script's global variables, or anywhere as a tokenizer of transformers or a `TextVectorization`. If
+    among the script's global variables, or anywhere as a transformers tokenizer or a `TextVectorization`. If
     several are found that have different unknown tokens, the rule does not judge. A vocabulary that drops unknown
     words, as word2vec does, leaves no trace in a batch.
 

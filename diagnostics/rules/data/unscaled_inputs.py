@@ -43,7 +43,7 @@ class UnscaledInputs(Rule):
     scales inputs that are already scaled.
 
     ## Why it is bad
-    Initial weights and common learning rates are chosen for values of about unit size. Inputs around 255 give
+    Initial weights and common learning rates are chosen for values of about unit scale. Inputs around 255 give
     outputs of similar size: the initial loss is huge, tanh and sigmoid saturate, and steps overshoot. Targets of
     300,000 are out of reach for weights that change by a thousandth per step, or give gradients that make the
     weights diverge.
@@ -61,19 +61,19 @@ class UnscaledInputs(Rule):
     ```
 
     ## Thresholds
-    All numbers are our choice. Scale: a root mean square of at least 30, for an input or for one column of a table
-    (at most 1000 columns). Standardised values have a root mean square of 1, MNIST's raw pixels 78. Targets must
-    also be at least 10 times the largest initial output.
+    All numbers are our choice. An input, or one column of a table (of at most 1000 columns), must have a root mean
+    square of at least 30. Standardised values have a root mean square of 1, MNIST's raw pixels one of 78. Targets
+    must also be at least 10 times the largest initial output.
 
     Images count as scaled twice if the first layer of a Keras model multiplies them by less than 0.01 and the
     batch is already between -1 and 1. A first layer that standardises counts as adapted to different numbers if,
     for at least 80% of the features, both the standard deviation and the size of the values in the batch differ
     from the adapted ones by a factor of 50 or more.
 
-    Inputs count as tiny if all of them together have a root mean square of at most 0.02, such as bytes divided by
-    255 twice. In a watched run, harm is a run of at least 100 steps that ended no better than the best constant
-    prediction (for large inputs, at twice its loss or more), while a linear or radial fit to the same rows,
-    standardised, predicts other rows.
+    Inputs count as tiny if all of them together have a root mean square of at most 0.02, for example bytes that
+    were divided by 255 twice. In a watched run, the harm is shown by at least 100 steps that ended no better than
+    the best constant prediction (for large inputs, at twice its loss or more), while a linear or radial fit to the
+    same rows, standardised, predicts other rows.
 
     Harm, for inputs: the initial loss exceeds the threshold of `initial-loss-off`. Or the median loss in the
     second half of the trial run is more than a tenth above that of the best constant prediction, and would not
@@ -90,10 +90,11 @@ class UnscaledInputs(Rule):
 
     ## Known problems
     A model whose first layer scales its inputs works with raw numbers. It is not checked if that layer is a Keras
-    layer made for this purpose, such as `Normalization`. With another one, such as batch normalisation, it is
-    reported only if training fails for a different reason, such as a learning rate that is too high, and then the
-    reported cause may be wrong. The trial is not used for runs with warm-up, because it has none. Inputs with NaN
-    or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are ignored.
+    layer made for this purpose, such as `Normalization`. With a different layer, such as batch normalisation, it
+    is reported only if training fails for a different reason, such as a learning rate that is too high, and then
+    the reported cause may be wrong. The trial is not used for runs with warm-up, because the trial itself has
+    none. Inputs with NaN or infinity are reported by `non-finite-inputs`, and inputs named mask or bias are
+    ignored.
 
     ## Sources
     Yann LeCun et al., "Efficient BackProp" (1998), section 4.3, on normalising inputs; the Keras guide "Working

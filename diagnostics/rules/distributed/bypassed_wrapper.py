@@ -38,7 +38,7 @@ class BypassedWrapper(Rule):
     ```
 
     ## Thresholds
-    There were at least two forward passes with gradients, none of them through the wrapper, and at least two
+    There must be at least two forward passes with gradients, none of them through the wrapper, and at least two
     optimizer steps.
 
     ## Known problems

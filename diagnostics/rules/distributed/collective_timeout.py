@@ -22,8 +22,8 @@ class CollectiveTimeout(MessageRule):
 
     ## Why it is bad
     A collective completes only when all ranks have called it. The rank that reports the timeout is the one that
-    waited. The cause is in another rank: it crashed, took another branch, has fewer batches, or is still reading
-    data or saving a checkpoint.
+    waited. The cause is in another rank: it crashed, took a different branch, has fewer batches, or is still
+    reading data or saving a checkpoint.
 
     ## Example
     ```python
@@ -39,8 +39,8 @@ class CollectiveTimeout(MessageRule):
     ```
 
     ## Thresholds
-    The time limit is that of the communication library: 10 minutes for NCCL, 30 for gloo, unless
-    `init_process_group(timeout=...)` sets another.
+    The communication library sets the time limit: 10 minutes for NCCL, 30 for gloo, unless
+    `init_process_group(timeout=...)` sets a different one.
 
     ## Known problems
     The output of one rank does not show what the others did.

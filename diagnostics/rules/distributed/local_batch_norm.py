@@ -22,8 +22,8 @@ class LocalBatchNorm(Rule):
 
     ## Why it is bad
     The effective batch includes the rows of all ranks, but mean and variance are computed from one rank's rows.
-    The fewer they are, the noisier the statistics: with n values per channel, the relative standard error of the
-    variance is about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
+    The fewer rows there are, the noisier the statistics: with n values per channel, the relative standard error of
+    the variance is about sqrt(2/(n-1)), which is 53% for 8 values and 82% for 4.
 
     ## Example
     ```python
@@ -36,7 +36,7 @@ class LocalBatchNorm(Rule):
     ```
 
     ## Thresholds
-    At most 8 rows on each rank: at that size, the error on ImageNet begins to rise.
+    Each rank must have at most 8 rows: at that size, the error on ImageNet begins to rise.
 
     ## Known problems
     The finding is a note: `SyncBatchNorm` costs one all-gather per layer and forward pass, and runs only on GPUs.

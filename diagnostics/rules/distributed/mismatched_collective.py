@@ -19,9 +19,9 @@ class MismatchedCollective(MessageRule):
     `TORCH_DISTRIBUTED_DEBUG=DETAIL` prints.
 
     ## Why it is bad
-    A collective completes only when every rank has called it. A rank that took another branch waits in another
-    collective, and all ranks wait for each other until the time limit ends the job ten or thirty minutes later,
-    with a message that names the ranks that waited.
+    A collective completes only when every rank has called it. A rank that took a different branch waits in a
+    different collective, and all ranks wait for each other until the time limit ends the job ten or thirty minutes
+    later, with a message that names the ranks that waited.
 
     ## Example
     ```python
@@ -39,7 +39,7 @@ class MismatchedCollective(MessageRule):
     ```
 
     ## Thresholds
-    All ranks of the host are stuck for the duration of `--stall-timeout` (default: 20 minutes).
+    All ranks of the host must be stuck for the duration of `--stall-timeout` (default: 20 minutes).
 
     ## Known problems
     Waiting inside C++ is not counted: DistributedDataParallel's own all-reduces look like a backward pass. Ranks

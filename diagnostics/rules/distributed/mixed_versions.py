@@ -19,7 +19,8 @@ class MixedVersions(MessageRule):
     """The ranks of one job run different versions of PyTorch, CUDA, NCCL or Python.
 
     ## What it does
-    `diagnose network` compares the versions that each rank has loaded. In text, it recognises NCCL's message.
+    `diagnose network` compares the versions that each rank has loaded. In a pasted log or traceback, the rule
+    recognises NCCL's message.
 
     ## Why it is bad
     The ranks communicate through their library's protocol, which changes from version to version. A job with two

@@ -39,8 +39,8 @@ class RanksShareRandomness(Rule):
     ```
 
     ## Thresholds
-    At least three steps were compared. In each of them, all ranks drew from the same state although their rows
-    differed.
+    At least three steps must have been compared. In each of them, all ranks must have drawn from the same state
+    although their rows differed.
 
     ## Known problems
     The finding is a note, because it may be intended. Random numbers drawn by loader workers are not compared, and

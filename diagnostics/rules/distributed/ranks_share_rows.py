@@ -22,8 +22,8 @@ class RanksShareRows(Rule):
 
     ## Why it is bad
     Ranks with the same rows compute the same gradients, and averaging equal gradients changes nothing: the work of
-    all ranks but one is wasted. An epoch takes as long as it does on one rank, the effective batch is that of one
-    rank, and a learning rate that was scaled by the number of ranks is too high.
+    all ranks but one is wasted. An epoch takes as long as it does on one rank, the effective batch is only one
+    rank's, and a learning rate that was scaled by the number of ranks is too high.
 
     ## Example
     ```python
@@ -41,7 +41,8 @@ class RanksShareRows(Rule):
     ```
 
     ## Thresholds
-    Two ranks had the same batch after every recorded step, and there were at least three different batches.
+    Two ranks must have had the same batch after every recorded step, and there must have been at least three
+    different batches.
 
     ## Known problems
     Ranks that read the same rows in different orders are missed. Ranks that share a batch on purpose, each with a

@@ -37,7 +37,7 @@ class RepeatedShuffle(Rule):
     ```
 
     ## Thresholds
-    A dataset was iterated over at least twice with one optimizer, and every iteration had the same order of at
+    A dataset must have been iterated over at least twice with one optimizer, each time with the same order of at
     least two batches.
 
     ## Known problems

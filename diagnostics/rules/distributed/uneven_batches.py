@@ -25,7 +25,7 @@ class UnevenBatches(Rule):
     ## What it does
     Under `diagnose run` with several processes, each rank counts its backward passes and the batches it gets from
     a DataLoader during training. The counts are compared if no rank is making progress, or if one rank exited
-    normally while another failed because it lost the connection to it.
+    normally while another failed because it lost its connection to that rank.
 
     ## Why it is bad
     Each backward pass under DistributedDataParallel, and each forward pass under FSDP, is a collective: every rank

@@ -36,8 +36,8 @@ class AccuracyInRegression(Rule):
     ```
 
     ## Thresholds
-    At least 8 rows with one target each. At least 80% of the targets are not whole numbers, and they have at least
-    8 different values: fewer may be smoothed class labels (our choice).
+    There must be at least 8 rows with one target each. At least 80% of the targets must not be whole numbers, and
+    they must have at least 8 different values: fewer may be smoothed class labels (our choice).
 
     ## Known problems
     Targets that are whole numbers, such as years and counts, are not checked: they may be classes. Models with

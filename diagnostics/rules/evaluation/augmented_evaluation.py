@@ -20,9 +20,9 @@ class AugmentedEvaluation(Rule):
     labels are the same each time, the inputs should be the same as well.
 
     ## Why it is bad
-    Crops, flips and noise are meant to make training harder. In an evaluation, they make the model look worse than
-    it is, and the metric varies at random between epochs and between runs; the best epoch is then chosen by
-    chance. Splitting one dataset with `random_split` or `Subset` gives both parts the same transform.
+    Crops, flips and noise are meant to make training harder. In evaluation, they make the model look worse than it
+    is, and the metric varies at random between epochs and between runs; the best epoch is then chosen by chance.
+    Splitting one dataset with `random_split` or `Subset` gives both parts the same transform.
 
     ## Example
     ```python
@@ -37,8 +37,8 @@ class AugmentedEvaluation(Rule):
     ```
 
     ## Thresholds
-    At least three evaluations of the same rows, 12 or more, whose labels are class numbers. All of these must
-    hold:
+    There must be at least three evaluations of the same 12 or more rows, whose labels are class indices. All of
+    these must hold as well:
 
     - At least 20% of the rows differ from those of the first evaluation, by at least 5% of the distance between
       rows.

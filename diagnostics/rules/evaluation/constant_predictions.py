@@ -29,7 +29,7 @@ class ConstantPredictions(Rule):
     class, or if this is true of all evaluation predictions while the training predictions vary.
 
     ## Why it is bad
-    The model has learned which class is the most frequent and nothing about the examples. Accuracy equals the
+    The model has learned which class is the most frequent, but nothing about the examples. Accuracy equals the
     share of that class, which may look good. If it happens only in evaluation, the model behaves differently
     there: usually batch norm's running statistics do not match the data, or the evaluation preprocesses its inputs
     differently.
@@ -49,13 +49,13 @@ class ConstantPredictions(Rule):
     ```
 
     ## Thresholds
-    At least 200 steps, 6 sampled steps in the second half, and 100 examples. No class has more than 80% of the
-    labels; if one does, the finding is a note and requires 10 examples of the other classes. The learning rate has
-    stopped rising, and the model is not merely slow: if all steps pointed in one direction, they would have moved
-    the weights by the weights' own norm. The cross entropy is no lower than that of a constant prediction: if
-    classes are imbalanced and hard to separate, the most frequent one may rightly have the highest score
-    everywhere. If the loss curve is more specific, `learning-rate-too-high` or `loss-plateau` reports the run
-    instead.
+    The run must have at least 200 steps, 6 sampled steps in the second half, and 100 examples. If one class has
+    more than 80% of the labels, the finding is a note and requires 10 examples of the other classes. The learning
+    rate must have stopped rising, and the model must not be merely slow: if all steps pointed in one direction,
+    they would have moved the weights by the weights' own norm. The cross entropy must be no lower than that of a
+    constant prediction: if classes are imbalanced and hard to separate, the most frequent one may rightly have the
+    highest score everywhere. If the loss curve is more specific, `learning-rate-too-high` or `loss-plateau`
+    reports the run instead.
 
     An evaluation counts if it has 100 examples and its labels are known, as they are if the model is called with
     them; the finding is then a warning. Without labels, two evaluations are needed and the finding is a note,

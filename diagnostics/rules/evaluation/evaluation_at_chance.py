@@ -94,11 +94,11 @@ class EvaluationAtChance(Rule):
     ```
 
     ## Thresholds
-    At least 32 training examples and 100 evaluation examples, with known labels. In the last quarter of training,
-    or in its second half if the last quarter has too few examples, the agreement is at least 0.5. In every
-    evaluation after training began, it stays below 0.2 by at least two standard errors. No class has more than 80%
-    of the evaluation's labels, and the evaluation passes differ by no more than chance; otherwise they belong to
-    several evaluations, some of them perhaps on adversarial examples.
+    There must be at least 32 training examples and 100 evaluation examples with known labels. In the last quarter
+    of training, or in its second half if the last quarter has too few examples, the agreement must be at least
+    0.5. In every evaluation after training began, it must stay below 0.2 by at least two standard errors. No class
+    may have more than 80% of the evaluation's labels, and the evaluation passes may differ by no more than chance;
+    otherwise they belong to several evaluations, some of them perhaps on adversarial examples.
 
     The finding is a warning if
 
@@ -111,7 +111,8 @@ class EvaluationAtChance(Rule):
 
     Otherwise it is a note. It is also a note if batch norm's running statistics lag in a run of fewer than 100
     steps: on rows of the first training batch, a copy with running statistics beats the most frequent class by at
-    most half as much as a copy with the batch's own statistics, or this was not measured.
+    most half as much as a copy with the batch's own statistics. In such a short run, it is also a note if this was
+    not measured.
 
     For Keras' `fit`, the logged accuracy is used if there is `validation_data` or a `validation_split`, and no
     class has more than 1.5 times its share of the labels. The finding is a note if layers behave differently in

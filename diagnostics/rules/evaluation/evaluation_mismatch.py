@@ -114,13 +114,13 @@ class EvaluationMismatch(Rule):
 
     Channels count as reordered if two of them differ by 10 standard errors from the training channels at the same
     positions, while in the other order all of them agree to within 4 standard errors in mean and mean deviation.
-    The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, with inputs that
+    The scales of targets must differ by a factor of 5, or of 3 if only one side is standardised, while the inputs
     look alike. If the inputs are unknown or the rows are a series, the factor is 20.
 
     The thresholds are our choice.
 
     ## Known problems
-    Evaluation rows from another domain are reported too if they differ as much. Time series drift: if each row
+    Evaluation rows from another domain are reported too if they differ as much. Time series drift, so if each row
     resembles the previous one, only ranges, levels and a factor of 20 count. Small differences, such as slightly
     different normalisation constants, go unnoticed. So do swapped channels with the same distribution, passes
     before the first step, and passes with gradients.

@@ -60,8 +60,8 @@ class MetricOnLogits(MessageRule):
     example, for probabilities cast to integers, and, if a binary cross entropy takes logits, for logits that are
     rounded or compared with 0.5. Among Keras' metrics, it tests `Accuracy` and `MeanIoU`, which compare class
     numbers, on probabilities; and `BinaryAccuracy`, for mutually exclusive classes, on predictions that are all
-    wrong. It compares what Keras or a `Trainer` reports with what comes out if logits are compared with 0.5 or
-    rounded.
+    wrong. It compares what Keras or a `Trainer` reports with the result of comparing logits with 0.5 or rounding
+    them.
 
     ## Why it is bad
     Accuracy compares labels with labels. Given logits, scikit-learn raises an error after a whole epoch of
@@ -84,9 +84,9 @@ class MetricOnLogits(MessageRule):
     ```
 
     ## Thresholds
-    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits. A
-    reported number must come out to its last digit, with logits on both sides of 0.5 and at most 0.2 from it, and
-    differ from the right one by 0.01.
+    None: a metric that is 1 (or 100, in percent) for the true classes must be the same for their logits. The
+    mistake must reproduce a reported number to its last digit, from logits on both sides of 0.5 and at most 0.2
+    from it, and the number must differ from the right one by 0.01.
 
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.

@@ -78,20 +78,20 @@ class MisreadAnswers(Rule):
     ```
 
     ## Thresholds
-    For a regression, at least 20 rows whose predictions and targets have a correlation of at least 0.7. Their
-    standard deviations differ by a factor of 10, and their sizes (the mean plus two standard deviations) by a
-    factor of 5.
+    For a regression, there must be at least 20 rows, whose predictions and targets have a correlation of at least
+    0.7. Their standard deviations must differ by a factor of 10, and their sizes (the mean plus two standard
+    deviations) by a factor of 5.
 
-    For scores, at least 50 rows and an area under the ROC curve at least five standard errors below one half, if
-    the scores are the first of two columns of predictions. If their origin is unknown, the finding is a note, and
-    the area must be below 0.1.
+    For scores, there must be at least 50 rows, and an area under the ROC curve at least five standard errors below
+    one half, if the scores are the first of two columns of predictions. If their origin is unknown, the finding is
+    a note, and the area must be below 0.1.
 
     The thresholds are our choice.
 
     ## Known problems
-    Metrics computed by hand or by another library are missed, and so are predictions in a table. Scores
-    that were copied, for example by a subtraction, can no longer be traced to their column. An attack that flips
-    every prediction is reported as a note.
+    Metrics computed by hand or by another library are missed, and so are predictions in a table. Scores that were
+    copied, for example by a subtraction, can no longer be traced to their column. An attack that flips every
+    prediction is reported as a note.
 
     ## Sources
     scikit-learn's documentation of `roc_auc_score` ("the probability of the class with the greater label") and of

@@ -71,9 +71,9 @@ class MisreportedMetric(Rule):
 
     ## Why it is bad
     Every decision about the model rests on these numbers. F1, R² and the root of an error are not means over rows,
-    so the mean over batches is another number and changes with the batch size. With unshifted labels, the accuracy
-    of a good language model is close to 0. With lists that are never emptied, the predictions of the first epochs
-    count in the last one.
+    so the mean over batches is a different number, and changes with the batch size. With unshifted labels, the
+    accuracy of a good language model is close to 0. With lists that are never emptied, the predictions of the
+    first epochs still count in the last one.
 
     ## Example
     ```python
@@ -91,15 +91,15 @@ class MisreportedMetric(Rule):
     ```
 
     ## Thresholds
-    At least 32 targets that count. A reported number is right if it equals, to its last digit, the metric by one
-    of several definitions (of averages, thresholds, ignored tokens, the best five classes). A mistake is named
-    only if it gives the reported number to its last digit in each of the latest evaluations, and differs from the
-    right value by 0.01 (1% of an error or a perplexity), or by 0.02 (5% of an error) if it is a mean over batches.
-    An accuracy that no mistake explains is a note, if it differs by 0.02.
+    There must be at least 32 targets that are not ignored. A reported number is right if it equals, to its last
+    digit, the metric by one of several definitions (of averages, thresholds, ignored tokens, the best five
+    classes). A mistake is named only if it gives the reported number to its last digit in each of the latest
+    evaluations, and differs from the right value by 0.01 (1% of an error or a perplexity), or by 0.02 (5% of an
+    error) if it is a mean over batches. An accuracy that differs by 0.02, but that no mistake explains, is a note.
 
-    Calls per batch: at least 3 batches in one evaluation, and a mean that differs as much. Lists that grow: each
-    call has the rows of the call before, and the same targets once more. Swapped arguments: the second one stays
-    the same from step to step, and the first one changes.
+    For calls per batch, there must be at least 3 batches in one evaluation, and the mean over them must differ as
+    much. For lists that grow, each call must have the rows of the call before, and the same targets once more. For
+    swapped arguments, the second one must stay the same from step to step while the first one changes.
 
     The thresholds are our choice.
 

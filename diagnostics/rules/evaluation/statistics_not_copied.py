@@ -42,7 +42,7 @@ class StatisticsNotCopied(Rule):
     ## Thresholds
     The trained model's statistics have been updated on at least 20 batches. The weights of the other instance
     differ from the initial weights of every training run, and are closer to the trained weights than the initial
-    weights are. Each number of the statistics is exactly 0 (mean) or 1 (variance).
+    weights are. All running means are exactly 0 and all variances exactly 1.
 
     ## Known problems
     An average that begins after the first steps, or is copied from a pretrained model, has old statistics. They

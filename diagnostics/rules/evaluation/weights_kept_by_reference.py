@@ -45,8 +45,8 @@ class WeightsKeptByReference(Rule):
 
     ## Thresholds
     The script loads the model's own weights at least one step after it stored them. A load in the same step counts
-    if the script kept earlier weights for some steps. If another model loads them, they must have been taken at
-    two or more different steps: a script that takes them only once may want the latest ones. A module that is not
+    if the script kept earlier weights for some steps. If another model loads them, they must have been stored at
+    two or more different steps: a script that stores them only once may want the latest ones. A module that is not
     trained must be loaded with its own weights twice, and never with others. In the source, the second name is
     assigned under a condition in a training loop that neither creates a new model nor ends there, and is read
     afterwards.

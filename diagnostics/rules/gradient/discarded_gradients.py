@@ -47,8 +47,9 @@ class DiscardedGradients(Rule):
     ```
 
     ## Thresholds
-    At least 8 steps, and at least nine discarded passes for every ten steps: some training loops occasionally skip
-    a batch. For tapes, at least 3 steps, each preceded by two or more unused tapes.
+    There must be at least 8 steps, and at least nine discarded passes for every ten steps: some training loops
+    occasionally skip a batch. For tapes, there must be at least 3 steps, each preceded by two or more unused
+    tapes.
 
     ## Known problems
     A loop with several optimizers is not checked, because the passes of one may leave gradients for another.

@@ -24,11 +24,11 @@ class ExplodingGradients(Rule):
 
     ## What it does
     In a watched run, compares the gradient norm at the end of the run, or just before it became NaN or infinite,
-    with that of the first steps. It also detects single steps whose gradient is a thousand times that of the
+    with the norm in the first steps. It also detects single steps whose gradient is a thousand times that of the
     previous steps, and whose update raised the loss.
 
     ## Why it is bad
-    Such an update leaves the region in which the gradient is a good approximation. The loss jumps, the next
+    A huge update leaves the region in which the gradient is a good approximation. The loss jumps, the next
     gradient is larger still, and eventually it is NaN. In recurrent networks, the gradient is a product over all
     time steps and explodes easily.
 
@@ -48,7 +48,7 @@ class ExplodingGradients(Rule):
     ```
 
     ## Thresholds
-    At least 20 steps, and one of these:
+    The run must have at least 20 steps, and one of these must hold:
 
     - The median of the last 5 norms (their maximum, if the next one is not finite) is 1,000 times the largest of
       the first 10 (of the first half, if there are fewer than 20), and the loss, if known, has not fallen.
@@ -56,7 +56,7 @@ class ExplodingGradients(Rule):
       at least half of its improvement, and is above the loss of the step itself, which is computed before the
       update; otherwise the data has changed.
 
-    The thresholds are our choice: spikes during warm-up reach 10 to 100 times, and recover.
+    The thresholds are our choice: spikes during warm-up reach 10 to 100 times the norms before them, and recover.
 
     ## Known problems
     The norms are those at the optimizer step, so clipped gradients do not explode. If gradients are never zeroed,

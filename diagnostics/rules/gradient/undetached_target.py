@@ -42,8 +42,8 @@ class UndetachedTarget(Rule):
     ```
 
     ## Thresholds
-    The prediction is selected from several. The target is the highest or a selected prediction of each row, times
-    one number and plus another. At least one parameter is in the graph of both.
+    The prediction must be selected from several. The target must be the highest or a selected prediction of each
+    row, multiplied by one number and added to another. At least one parameter must be in the graphs of both.
 
     ## Known problems
     Residual gradient methods differentiate the target on purpose. A separate target network that is not detached

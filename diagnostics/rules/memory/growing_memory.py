@@ -52,15 +52,15 @@ class GrowingMemory(Rule):
     ```
 
     ## Thresholds
-    After memory ran out: ten graphs that share no node except the parameters, because a step with several losses
-    has fewer than that, and the outputs of a recurrent layer share one graph. In Keras, two models with an
-    optimizer, besides the one in training. The finding is an error if they hold at least as much as the failed
-    allocation.
+    After memory ran out, there must be ten graphs that share no node except the parameters: a step with several
+    losses has fewer than ten, and the outputs of a recurrent layer share one graph. In Keras, there must be two
+    models with an optimizer, besides the one in training. The finding is an error if they hold at least as much as
+    the failed allocation.
 
-    In a watched run: 90% of at least 8 sampled graphs older than 30 steps are alive, whatever the memory use.
-    Without such graphs, accelerator memory grew by 256 MiB and by 30% over the second half of at least 300 steps,
-    with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The memory
-    of a process grows for many reasons, such as cached data, so the finding is only a note.
+    In a watched run, 90% of at least 8 sampled graphs older than 30 steps must be alive, whatever the memory use.
+    Without such graphs, accelerator memory must grow by 256 MiB and by 30% over the second half of at least 300
+    steps, with at least 16 readings, and steadily to the end: in each third at least half as fast as overall. The
+    memory of a process grows for many reasons, such as cached data, so the finding is only a note.
 
     The thresholds are our choice.
 

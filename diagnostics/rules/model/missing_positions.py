@@ -56,9 +56,9 @@ class MissingPositions(Rule):
     do not repeat. The loss must end above half of a constant prediction's loss; below that, the words were enough.
 
     The finding is a note if a constant prediction's loss is not known, or if the last third of the losses is still
-    more than 10% below the second: the words may yet be enough. It is also a note unless the order is shown to
-    matter. If each token has a target, equal tokens in a row must have different targets at least half as often as
-    any two tokens do. Otherwise, a fit to the token positions must predict other rows with at most 80% of the
+    more than 10% below the second third: the words may yet be enough. It is also a note unless the order is shown
+    to matter. If each token has a target, equal tokens in a row must have different targets at least half as often
+    as any two tokens do. Otherwise, a fit to the token positions must predict other rows with at most 80% of the
     error of a fit to the token counts, by three standard errors. The numbers are our choice.
 
     ## Known problems

@@ -27,9 +27,9 @@ class SaturatedActivations(Rule):
     examples and positions. In a watched run, it must be saturated in the last 3 sampled batches.
 
     ## Why it is bad
-    Near its bounds such a function is flat: its derivative is a few hundredths of that at the centre, or exactly 0
-    for the hard variants. The layers before it hardly learn. The usual causes are unscaled inputs and initial
-    weights that are too large.
+    Near its bounds such a function is flat: its derivative is a few hundredths of its value at the centre, or
+    exactly 0 for the hard variants. The layers before it hardly learn. The usual causes are unscaled inputs and
+    initial weights that are too large.
 
     ## Example
     ```python
@@ -44,9 +44,9 @@ class SaturatedActivations(Rule):
     ```
 
     ## Thresholds
-    More than half of at least 16 units, on at least 8 examples. All three limits are our choice. We measured
-    untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs, and images of
-    digits:
+    More than half of at least 16 units must be saturated, on at least 8 examples. All three limits are our choice.
+    We measured untrained PyTorch models with 8 to 60 seeds each, batches of 8 and 16, normal and uniform inputs,
+    and images of digits:
 
     | model | saturated units of a layer, at most |
     |---|---|

@@ -57,16 +57,17 @@ class ScrambledAxes(Rule):
 
     ## Thresholds
     None for views: the shapes are enough. Nothing is reported if the number of channels equals the length of an
-    image axis, or if a is a multiple of b, where neighbours may be grouped on purpose. Channels-first images are
-    square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both sides have a correlation
-    of at least 0.3. Scrambled colour images: at least 8, with at least 16 pixels a side. In the other axis order,
-    the mean squared difference between neighbours is at most 60% of the current one, and at most half of that
-    between any two pixels. For such images, the finding is a warning. The limits are our choice.
+    image axis, or if a is a multiple of b, where neighbours may be grouped on purpose. Channels-first images must
+    be square, with at least 8 pixels a side and 1 or 3 channels, and neighbours along both sides must have a
+    correlation of at least 0.3. There must be at least 8 scrambled colour images, with at least 16 pixels a side.
+    In the other axis order, the mean squared difference between neighbours is at most 60% of the current one, and
+    at most half of that between any two pixels. For such images, the finding is a warning. The limits are our
+    choice.
 
     ## Known problems
-    Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss; only
-    colour images that look scrambled are found. Those are missed if they were rotated, cropped or resized after
-    the reshape.
+    Views of the inputs themselves, before the first layer with weights, are not in the graph of the loss. They are
+    found only if they leave colour images that look scrambled, and they are missed if the images were rotated,
+    cropped or resized after the reshape.
 
     ## Sources
     Public reports of taggers whose scores are (length, batch, tags) and labels (batch, length), of attention over

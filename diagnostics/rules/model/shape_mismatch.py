@@ -60,9 +60,9 @@ class ShapeMismatch(MessageRule):
     None: the rule fires only after an operation has failed.
 
     ## Known problems
-    The sizes do not prove the intention: equal flattened sizes, or a different axis with the right size, can be a
-    coincidence. A pasted traceback has no stack frames: it shows the input of a Linear only as a matrix of rows,
-    and it does not show where the layer is in the model. Shapes that a loss cannot compare are reported by
+    The sizes do not prove what was intended: equal flattened sizes, or a different axis with the right size, can
+    be a coincidence. A pasted traceback has no stack frames: it shows the input of a Linear only as a matrix of
+    rows, and it does not show where the layer is in the model. Shapes that a loss cannot compare are reported by
     `broadcast-loss`, examples that cannot be stacked by `ragged-batch`.
 
     ## Sources

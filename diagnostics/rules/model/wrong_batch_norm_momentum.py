@@ -43,11 +43,11 @@ class WrongBatchNormMomentum(Rule):
     ```
 
     ## Thresholds
-    At least 20 steps. A momentum of exactly 0 is reported if the statistics still have their initial values. A
-    momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if accuracy is at
-    least 15 points lower in evaluation than in training, beyond two standard errors, in the second half of the run
-    and with at least 100 examples each, or if at least 40% of the predictions are other classes than in training.
-    Otherwise it is a note. The numbers are our choice.
+    The run must have at least 20 steps. A momentum of exactly 0 is reported if the statistics still have their
+    initial values. A momentum of 0.9 or more is reported whatever the statistics are. The finding is a warning if
+    accuracy is at least 15 points lower in evaluation than in training, beyond two standard errors, in the second
+    half of the run and with at least 100 examples each, or if at least 40% of the predictions name a different
+    class than in training. Otherwise it is a note. The numbers are our choice.
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 

@@ -57,8 +57,8 @@ class LossOutOfRange(Rule):
     its weights may be negative on purpose. The thresholds are our choice.
 
     ## Known problems
-    Arguments are known only for the first step. A handwritten loss is not checked. For a loss with further terms,
-    only a KL divergence in the first step is checked.
+    Arguments are known only for the first step. A handwritten loss is not checked. For a loss with additional
+    terms, only a KL divergence in the first step is checked.
 
     ## Sources
     The documentation of `torch.nn.KLDivLoss` ("the input should be in log-space") and of

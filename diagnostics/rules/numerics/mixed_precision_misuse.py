@@ -41,10 +41,11 @@ class MixedPrecisionMisuse(MessageRule):
     ```
 
     ## Thresholds
-    None if PyTorch has raised an error. For steps on a scaled loss: at least 8 steps and 8 scaled losses, without
-    a call to `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For clipping: of at least
-    3 scaler steps with clipped gradients, 90% were clipped while scaled, to a limit that they exceeded and that is
-    below 1% of the scale. Both findings are warnings. The thresholds are our choice.
+    None if PyTorch has raised an error. For steps on a scaled loss, there must be at least 8 steps and 8 scaled
+    losses, without a call to `scaler.step` or `scaler.unscale_`, in a script that does not read `.grad`. For
+    clipping, there must be at least 3 scaler steps with clipped gradients, 90% of them clipped while scaled, to a
+    limit that they exceeded and that is below 1% of the scale. Both findings are warnings. The thresholds are our
+    choice.
 
     ## Known problems
     Gradients clipped by hand, as with `p.grad.clamp_()`, are not detected.

@@ -61,8 +61,8 @@ class UpdateBelowPrecision(Rule):
 
     ## Known problems
     Covers only PyTorch's own optimizers: others may keep float32 copies, accumulate what was lost (Kahan
-    summation) or use stochastic rounding. Momentum is not counted: under SGD with momentum, the update must be a
-    tenth of half the spacing.
+    summation) or use stochastic rounding. Momentum is not counted. To allow for it, the update must be below a
+    tenth of half the spacing under SGD.
 
     ## Sources
     Pedram Zamirai et al., "Revisiting BFloat16 Training" (2020); Paulius Micikevicius et al., "Mixed precision

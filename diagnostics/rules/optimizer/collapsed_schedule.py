@@ -95,7 +95,8 @@ class CollapsedSchedule(Rule):
     ```
 
     ## Thresholds
-    At least 50 steps, and a rate below a thousandth of its highest value. It must get there
+    The run must have at least 50 steps, and the rate must fall below a thousandth of its highest value. It must
+    get there
 
     - in the first third of the run, if the rate falls at every step or in a staircase of at least three equal
       treads, such as one per epoch;

@@ -53,9 +53,9 @@ class LossDivergence(Rule):
     The thresholds are our choice.
 
     ## Known problems
-    The limits for other losses are wide, because some healthy losses rise: that of the generator in adversarial
-    training, that of Q-learning while values grow, or one with a weight that a schedule raises. A loss that starts
-    below 0 is not covered.
+    The limits for other losses are wide, because some healthy losses rise: a generator's loss in adversarial
+    training, the loss in Q-learning while values grow, or a loss in which a schedule raises the weight of a term.
+    A loss that starts below 0 is not covered.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019).

@@ -35,7 +35,8 @@ class LossPlateau(Rule):
 
     ## What it does
     Trains a copy of the model on one batch at your learning rate, and checks whether the loss over the last third
-    of that trial stays at that of a constant prediction, without a trend, while another rate gets well below it.
+    of that trial stays at the level of a constant prediction, without a trend, while another rate gets well below
+    it.
 
     In a watched run, compares the cross entropy of the predictions at the sampled steps with the entropy of their
     labels. For any loss, it checks whether the loss is constant at the end of the run although each batch holds
@@ -64,15 +65,15 @@ class LossPlateau(Rule):
     Over the last third of the trial, the median must be within 5% of the loss of the best constant prediction (the
     entropy of the batch's labels for cross entropy), the losses must be within 20% of each other, and the
     remaining trend must not take the loss below 0.9 times that value within the same number of further steps. The
-    trial must also be stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`: an untrained
-    classifier starts near the chance level, and stays there for a while if the rate is small.
+    trial must also count as stuck by the thresholds of `learning-rate-too-high` or `learning-rate-too-low`: an
+    untrained classifier starts near the chance level, and stays there for a while if the rate is small.
 
-    In a watched run of at least 400 steps, over the last two thirds: the cross entropy is within 5% of the labels'
-    entropy in each quarter of that time, it fell by less than 2% from the first half to the second, and accuracy
-    is not above the share of the most frequent class. The cross entropy was never 10% lower in the whole run. The
-    weights show that the model is stuck rather than slow: if all steps pointed in one direction, they would have
-    moved the weights by their own norm, and the rate has stopped rising. If updates are larger than 1%,
-    `learning-rate-too-high` reports the run instead.
+    In a watched run of at least 400 steps, three things must hold over the last two thirds: the cross entropy is
+    within 5% of the labels' entropy in each quarter of that time, it fell by less than 2% from the first half to
+    the second, and accuracy is not above the share of the most frequent class. The cross entropy must never have
+    been 10% lower in the whole run. The rate must have stopped rising, and the weights must show that the model is
+    stuck rather than slow: if all steps pointed in one direction, they would have moved the weights by their own
+    norm. If updates are larger than 1%, `learning-rate-too-high` reports the run instead.
 
     A loss counts as constant if the last third of the run has at least 30 losses, above 0 and within a
     ten-thousandth of each other, although the dataset is larger than a batch and its rows differ. It is reported

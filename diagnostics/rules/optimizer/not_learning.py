@@ -83,14 +83,14 @@ class NotLearning(Rule):
     of its rows, to see whether they learn something that the model did not.
 
     A triplet loss (`triplet_margin_loss`) is compared with its margin, which is its value when all embeddings are
-    equal. Such losses also end at the margin, or just above it, if positives and negatives are passed in the wrong
-    order.
+    equal. Such a loss also ends at the margin, or just above it, if positives and negatives are passed in the
+    wrong order.
 
-    In a PyTorch loop whose loss is one call of a common loss function, and in Keras' `fit` and `train_on_batch`
-    with one of Keras' own losses, copies of the model are then trained from the first weights on the recorded
-    batches (up to 150, and 16 MiB), each with one thing changed: scale, shape or order of the data, learning rate,
-    optimizer, mode, layers, first weights, clipping, schedule, weight decay. Their losses are compared on rows
-    that no copy was trained on.
+    In a PyTorch loop whose loss is a single call to a common loss function, and in Keras' `fit` and
+    `train_on_batch` with one of Keras' own losses, copies of the model are then trained from the initial weights
+    on the recorded batches (up to 150, and 16 MiB), each with one thing changed: scale, shape or order of the
+    data, learning rate, optimizer, mode, layers, initial weights, clipping, schedule, weight decay. Their losses
+    are compared on rows that no copy was trained on.
 
     If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
     trained model for predictions on training rows, and compares the predictions of each output with a constant
@@ -116,39 +116,40 @@ class NotLearning(Rule):
     ```
 
     ## Thresholds
-    The run has at least 100 steps, its learning rate has stopped rising, the script ended by itself, and the model
-    is not trained in alternation with another one. Two losses must be at least 97% of the constant prediction's:
-    that of the last third of the run, and that of the sampled steps in its second half. The first of these may be
-    lower by two standard errors of the constant prediction's loss over the sampled batches.
+    The run must have at least 100 steps, its learning rate must have stopped rising, the script must have ended by
+    itself, and the run must not alternate between training this model and another one. Two losses must be at least
+    97% of the constant prediction's: the loss over the last third of the run, and the loss at the sampled steps in
+    its second half. The former may be lower by two standard errors of the constant prediction's loss over the
+    sampled batches.
 
-    The finding is a warning if the model could have learned something. Its rows come more than once in a run of at
-    least 200 steps (two epochs or more where the size of the dataset is known), so that even targets that have
-    nothing to do with them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant
-    prediction's error on the other half (for classes, the error must also be lower by five standard errors). Or
-    the inputs themselves show that information was lost: each row of 3 to 64 columns was standardised by itself,
-    or a number used for missing values is 100 standard deviations from all others. Or the run ended 10% above the
-    constant prediction after 200 steps or more.
+    The finding is a warning if the model could have learned something. Its rows occur more than once in a run of
+    at least 200 steps (two epochs or more where the size of the dataset is known), so that even targets unrelated
+    to them can be memorised. Or a fit to half of the sampled rows has at most 70% of the constant prediction's
+    error on the other half (for classes, the error must also be lower by five standard errors). Or the inputs
+    themselves show that information was lost: each row of 3 to 64 columns was standardised by itself, or a number
+    used for missing values is 100 standard deviations from all others. Or the run ended 10% above the constant
+    prediction after 200 steps or more.
 
     It is also a warning if a change of one thing makes a copy learn: no unchanged copy is below 90% of the
-    constant prediction's loss, and the changed one, repeated with its batches in another order, is below 85% of
-    it, and lower than the unchanged copies by three times the distance between these.
+    constant prediction's loss, and the changed one, repeated with its batches in a different order, is below 85%
+    of it, and lower than the unchanged copies by three times the distance between these.
 
     Otherwise the finding is a note. It is also a note if the loss was still falling, unless the run ended above
     the constant prediction: by 10% after 200 steps or more, or after steps that together can have moved the
     fastest third of the layers by at most 5%.
 
-    A loss that compares predictions with targets is a warning if it is 0, but for rounding (1e-6), in each of at
-    least 100 steps from the first on: the model is its own target.
+    A loss that compares predictions with targets is reported as a warning if it is 0, up to rounding (1e-6), in
+    each of at least 100 steps, beginning with the first: the model is its own target.
 
-    One of several outputs must still have at least 95% of the constant prediction's error after 300 steps or more,
-    while a simple fit leaves at most half of that error, and the error of another output has fallen to half of its
-    constant prediction's.
+    If there are several outputs, one of them must still have at least 95% of the constant prediction's error after
+    300 steps or more, while a simple fit leaves at most half of that error, and the error of another output has
+    fallen to half of its constant prediction's.
 
     The thresholds are our choice.
 
     ## Known problems
-    A control experiment on labels of pure noise, drawn again in each step, is correctly reported as a note. So is
-    a task in its first epoch that only a deep model can learn. A weak signal that explains less than 3% of the
+    A control experiment on labels of pure noise, redrawn in each step, is correctly reported as a note. So is a
+    task in its first epoch that only a deep model can learn. A weak signal that explains less than 3% of the
     targets' variance counts as nothing. Weighted losses are not checked. Several outputs and penalties are checked
     only in Keras, for models built from Keras' own layers: other models may train an output backwards on purpose.
 

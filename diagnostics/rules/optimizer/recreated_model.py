@@ -19,8 +19,8 @@ class RecreatedModel(Rule):
     `apply(init_weights)` or `reset_parameters()`, and then trains it: with `fit` or `train_on_batch`, with a
     backward pass, or in a function whose name begins with "train" or "fit".
 
-    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation after the last training step of a model
-    that is not the trained one, but another instance of its class whose weights were never trained.
+    In PyTorch, and in Keras on TensorFlow, it also looks for an evaluation, after the last training step, of a
+    model that is not the trained one but another instance of its class, whose weights were never trained.
 
     ## Why it is bad
     A new model starts from random weights. Everything learned in the previous epochs is thrown away, and you end

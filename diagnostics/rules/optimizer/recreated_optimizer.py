@@ -17,8 +17,8 @@ class RecreatedOptimizer(Rule):
     ## Why it is bad
     The optimizer stores momentum and Adam's running averages. A re-created one starts without them: each step of
     Adam moves each weight by the full learning rate, up or down, however small its gradient, and momentum never
-    builds up. The loss falls at first, but then the weights jump around the minimum. A schedule starts over as
-    well.
+    builds up. The loss falls at first, but then the weights jump around the minimum. Any learning-rate schedule
+    starts over as well.
 
     ## Example
     ```python
@@ -39,9 +39,9 @@ class RecreatedOptimizer(Rule):
     ```
 
     ## Thresholds
-    20 steps in a row, each by a new optimizer that keeps tensors as its state; plain SGD has no state to lose.
-    Test-time adaptation, which restores the weights before each step, is not reported, and neither is a model that
-    loads weights in between. The threshold is our choice.
+    There must be 20 steps in a row, each by a new optimizer that keeps tensors as its state (plain SGD has no
+    state to lose). Test-time adaptation, which restores the weights before each step, is not reported, and neither
+    is a model that loads weights in between. The threshold is our choice.
 
     ## Known problems
     An optimizer that is re-created for each epoch or every few steps, such as for each task in meta-learning, is

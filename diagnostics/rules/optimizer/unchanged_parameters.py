@@ -48,10 +48,10 @@ class UnchangedParameters(Rule):
     ```
 
     ## Thresholds
-    At least 3 sampled steps, all without any change; or 100 passes without an optimizer step, and a call to
-    `zero_grad()` that shows that steps were meant; or 20 backward passes, 20 calls to `zero_grad()` (or 20 tapes),
-    and no step. With tapes, the script must also have created an optimizer, and all biases must still be 0, as
-    initialised. The thresholds are our choice.
+    One of these is enough: at least 3 sampled steps, all without any change; 100 passes without an optimizer step,
+    and a call to `zero_grad()` that shows that steps were intended; or 20 backward passes and 20 calls to
+    `zero_grad()` (or 20 tapes) without a step. With tapes, the script must also have created an optimizer, and all
+    biases must still be 0, as initialised. The thresholds are our choice.
 
     ## Known problems
     Only a model that does not change at all is reported. Single layers are not, because a learning rate of 0 may

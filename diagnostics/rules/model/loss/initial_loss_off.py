@@ -66,7 +66,7 @@ class InitialLossOff(Rule):
     because their chance level is not ln C. Neither are scores scaled up by a single factor, as in margin or
     contrastive losses on cosines: their initial loss is large by design. A model whose last layer is frozen is not
     checked either: it was pretrained, and with new adapters on new data, its first predictions may be confidently
-    wrong. The same is true of a language model from a checkpoint, with text unlike its own.
+    wrong. The same is true of a language model from a checkpoint, on text unlike its training text.
 
     ## Sources
     Andrej Karpathy, "A Recipe for Training Neural Networks" (2019), "verify loss @ init".

@@ -44,18 +44,19 @@ class InvertedLoss(Rule):
     ```
 
     ## Thresholds
-    Keras: the loss of correct predictions is higher than that of a constant prediction by 10% of the larger of the
-    two, and higher than the loss that the model reached. Each prediction has at least 8 values: a single value may
-    be a distance, which should be low for pairs with the label 1. A single value counts only if most targets
-    differ and its correlation with them is -0.5 or less. The targets are masks or images from 0 to 1, or the loss
-    ignores the scale of the predictions, as a cosine does. Other targets may be costs or advantages.
+    Keras: the loss of correct predictions must be higher than that of a constant prediction by 10% of the larger
+    of the two, and higher than the loss that the model reached. Each prediction must have at least 8 values: a
+    single value may be a distance, which should be low for pairs with the label 1. A single value counts only if
+    most targets differ and its correlation with them is -0.5 or less. The targets must be masks or images from 0
+    to 1, or the loss must ignore the scale of the predictions, as a cosine does. Other targets may be costs or
+    advantages.
 
-    PyTorch: at least 4 sampled steps, with the wrong sign in 90% of them. The negative of a formula matches the
-    losses of the run to 0.2%, and there is more than one target. The value of the formula rises, and starts at no
-    less than half of a constant prediction's loss: a trained model that is meant to forget starts lower. For masks
-    with at least 8 numbers per row, 95% of the gradients of the foreground and 95% of those of the background have
-    the wrong sign. For other targets, the gradient is a negative multiple of the error (cosine 0.999), and not of
-    the target alone, which may be a cost. The numbers are our choice.
+    PyTorch: there must be at least 4 sampled steps, 90% of them with the wrong sign. The negative of a formula
+    must match the losses of the run to 0.2%, and there must be more than one target. The value of the formula must
+    rise, and start at no less than half of a constant prediction's loss: a trained model that is meant to forget
+    starts lower. For masks with at least 8 numbers per row, 95% of the gradients of the foreground and 95% of
+    those of the background must have the wrong sign. For other targets, the gradient must be a negative multiple
+    of the error (cosine 0.999), and not of the target alone, which may be a cost. The numbers are our choice.
 
     ## Known problems
     Keras is covered only on TensorFlow, with one output, after `fit` or `train_on_batch` under `diagnose run`;

@@ -41,8 +41,9 @@ class SelfPairsInLoss(Rule):
     ```
 
     ## Thresholds
-    At least 8 rows, each with as many scores as there are rows. The scores are symmetric, equal on the diagonal
-    and highest there, to within 0.2% of the largest; no row is its own target. The numbers are our choice.
+    There must be at least 8 rows, each with as many scores as there are rows. The scores must be symmetric, equal
+    on the diagonal and highest there, to within 0.2% of the largest, and no row may be its own target. The numbers
+    are our choice.
 
     ## Known problems
     Similarities of vectors with different lengths, such as plain dot products, are not checked.

@@ -57,15 +57,15 @@ class TargetsOutOfReach(Rule):
     - CTC: labels other than the blank, and no more labels than frames
     - `PoissonNLLLoss`: counts, with exp(output) as their rate
 
-    A softmax over several outputs also has a fixed sum of 1. PyTorch's cross entropy applies it over the second
-    axis, so the targets must be shares of the classes there. The heads of a Keras model are checked separately,
-    each with its own loss.
+    A softmax over several outputs also fixes their sum at 1. PyTorch's cross entropy applies a softmax over the
+    second axis, so the targets must be shares of the classes there. The heads of a Keras model are checked
+    separately, each with its own loss.
 
     ## Why it is bad
-    A sigmoid gives 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1, where its
-    gradient is zero: the loss falls for a moment and then stays at the mean squared distance from 1. Binary cross
-    entropy is a distance only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to 255, it has no
-    minimum, falls below 0 and rewards ever larger logits.
+    A sigmoid returns values from 0 to 1. If the targets are prices from 3 to 103, every prediction saturates at 1,
+    where its gradient is zero: the loss falls for a moment and then stays at the mean squared distance from 1.
+    Binary cross entropy is a distance only for targets from 0 to 1. For labels of -1 and 1, or pixels from 0 to
+    255, it has no minimum, falls below 0 and rewards ever larger logits.
 
     ## Example
     ```python

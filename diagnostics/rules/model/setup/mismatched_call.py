@@ -33,7 +33,7 @@ class MismatchedCall(MessageRule):
     None: the rule fires only after a call has failed.
 
     ## Known problems
-    The text of a traceback names the type, but not where the value was created. From the exception itself, the
+    The text of a traceback names the type, but not where the value was created. Given the exception itself, the
     finding names the variable, what it held, and the line that set it.
 
     ## Sources

@@ -33,7 +33,7 @@ class RefusedCall(MessageRule):
     None: the rule fires only after the library has raised its error.
 
     ## Known problems
-    If several reasons are common, the message alone does not show why the part is missing.
+    If there are several common reasons, the message alone does not show why the part is missing.
 
     ## Sources
     The checks in these libraries' own sources.

@@ -26,7 +26,7 @@ class SettingWithoutEffect(Rule):
     `add_loss` while a custom `train_step` or training loop never reads the model's `losses`.
 
     ## Why it is bad
-    In Python, a script can set an attribute of any name on any object without an error. PyTorch never reads it:
+    In Python, a script can set an attribute with any name on any object without an error. PyTorch never reads it:
     the layers that should be frozen are trained, the learning rate does not change, the images are not augmented.
     The parts of `random_split` share one dataset, so `val_set.dataset.transform` is also the transform of the
     training part. If a result is discarded, it might as well never have been computed: the mask is not applied,
@@ -48,9 +48,9 @@ class SettingWithoutEffect(Rule):
     ```
 
     ## Thresholds
-    None. A module counts only if all its parameters require gradients, have one, and are about to be changed by
-    the optimizer, and if no class in the model uses the name. An optimizer counts if it is one of PyTorch's own,
-    its rates never changed, and the attribute differs from all of them. A subset counts if its dataset has an
+    None. A module counts only if all its parameters require and have gradients and are about to be changed by the
+    optimizer, and if no class in the model uses the name. An optimizer counts if it is one of PyTorch's own, its
+    rates never changed, and the attribute differs from all of them. A subset counts if its dataset has an
     attribute of that name with a different value. Discarded results count only for PyTorch functions, tensor
     methods that have an in-place version, and some methods of pandas and of datasets; statements inside `try` do
     not count. Layer losses count as read if anything but an evaluation has read them once, or has called a
