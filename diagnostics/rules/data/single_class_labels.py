@@ -33,8 +33,8 @@ class SingleClassLabels(MessageRule):
     or of a squared error with one output, are derived from the gradients of the sampled steps, whatever their
     type. Under a squared or absolute error, it looks for integer targets that are all 0, except for at most a
     single 1: the result of casting numbers between 0 and 1 to integers. Under a binary cross entropy, it looks for
-    targets that were divided by something and are all close to 0. Where each row has several labels, such as a
-    mask, it compares all of them. In Keras, it counts the rows of each class whose weight in the loss is 0.
+    targets that were divided by something and are all close to 0. If each row has several labels, as in a mask, it
+    compares all of them. In Keras, it counts the rows of each class whose weight in the loss is 0.
 
     ## Why it is bad
     The model learns to predict that class for every input. The loss falls to zero within a few steps and the

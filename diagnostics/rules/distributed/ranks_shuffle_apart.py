@@ -41,7 +41,7 @@ class RanksShuffleApart(Rule):
     None: one difference in the same iteration, over datasets of the same length, is enough.
 
     ## Known problems
-    Splits other than a `Subset` are not compared, for example `Dataset.train_test_split` without a seed.
+    Splits other than a `Subset`, such as `Dataset.train_test_split` without a seed, are not compared.
 
     ## Sources
     The documentation of `DistributedSampler` (seed: "identical across all processes");

@@ -91,9 +91,9 @@ class MetricOnLogits(MessageRule):
     ## Known problems
     A metric that fails on class labels as well is not checked. Metrics for which lower is better are not compared.
     If `preprocess_logits_for_metrics` takes the argmax, the metric correctly gets classes; the check calls that
-    function first. The source is read only if exactly one model is trained and one is used for predictions. If
-    only a name such as `net` says that it is a model, the finding is a note. An argmax inside a separate function
-    is missed, because its arguments are not followed.
+    function first. The source is read only if exactly one model is trained and one is used for predictions. If a
+    variable is taken for a model only because of its name, such as `net`, the finding is a note. An argmax inside
+    a separate function is missed, because its arguments are not followed.
 
     ## Sources
     The Hugging Face course, chapter 8, "Debugging the training pipeline" ("Evaluating the model"); scikit-learn's

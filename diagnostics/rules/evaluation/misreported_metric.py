@@ -93,9 +93,10 @@ class MisreportedMetric(Rule):
     ## Thresholds
     There must be at least 32 targets that are not ignored. A reported number is right if it equals, to its last
     digit, the metric by one of several definitions (of averages, thresholds, ignored tokens, the best five
-    classes). A mistake is named only if it gives the reported number to its last digit in each of the latest
-    evaluations, and differs from the right value by 0.01 (1% of an error or a perplexity), or by 0.02 (5% of an
-    error) if it is a mean over batches. An accuracy that differs by 0.02, but that no mistake explains, is a note.
+    classes). A mistake is named only if it reproduces the reported number to its last digit in each of the latest
+    evaluations, and if that number differs from the right value by at least 0.01 (1% of an error or a perplexity),
+    or by 0.02 (5% of an error) if it is a mean over batches. An accuracy that differs by 0.02, but that no mistake
+    explains, is a note.
 
     For calls per batch, there must be at least 3 batches in one evaluation, and the mean over them must differ as
     much. For lists that grow, each call must have the rows of the call before, and the same targets once more. For

@@ -62,7 +62,7 @@ class FutureLeak(Rule):
     given state: an autoencoder may read the whole text.
 
     ## Sources
-    Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking what follows; public questions
+    Vaswani et al., "Attention Is All You Need" (2017), section 3.2.3, on masking later positions; public questions
     from people whose loss fell to 0 and whose samples were noise.
     """
 

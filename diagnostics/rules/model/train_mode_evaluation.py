@@ -59,9 +59,10 @@ class TrainModeEvaluation(Rule):
     at most one training batch: that is how samples are drawn from a generator, often in training mode.
 
     Functional dropout counts if it is called without its argument `training`, or with a value that is true in
-    evaluation mode, and changes the predictions. It is a warning if the argument is missing and there were passes
-    in evaluation mode, each with a different input; otherwise it is a note. An explicit `training=True` counts as
-    intended, and so does dropout of the model's own inputs, as in a denoising autoencoder.
+    evaluation mode, and changes the predictions. The finding is a warning if the argument is missing and there
+    were passes in evaluation mode, each with a different input; otherwise it is a note. An explicit
+    `training=True` counts as intended, and so does dropout of the model's own inputs, as in a denoising
+    autoencoder.
 
     A random initial state counts if it is drawn, as in `torch.randn(layers, batch, hidden)`, and not computed. It
     is a warning if a loss visibly compares the predictions with a target, and a new draw changes a prediction by

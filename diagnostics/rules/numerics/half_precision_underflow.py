@@ -57,9 +57,9 @@ class HalfPrecisionUnderflow(Rule):
     its original loss, 5% at a thousandth of that loss, and 42% at a ten-thousandth, where 21% were 0.
 
     ## Known problems
-    A layer whose gradient is entirely 0 does not show underflow, and is only counted along with others. Other
-    zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale below 64 looks like no
-    scaling. bfloat16 has the range of float32.
+    A layer whose gradient is entirely 0 is no evidence of underflow by itself; it counts only if other layers show
+    underflow. Other zeros, from dead ReLUs or from tokens that did not occur, do not count. A loss scale below 64
+    looks like no scaling. bfloat16 has the range of float32.
 
     ## Sources
     Paulius Micikevicius et al., "Mixed precision training" (2018), which proposes loss scaling; IEEE 754,

@@ -103,8 +103,8 @@ class CollapsedSchedule(Rule):
     - in the first 60% of the run, if a tread is shorter than three quarters of an epoch, so that the schedule
       counts batches (needs the number of training rows); or
     - in the first half of the run, if it takes at most 5% of the run to fall from half of its highest value. A
-      cosine schedule takes 46% of the run for that fall and completes it only at the end; a schedule that divides
-      the rate by ten on plateaus keeps each rate for some epochs.
+      cosine schedule takes 46% of the run to fall that far, and gets there only at the end; a schedule that
+      divides the rate by ten on plateaus keeps each rate for some epochs.
 
     A run whose loss had fallen to a tenth of its first value before the collapse is not reported: there was
     nothing left to learn.

@@ -74,7 +74,7 @@ class LearningRateTooHigh(Rule):
     - The loss diverged. For a classifier trained on cross entropy, the last quarter of the run is at twice the
       chance level and at 1.5 times both the initial and the lowest loss. Any other loss must reach 100 times both,
       or 1000 times both just before it stopped being finite.
-    - The classifier was never 10% below the chance level in 200 steps or more, and its loss is not decreasing.
+    - The classifier's loss never fell 10% below the chance level in 200 steps or more, and is not decreasing.
     - The loss of a batch that occurred 100 times oscillates by half its size and has not fallen.
 
     `loss-divergence`, `loss-plateau` and `loss-oscillation` do not report such a run a second time. If gradients

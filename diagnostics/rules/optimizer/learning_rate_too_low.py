@@ -57,10 +57,10 @@ class LearningRateTooLow(Rule):
 
     Three kinds of complete run are reported:
 
-    - A run of at least 100 steps that ended no better than a constant prediction, if all its steps together could
-      move the weights by less than 10% of their norm, a rate at least 10 times as large passes the trial, and
-      either a linear or radial fit shows that there is something to learn or the run ended 10% above the constant
-      prediction.
+    - A run of at least 100 steps that ended no better than a constant prediction, if three things hold: all its
+      steps together could move the weights by less than 10% of their norm; a copy of the model passes the trial at
+      10 times the rate or more; and a linear or radial fit shows that there is something to learn, or the run
+      ended 10% above the constant prediction.
     - A run of at least 50 steps that ended during its warm-up: the rate never fell, rose by 5% or more in the last
       third, and reached at most half of the schedule's full rate. The finding is a warning if the run ended no
       better than a constant prediction, within 3%, and even if every step had been as large as the largest, all of

@@ -47,8 +47,9 @@ class LossDivergence(Rule):
     If a step changes the weights by 1% or more, `learning-rate-too-high` reports the run instead; if gradients are
     never zeroed, `gradients-not-zeroed` does.
 
-    A loss that falls without bound began above 0, ended ten times as far below 0, and fell in each quarter of the
-    run at least 1.5 times as far as in the quarter before. A likelihood, in contrast, falls more and more slowly.
+    A loss counts as falling without bound if it began above 0, ended ten times as far below 0, and fell at least
+    1.5 times as far in each quarter of the run as in the quarter before. A likelihood, in contrast, falls more and
+    more slowly.
 
     The thresholds are our choice.
 

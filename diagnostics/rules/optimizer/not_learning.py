@@ -92,9 +92,9 @@ class NotLearning(Rule):
     data, learning rate, optimizer, mode, layers, initial weights, clipping, schedule, weight decay. Their losses
     are compared on rows that no copy was trained on.
 
-    If a loss has several outputs or penalties on the weights, its value is not enough. The rule then asks the
-    trained model for predictions on training rows, and compares the predictions of each output with a constant
-    one.
+    If a loss covers several outputs or includes penalties on the weights, its value alone is not enough. The rule
+    then asks the trained model for predictions on training rows, and compares the predictions of each output with
+    a constant one.
 
     ## Why it is bad
     The first steps bring any model down to the constant prediction, which is the mean of the targets or the class

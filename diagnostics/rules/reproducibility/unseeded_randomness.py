@@ -43,8 +43,8 @@ class UnseededRandomness(Rule):
     ```
 
     ## Thresholds
-    None: one bit is enough. If the first difference is below 1e-4 of the largest value there (our choice), it is
-    attributed to an operation without a fixed order of summation, otherwise to random numbers.
+    None: one bit is enough. If the first difference is less than 1e-4 of the largest value in that tensor (our
+    choice), it is attributed to an operation without a fixed order of summation, otherwise to random numbers.
 
     ## Known problems
     Generators that were created with a seed are reset before each of the two steps. A NumPy generator counts as

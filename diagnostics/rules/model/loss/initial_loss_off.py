@@ -50,10 +50,10 @@ class InitialLossOff(Rule):
 
     ## Thresholds
     The loss must exceed ln C by more than 2 nats, and by more than half of ln C. Logits that vary from class to
-    class with standard deviation s add about s²/2 to the loss (less with few classes). So 2 nats mean logits with
-    a spread above 2, whereas PyTorch's linear layer after a normalisation layer starts at 0.6. A loss below ln C
-    is not reported, because a pretrained model may already know the classes. Inputs whose root mean square is at
-    most 3 count as scaled.
+    class with standard deviation s add about s²/2 to the loss (less with few classes). So an excess of 2 nats
+    corresponds to logits with a spread above 2, whereas PyTorch's linear layer after a normalisation layer starts
+    at 0.6. A loss below ln C is not reported, because a pretrained model may already know the classes. Inputs
+    whose root mean square is at most 3 count as scaled.
 
     The run has the last word: the finding becomes a note if the last third of the losses is below half of ln C, or
     if the run brought the loss below its initial value but had fewer than 100 steps, too few to judge. The
