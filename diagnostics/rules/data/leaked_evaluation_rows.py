@@ -25,9 +25,9 @@ class LeakedEvaluationRows(Rule):
     Compares evaluation rows with training rows by their content, without labels, and counts the evaluation rows
     that are also in the training set.
 
-    `diagnose run` also searches the script for held-out data that is never used, while code whose names
-    suggest evaluation reads the training data: a loader built next to the training loader, a result such as `val_accuracy =
-    evaluate(model, train_loader)`, or a function that iterates over the training data instead of its argument.
+    `diagnose run` also searches the script for held-out data that is never used, while code whose names suggest
+    evaluation reads the training data: a loader built next to the training loader, a result such as `val_accuracy
+    = evaluate(model, train_loader)`, or a function that iterates over the training data instead of its argument.
     With `tf.data`, it checks whether `take` and `skip` cut training and evaluation data from one shuffle that is
     redrawn in each iteration. For a Keras model that is fitted several times, it checks whether the rows of an
     evaluation were in an earlier fit, as when all folds of a cross-validation train the same model.
