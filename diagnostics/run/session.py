@@ -104,6 +104,7 @@ class RunSession:
             looks_again=self._is_alone and self._options.second_look != 0,
             extras=self._extras,
             on_broken=None if self._options.stop_on is None else self._stop,
+            shows_batch=self._options.policy.show_batch,
         )
         self._modules = LibraryModules(self._script.folder)
         self._modules.hide()
