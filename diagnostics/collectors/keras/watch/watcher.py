@@ -172,11 +172,11 @@ class KerasWatcher(FitWatcher):
             self.read()
         if self._unsound and self.origin is None:
             self._safely("origin", self._look_behind)
-        if self._is_broken(logs):
+        if (values := self._values) is not None and values.wants and self._is_broken(logs):
             self.read()
             if self.origin is None:
                 self._safely("origin", self._look_behind)
-            self._judge()
+            values.judge()
         self._stop_if_enough()
 
     def _step_is_over(self) -> None:
