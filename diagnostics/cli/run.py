@@ -208,7 +208,7 @@ def run_script(options: argparse.Namespace) -> int:
         alerts=options.alert,
     )
     if rank is None:
-        spawned = SpawnedRanks(script, policy, options.stall_timeout)
+        spawned = SpawnedRanks(script, session_options, options.stall_timeout)
         return RunSession(script, session_options, extras=[spawned]).make()
     exchange = Exchange(rank)
     delivery = RankDelivery(session_options, rank, exchange)

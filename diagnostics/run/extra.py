@@ -19,10 +19,12 @@ class Extra:
         title: for the report's title, of a process that trains together with others, which wait for it; empty for
             one that trains alone.
         keeps_exit_code: whether the exit code is the script's, whatever was found.
+        stopped: whether `stop_on` has ended another process of the script, whose failure is that; known after
+            `reports`.
         faults: of this library, for the report.
     """
 
-    keeps_exit_code = False
+    keeps_exit_code = stopped = False
 
     @property
     def title(self) -> str:

@@ -45,6 +45,8 @@ class SpawnedSession(RunSession):
             first_batches=None,
             quiet=True,
             second_look=0,
+            stop_on=launch.stop_on,
+            batch_file=rank.file(launch.batch_file),
         )
         exchange = Exchange(rank, launch.folder / "exchange")
         delivery = FileDelivery(options, rank, exchange)
@@ -61,6 +63,8 @@ class SpawnedSession(RunSession):
         """
         rehearse("json")
         self._observe()
+        if self._options.stop_on is not None:
+            self._progress.__enter__()
         Finalize(None, self._end, exitpriority=LAST)
 
     def _end(self) -> None:
@@ -88,6 +92,9 @@ class SpawnedRank(LaunchedRank):
 
 class FileDelivery(RankDelivery):
     """Writes the report for the process that has started the ranks, and prints none."""
+
+    def keep(self, report: Report) -> None:
+        """Write nothing yet: a rank that is ended by the others leaves no report."""
 
     def deliver(self, report: Report) -> None:
         """Write the report to its file."""
