@@ -71,4 +71,4 @@ class Delivery:
                     say(f"diagnose: the report is in {output}")
                 return
         if not quiet:
-            say(report if kind == "text" else report.rendered(kind, redact=redact))
+            say(report if kind in ("text", "html") else report.rendered(kind, redact=redact))
