@@ -18,6 +18,7 @@ from diagnostics.facts.tokens import TokenFacts
 from diagnostics.text.join import count_of
 
 from .arrays import LABEL_NAMES, describe, fields, flat, target_name, to_array
+from .dataset_rows import text_by_column
 from .input_sample import channel_axis
 from .tokens import token_facts
 from .vocabulary import (
@@ -309,7 +310,7 @@ def _times(shape: Sequence[int]) -> str:
 def examined_batch(
     batch: BatchFacts, sources: tuple[Any, ...], shown: bool
 ) -> tuple[tuple[BatchView, ...], BatchFacts]:
-    """Return what to show of the batch of an examination, and the batch with the vocabulary of its texts.
+    """Return what to show of the batch of an examination, and the batch with what its sources say of it.
 
     Args:
         batch: of the examination.
@@ -318,6 +319,9 @@ def examined_batch(
     """
     name = _name_of_tokens(batch.inputs)
     tokenizer = None if name is None else tokenizer_in(*sources)
+    columns = next(filter(None, map(text_by_column, sources)), {})
+    unread = (column for column, of_text in columns.items() if not of_text and column not in batch.inputs)
+    batch = replace(batch, unread=tuple(unread))
     views = (_examined_view(batch, sources, tokenizer),) if shown else ()
     if name is None or tokenizer is None or has_several_meanings(tokenizer):
         return views, batch
