@@ -119,7 +119,7 @@ class TapeLoopFinder:
             if self._values is not None and tf.executing_eagerly():
                 self._values.clear()
 
-    def _assigns(self, variable: Any, _value: Any) -> None:
+    def _assigns(self, variable: Any, *_arguments: Any, **_options: Any) -> None:
         """Keep what the forward pass of a step writes to: batch norm's means, random states."""
         if self._paused or self._values is None:
             return
