@@ -83,6 +83,7 @@ class ScriptObserver:
         """
         self._second = SecondLook() if looks_again else None
         self._trainings = Trainings(on_examined, self._second, on_broken)
+        self._trainings.shows_evaluation = any(extra.shows_evaluation for extra in extras)
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self.unsupported: dict[str, str] = {}
         self._patches, self._at_close = Patches(), contextlib.ExitStack()

@@ -93,6 +93,14 @@ model.fit(x, y, batch_size=16, verbose=0, validation_data=(x[:5], y[:5]))
 """
 
 
+def test_diagnose_batch_shows_the_validation_data_next_to_the_training(tmp_path):
+    (tmp_path / "train.py").write_text(FIT)
+    command = [sys.executable, "-m", "diagnostics", "batch", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    titles = [line for line in done.stderr.splitlines() if line.startswith(("training:", "evaluation:"))]
+    assert (done.returncode, len(titles), titles[-1]) == (0, 2, "evaluation: 5 rows"), done.stderr
+
+
 @pytest.mark.parametrize("options", [(), ("--no-batch",)], ids=["by default", "option"])
 def test_a_page_without_the_first_batch_holds_no_row(tmp_path, options):
     (tmp_path / "train.py").write_text(FIT)

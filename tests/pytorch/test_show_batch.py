@@ -11,7 +11,9 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import diagnostics
 from diagnostics.collectors.pytorch.watch.metrics.first_batches import FirstBatches
+from diagnostics.collectors.transformers.pipeline import TrainerPipeline
 from diagnostics.errors import InvalidInput
+from tests.support.tiny_bert import tokenized_rows, tokenizer, trainer
 
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
 
@@ -226,3 +228,15 @@ def test_an_examination_judges_the_rows_and_shows_none(tmp_path, monkeypatch):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     report = diagnostics.examine(model, loader, torch.nn.CrossEntropyLoss(), optimizer)
     assert ("non-finite-inputs" in [finding.rule for finding in report.findings], report.batches) == (True, ())
+
+
+def test_the_evaluation_rows_of_a_trainer_are_read_unnoticed():
+    rows = tokenized_rows()
+    of_evaluation = trainer(rows, processing_class=tokenizer(), eval_dataset=rows.select([3, 1]))
+    pipeline = TrainerPipeline(of_evaluation)
+    before = states()
+    with pipeline.untouched():
+        batch = pipeline.evaluation_batch()
+    assert batch["labels"].tolist() == [rows[3]["label"], rows[1]["label"]]
+    assert states() == before
+    assert TrainerPipeline(trainer(rows, processing_class=tokenizer())).evaluation_batch() is None
