@@ -1,11 +1,12 @@
-"""The settings of a project: ignored rules, severities, what fails, and what holds for some files."""
+"""The settings of a project: ignored rules, severities, what fails and is shown, and what holds for some files."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -29,10 +30,12 @@ OVERRIDE = """\
 path = "tests/*"
 severity = {dead-units = "off"}\
 """
-KEYS = ("fail-on", "ignore", "severity", "overrides")
+OVERRIDABLE = ("fail-on", "ignore", "severity")
+KEYS = (*OVERRIDABLE, "overrides", "show-batch")
 FAIL_ON = ("error", "warning", "never")
 LEVELS = (*SEVERITIES, "off")
 _TAKES = f"It takes {listed(KEYS)}:\n{EXAMPLE}"
+_batch_shown: bool | None = None  # of `diagnose run`, whose options count; None outside of it
 
 
 def from_option(names: str) -> dict[str, str]:
@@ -75,6 +78,22 @@ def of_project() -> tuple[Policy, tuple[str, ...]]:
         return Policy(), (f"[tool.diagnostics] was not read: {typed_message(fault)}",)
 
 
+def shows_batch() -> bool:
+    """Whether reports show the first batches, as `diagnose run` or the project's settings say."""
+    return of_project()[0].show_batch if _batch_shown is None else _batch_shown
+
+
+@contextlib.contextmanager
+def batch_shown(shown: bool) -> Iterator[None]:
+    """Let `shows_batch` return this within, whatever the settings say."""
+    global _batch_shown
+    _batch_shown = shown
+    try:
+        yield
+    finally:
+        _batch_shown = None
+
+
 def _read(folder: Path) -> tuple[Policy, tuple[str, ...]]:
     """Return the entries that can be used, and what is wrong with the others."""
     file = next((f for p in (folder, *folder.parents) if os.path.isfile(f := p / "pyproject.toml")), None)
@@ -99,7 +118,7 @@ def _read(folder: Path) -> tuple[Policy, tuple[str, ...]]:
         if not isinstance(globs, list) or not globs or not all(isinstance(glob, str) for glob in globs):
             reader.mistakes.append(f"[[tool.diagnostics.overrides]] in {file} has no path. Write:\n{OVERRIDE}")
             continue
-        within = reader.policy(one, "tool.diagnostics.overrides", (*KEYS[:-1], "path"))
+        within = reader.policy(one, "tool.diagnostics.overrides", (*OVERRIDABLE, "path"))
         overrides.append((tuple(globs), within))
     return replace(policy, overrides=tuple(overrides), folder=file.parent), tuple(reader.mistakes)
 
@@ -120,8 +139,14 @@ class _Reader:
                 f"fail-on of [{name}] in {self._file} is {fail_on!r}. It takes one of: {', '.join(FAIL_ON)}."
             )
             fail_on = None
+        if not isinstance(shown := table.get("show-batch", True), bool):
+            self.mistakes.append(
+                f"show-batch of [{name}] in {self._file} is {shown!r}. It takes true or false; until then "
+                "the first batches are not shown."
+            )
+            shown = False
         ignores, levels = self._entries(table, name, "ignore"), self._entries(table, name, "severity")
-        return Policy(ignores, cast(dict[str, Level], levels), fail_on)
+        return Policy(ignores, cast(dict[str, Level], levels), fail_on, show_batch=shown)
 
     def _entries(self, table: Mapping[str, Any], name: str, key: str) -> dict[str, str]:
         place, entries = f"[{name}.{key}] in {self._file}", table.get(key, {})

@@ -12,6 +12,7 @@ import keras
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.keras.watch.over_time import HeldBatch, KerasOverTime
 from diagnostics.collectors.system.supported import unsupported
+from diagnostics.config import shows_batch
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.report.build import finished, judged_as_a_whole
 from diagnostics.report.loggers import MetricLogger
@@ -207,6 +208,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
         observed = KerasWatcher(self.model, self._every, self._stop_after)
         observed.sampled_rows, observed.on_batch = self._sampled_rows, self._on_batch
+        observed.shows_batch = shows_batch()
         observed.clock.source = self._batch_source
         return observed
 

@@ -142,7 +142,7 @@ class _SeenBatch:
     """Keeps a few rows of the batch that an examination sees.
 
     Attributes:
-        views: of it, to show.
+        views: of it, to show; none where the settings say so.
         rows: the first ones, for rules that judge them when the run is over.
     """
 
@@ -153,13 +153,14 @@ class _SeenBatch:
     def of(self, pipeline: Pipeline, faults: list[str]) -> Iterator[Fact]:
         """Yield the facts of the stage, the batch with its vocabulary."""
         from diagnostics.collectors.shared.batch_view import examined_batch, first_rows
+        from diagnostics.config import shows_batch
         from diagnostics.facts.pipeline import BatchFacts
 
         for fact in pipeline.batch():
-            if isinstance(fact, BatchFacts) and not self.views:
+            if isinstance(fact, BatchFacts) and not self.rows:
                 try:
-                    view, fact = examined_batch(fact, pipeline.data_sources())
-                    self.views, self.rows = (view,), (first_rows(fact),)
+                    views, fact = examined_batch(fact, pipeline.data_sources(), shows_batch())
+                    self.views, self.rows = views, (first_rows(fact),)
                 except Exception as fault:  # the rules do not need it
                     faults.append(f"showing the batch failed: {type(fault).__name__}: {message_of(fault)}")
             yield fact

@@ -259,12 +259,13 @@ def watch(
 
     from diagnostics.collectors.pytorch.model import uncompiled
     from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
+    from diagnostics.config import shows_batch
     from diagnostics.report.loggers import MetricLogger, check_logger
 
     check_logger("watch", logger)
     faults: dict[str, str] = {}
     handover = None if logger is None else MetricLogger(logger, faults)
-    probe = TorchWatcher(model, optimizers, every, trace_steps=traced, faults=faults)
+    probe = TorchWatcher(model, optimizers, every, trace_steps=traced, faults=faults, shows_batch=shows_batch())
     facts = _facts(model, optimizers)
     looks = None
     if fixed_batch is not None or histograms:

@@ -129,6 +129,7 @@ def add_to(commands: Any, summary: str) -> None:
         help="with several ranks: seconds without progress after which to report where each rank is (default: "
         f"{LIMIT_S:g})",
     )
+    run.add_argument("--no-batch", action="store_true", help="show no rows of the first batches in an HTML report")
     run.add_argument("--first-batches", type=Path, help=argparse.SUPPRESS)  # passed from a first run to its second
     run.add_argument("--quiet", action="store_true", help="print no report unless the run fails")
     run.add_argument(
@@ -185,7 +186,9 @@ def run_script(options: argparse.Namespace) -> int:
     rank = rank_of_this_process()
     policy, mistakes = of_project()
     baseline = {} if options.baseline is None else read_baseline(options.baseline)
-    policy = replace(policy.ignoring(from_option(options.ignore)), script=script.file, baseline=baseline)
+    shown = policy.show_batch and not options.no_batch
+    policy = policy.ignoring(from_option(options.ignore))
+    policy = replace(policy, script=script.file, baseline=baseline, show_batch=shown)
     session_options = RunOptions(
         kind=_format(options),
         output=_output(options.output, rank),
@@ -205,7 +208,7 @@ def run_script(options: argparse.Namespace) -> int:
         alerts=options.alert,
     )
     if rank is None:
-        spawned = SpawnedRanks(script, policy, options.stall_timeout)
+        spawned = SpawnedRanks(script, session_options, options.stall_timeout)
         return RunSession(script, session_options, extras=[spawned]).make()
     exchange = Exchange(rank)
     delivery = RankDelivery(session_options, rank, exchange)
@@ -229,7 +232,7 @@ def show_first_batch(options: argparse.Namespace) -> int:
         kind="text",
         output=None,
         fail_on="never",
-        policy=policy,
+        policy=replace(policy, show_batch=True),  # as the command says
         max_steps=None,
         time_limit=None,
         replay_on_cpu=False,

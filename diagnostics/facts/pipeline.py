@@ -109,6 +109,7 @@ class BatchFacts:
         labels_name: what the target is called in the batch.
         ignore_index: the label that the loss leaves out; None if it leaves out none.
         vocabulary: that its texts were encoded with; None if it has none, or if that was not found.
+        unread: columns of the dataset that are not in the batch, without those of text.
     """
 
     described: ClassVar[str] = "a batch"
@@ -119,6 +120,7 @@ class BatchFacts:
     labels_name: str | None = None
     ignore_index: int | None = None
     vocabulary: Vocabulary | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def class_labels(self) -> Array | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from diagnostics.engine.finding import SEVERITIES, Finding
 from diagnostics.errors import InvalidInput
+from diagnostics.text.join import count_of
 
 from .answers import Answer, answers
 from .step_times import times_as_dict
@@ -193,6 +194,12 @@ class ReportContents:
     def to_json(self, indent: int | None = 2) -> str:
         """Return the report as a JSON object; NaN and infinities, which JSON does not have, as text."""
         return json.dumps(_plain(self.as_dict()), indent=indent, allow_nan=False)
+
+
+def severity_counts(findings: Sequence[Finding]) -> list[str]:
+    """Return how many findings there are of each severity, the worst first: ``1 error``, ``2 warnings``."""
+    counts = {severity: sum(one.severity == severity for one in findings) for severity in SEVERITIES}
+    return [count_of(count, severity) for severity, count in counts.items() if count]
 
 
 def _plain(value: Any) -> Any:

@@ -350,10 +350,16 @@ def _is_rounding(one: Any, other: Any) -> bool:
 
 
 def _of_findings(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
-    ours, theirs = (_severities(report["findings"]) for report in (one, other))
-    for rule in {**ours, **theirs}:
-        if ours.get(rule) != theirs.get(rule):
-            yield Difference("finding", rule, ours.get(rule, "none"), theirs.get(rule, "none"))
+    found = [_severities(report["findings"]) for report in (one, other)]
+    for rule in {**found[0], **found[1]}:
+        if found[0].get(rule) != found[1].get(rule):
+            yield Difference("finding", rule, *map(_said_of, [rule] * 2, found, (one, other)))
+
+
+def _said_of(rule: str, severities: Mapping[str, str], written: Mapping[str, Any]) -> str:
+    """Return the severity of a finding; what its absence means: a rule may need more than what it is about."""
+    absent = "could not be checked" if rule in written["not_applicable"] else "not reported"
+    return severities.get(rule, absent)
 
 
 def _severities(written: Sequence[Mapping[str, Any]]) -> dict[str, str]:

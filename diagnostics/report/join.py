@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from diagnostics.engine.finding import SEVERITIES, Finding
-from diagnostics.errors import InvalidInput
+from diagnostics.errors import InvalidInput, TrainingStopped
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.report.contents import StageResult, Status
 from diagnostics.text.join import capitalized, count_of, listed
@@ -230,6 +230,8 @@ def _line(one: RankReport) -> str:
 
 
 def _status(one: RankReport) -> Status:
+    if one.notes.error.startswith(f"{TrainingStopped.__name__}: "):
+        return "stopped"
     return "failed" if one.failed else "passed"
 
 

@@ -13,6 +13,7 @@ from diagnostics.collectors.system.environment import environment
 from diagnostics.text.join import count_of, listed
 from diagnostics.text.visible import shortened, visible
 
+from .contents import severity_counts
 from .doubts import doubted, stands_still
 from .redaction import Redaction
 from .step_times import advice, summary
@@ -80,11 +81,7 @@ def _sections(report: ReportContents, private: Redaction) -> Iterator[Iterator[s
 def _head(report: ReportContents, private: Redaction) -> Iterator[str]:
     yield f"## {_plain(shortened(private.prose(report.title)))}"
     yield ""
-    counts = [
-        count_of(count, severity)
-        for severity in ("error", "warning", "note")
-        if (count := sum(finding.severity == severity for finding in report.findings))
-    ]
+    counts = severity_counts(report.findings)
     if counts:
         yield f"`diagnose` found {listed(counts)}: {listed(f'`{f.rule}`' for f in report.findings)}."
     elif report.crash is None and not report.known:

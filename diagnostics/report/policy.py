@@ -1,4 +1,4 @@
-"""Applies what a project has decided about findings: ignored rules, other severities, and a baseline."""
+"""Applies what a project has decided about its reports: ignored rules, other severities, and a baseline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INLINE: Final = re.compile(r"#\s*diagnose:\s*ignore\[(?P<rules>[^]#]*)\](?P<reas
 
 @dataclass(frozen=True)
 class Policy:
-    """What becomes of findings.
+    """What becomes of findings, and whether reports show rows of the data.
 
     Attributes:
         ignores: ignored rules, each with the reason.
@@ -34,6 +34,7 @@ class Policy:
         folder: that the globs begin in.
         script: the file that findings without a line belong to; None if it is not a file.
         baseline: findings that were known before; the worst severity by rule and file.
+        show_batch: whether reports show the first batches.
     """
 
     ignores: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class Policy:
     folder: Path | None = None
     script: str | None = None
     baseline: Mapping[tuple[str, str | None], Severity] = field(default_factory=dict)
+    show_batch: bool = True
 
     def of_file(self, file: str | None) -> Policy:
         """Return what holds for a file, without overrides."""

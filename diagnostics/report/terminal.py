@@ -18,6 +18,7 @@ from diagnostics.text.join import count_of
 from diagnostics.text.visible import shortened, visible
 
 from .answers import Answer
+from .contents import severity_counts
 from .doubts import doubted, stands_still
 from .step_times import advice, summary
 from .unjudged import not_judged
@@ -289,11 +290,7 @@ def unrecognised(crash: CrashFacts) -> str:
 
 def closing(report: ReportContents) -> Iterator[Text]:
     """Yield the last lines of a report: how many findings, and what was left out."""
-    counts = [
-        count_of(count, severity)
-        for severity in ("error", "warning", "note")
-        if (count := sum(finding.severity == severity for finding in report.findings))
-    ]
+    counts = severity_counts(report.findings)
     if counts:
         yield Text(", ".join(counts) + ".")
     elif report.crash is not None:

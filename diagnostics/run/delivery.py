@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from diagnostics.config import FAIL_ON
+from diagnostics.report.contents import severity_counts
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
 
@@ -68,7 +69,8 @@ class Delivery:
                 say(f"diagnose: {output} cannot be written: {error.strerror}.")
             else:
                 if not quiet:
-                    say(f"diagnose: the report is in {output}")
+                    counts = ", ".join(severity_counts(report.findings))
+                    say(f"diagnose: the report is in {output}{f' ({counts})' if counts else ''}")
                 return
         if not quiet:
-            say(report if kind == "text" else report.rendered(kind, redact=redact))
+            say(report if kind in ("text", "html") else report.rendered(kind, redact=redact))

@@ -19,10 +19,13 @@ class Extra:
         title: for the report's title, of a process that trains together with others, which wait for it; empty for
             one that trains alone.
         keeps_exit_code: whether the exit code is the script's, whatever was found.
+        stopped: whether `stop_on` has ended another process of the script, whose failure is that; known after
+            `reports`.
+        shows_evaluation: whether reports of examinations are to show rows of the evaluation data, too.
         faults: of this library, for the report.
     """
 
-    keeps_exit_code = False
+    keeps_exit_code = stopped = shows_evaluation = False
 
     @property
     def title(self) -> str:

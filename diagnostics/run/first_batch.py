@@ -50,6 +50,8 @@ class FirstBatch(Extra):
         delivery: of the run, which has nothing to say where a batch was shown.
     """
 
+    shows_evaluation = True
+
     def __init__(self, output: Path | None, delivery: NoBatch) -> None:
         self._output, self._delivery, self._process = output, delivery, os.getpid()
         self._modules: LibraryModules | None = None

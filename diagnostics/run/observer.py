@@ -14,6 +14,7 @@ from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
 from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
 from diagnostics.collectors.system.supported import unsupported
+from diagnostics.config import batch_shown
 from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import SEVERITIES
 from diagnostics.facts.library_messages import LibraryMessage
@@ -67,6 +68,7 @@ class ScriptObserver:
         looks_again: bool = False,
         extras: Sequence[Extra] = (),
         on_broken: Callable[[], object] | None = None,
+        shows_batch: bool | None = None,
     ) -> None:
         """Start to observe.
 
@@ -77,13 +79,17 @@ class ScriptObserver:
             looks_again: whether to keep what `look_again` needs.
             extras: what hooks into the frameworks first.
             on_broken: called once something of a step is not finite; see `TorchWatcher`. None for nothing.
+            shows_batch: whether reports show the first batches; None for what the project's settings say.
         """
         self._second = SecondLook() if looks_again else None
         self._trainings = Trainings(on_examined, self._second, on_broken)
+        self._trainings.shows_evaluation = any(extra.shows_evaluation for extra in extras)
         self.trainings, self.faults = self._trainings.all, self._trainings.faults
         self.unsupported: dict[str, str] = {}
         self._patches, self._at_close = Patches(), contextlib.ExitStack()
         self._at_close.callback(self._patches.undo)
+        if shows_batch is not None:
+            self._at_close.enter_context(batch_shown(shows_batch))
         hide_library_frames(self._patches)
         self._library_messages = LibraryMessageObserver(self._patches, self._trainings.guard)
         for extra in extras:

@@ -104,6 +104,7 @@ class RunSession:
             looks_again=self._is_alone and self._options.second_look != 0,
             extras=self._extras,
             on_broken=None if self._options.stop_on is None else self._stop,
+            shows_batch=self._options.policy.show_batch,
         )
         self._modules = LibraryModules(self._script.folder)
         self._modules.hide()
@@ -221,7 +222,9 @@ class RunSession:
             with _fault_kept(faults, "joining what was found beside the trainings"):
                 reports += extra.reports(ending, self._run.loops.backward_passes)
                 faults += extra.faults
-        if ending.error is not None and _is_crash(ending.error):
+        if others := any(extra.stopped for extra in self._extras):
+            self._stopped = self._stopped or f"stopped by --stop-on {self._options.stop_on}"
+        if ending.error is not None and _is_crash(ending.error) and not others:
             with _fault_kept(faults, "explaining the exception"):
                 explained = explanation_of(ending.error)
         for each in reversed(reports):

@@ -1,7 +1,11 @@
 """`show_batch` reads Keras' data without moving its shuffling, and finds what encoded or scaled it."""
 
+import subprocess
+import sys
+
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import diagnostics
@@ -50,13 +54,18 @@ def test_a_sequence_is_read_by_index():
     assert (view.inputs[0].kind, view.inputs[0].high) == ("table", 0)
 
 
-def test_the_callback_keeps_the_first_batch():
+def fitted(callback):
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("adam", "mse")
-    watching = diagnostics.KerasCallback(quiet=True)
     x, y = np.random.rand(48, 7), np.random.rand(48)
-    model.fit(x, y, batch_size=16, verbose=0, shuffle=False, callbacks=[watching])
+    model.fit(x, y, batch_size=16, verbose=0, shuffle=False, callbacks=[callback])
+    return x
+
+
+def test_the_callback_keeps_the_first_batch():
+    watching = diagnostics.KerasCallback(quiet=True)
+    x = fitted(watching)
     (view,) = watching.report().batches
     assert (view.title, view.size, view.inputs[0].kind, view.targets[0].kind) == (
         "training",
@@ -65,3 +74,38 @@ def test_the_callback_keeps_the_first_batch():
         "numbers",
     )
     assert np.allclose(view.inputs[0].values, x[:8])
+
+
+def test_the_callback_keeps_no_row_where_the_settings_say_so(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text("[tool.diagnostics]\nshow-batch = false\n")
+    monkeypatch.chdir(tmp_path)
+    watching = diagnostics.KerasCallback(quiet=True)
+    fitted(watching)
+    assert watching.report().batches == ()
+
+
+FIT = """
+import keras, numpy as np
+model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+x, y = np.random.rand(48, 7), np.random.rand(48)
+model.fit(x, y, batch_size=16, verbose=0, validation_data=(x[:5], y[:5]))
+"""
+
+
+def test_diagnose_batch_shows_the_validation_data_next_to_the_training(tmp_path):
+    (tmp_path / "train.py").write_text(FIT)
+    command = [sys.executable, "-m", "diagnostics", "batch", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    titles = [line for line in done.stderr.splitlines() if line.startswith(("training:", "evaluation:"))]
+    assert (done.returncode, len(titles), titles[-1]) == (0, 2, "evaluation: 5 rows"), done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--no-batch",)], ids=["by default", "option"])
+def test_a_page_without_the_first_batch_holds_no_row(tmp_path, options):
+    (tmp_path / "train.py").write_text(FIT)
+    command = [sys.executable, "-m", "diagnostics", "run", *options, "--output", "report.html", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    page = (tmp_path / "report.html").read_text()
+    shown = [text in page for text in ("The first batch", "Training: ", "Evaluation: 5 rows")]
+    assert shown == [not options] * 3, done.stderr

@@ -10,7 +10,10 @@ import torch
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import diagnostics
+from diagnostics.collectors.pytorch.watch.metrics.first_batches import FirstBatches
+from diagnostics.collectors.transformers.pipeline import TrainerPipeline
 from diagnostics.errors import InvalidInput
+from tests.support.tiny_bert import tokenized_rows, tokenizer, trainer
 
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
 
@@ -147,10 +150,17 @@ finally:
 """
 
 
-def diagnose_batch(folder, script, *options):
+HIDDEN = "[tool.diagnostics]\nshow-batch = false\n"
+
+
+def diagnose(command, folder, script, *options):
     (folder / "train.py").write_text(script)
-    command = [sys.executable, "-m", "diagnostics", "batch", *options, "train.py"]
+    command = [sys.executable, "-m", "diagnostics", command, *options, "train.py"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def diagnose_batch(folder, script, *options):
+    return diagnose("batch", folder, script, *options)
 
 
 def test_diagnose_batch_ends_before_the_first_step_and_saves_nothing(tmp_path):
@@ -171,3 +181,62 @@ def test_diagnose_batch_keeps_an_existing_file(tmp_path):
     (tmp_path / "batch.html").write_text("mine")
     assert diagnose_batch(tmp_path, SCRIPT, "--output", "batch.html").returncode == 2
     assert (tmp_path / "batch.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("settings", ["", HIDDEN], ids=["unset", "hidden"])
+def test_diagnose_batch_shows_it_whatever_the_settings_say(tmp_path, settings):
+    (tmp_path / "pyproject.toml").write_text(settings)
+    assert "training: 16 rows, 8 shown" in diagnose_batch(tmp_path, SCRIPT).stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "shown"),
+    [("", (), True), ("", ("--no-batch",), False), (HIDDEN, (), False)],
+    ids=["by default", "option", "setting"],
+)
+def test_a_page_without_the_first_batch_holds_no_row(tmp_path, settings, options, shown):
+    (tmp_path / "pyproject.toml").write_text(settings)
+    evaluated = "with torch.no_grad():\n    model(torch.rand(5, 12))\n"
+    done = diagnose("run", tmp_path, SCRIPT + evaluated, *options, "--output", "report.html", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert [text in page for text in ("The first batch", "Training: 16 rows", "Evaluation: 5 rows")] == [shown] * 3
+
+
+def test_watch_copies_no_row_where_the_settings_say_so(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text(HIDDEN)
+    monkeypatch.chdir(tmp_path)
+    model = torch.nn.Linear(12, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with diagnostics.watch(model, optimizer) as watch:
+        loss = torch.nn.functional.cross_entropy(model(torch.rand(16, 12)), torch.randint(0, 3, (16,)))
+        loss.backward()
+        optimizer.step()
+        watch.step(loss)
+    report = watch.report()
+    assert (report.batches, watch._probe.probes[FirstBatches]._kept) == ((), {})
+    assert "The first batch" not in report.rendered("html")
+
+
+def test_an_examination_judges_the_rows_and_shows_none(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text(HIDDEN)
+    monkeypatch.chdir(tmp_path)
+    inputs = torch.rand(64, 12)
+    inputs[3, 0] = float("nan")
+    loader = DataLoader(TensorDataset(inputs, torch.randint(0, 3, (64,))), batch_size=16)
+    model = torch.nn.Linear(12, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    report = diagnostics.examine(model, loader, torch.nn.CrossEntropyLoss(), optimizer)
+    assert ("non-finite-inputs" in [finding.rule for finding in report.findings], report.batches) == (True, ())
+
+
+def test_the_evaluation_rows_of_a_trainer_are_read_unnoticed():
+    rows = tokenized_rows()
+    of_evaluation = trainer(rows, processing_class=tokenizer(), eval_dataset=rows.select([3, 1]))
+    pipeline = TrainerPipeline(of_evaluation)
+    before = states()
+    with pipeline.untouched():
+        batch = pipeline.evaluation_batch()
+    assert batch["labels"].tolist() == [rows[3]["label"], rows[1]["label"]]
+    assert states() == before
+    assert TrainerPipeline(trainer(rows, processing_class=tokenizer())).evaluation_batch() is None

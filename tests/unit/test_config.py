@@ -77,8 +77,9 @@ class TestFromPyproject:
 
     def test_an_unknown_key(self, project):
         assert self.refused(project("[tool.diagnostics]\nskip = []\n")) == (
-            "[tool.diagnostics] in DIR/pyproject.toml holds skip. It takes fail-on, ignore, severity and "
-            'overrides:\n[tool.diagnostics.ignore]\nsorted-by-label = "the stream is in order of time on purpose"'
+            "[tool.diagnostics] in DIR/pyproject.toml holds skip. It takes fail-on, ignore, severity, "
+            "overrides and show-batch:\n[tool.diagnostics.ignore]\n"
+            'sorted-by-label = "the stream is in order of time on purpose"'
         )
 
     def test_severities_fail_on_and_overrides(self, project):
@@ -108,6 +109,10 @@ class TestFromPyproject:
             (
                 'severity = {nonsense = "note"}',
                 "[tool.diagnostics.severity] in DIR/pyproject.toml names 'nonsense'",
+            ),
+            (
+                'show-batch = "no"',
+                "show-batch of [tool.diagnostics] in DIR/pyproject.toml is 'no'. It takes true or",
             ),
             ("severity = 3", "is an int. It takes rule names, each with a severity:"),
             ("overrides = 3", "overrides of [tool.diagnostics] in DIR/pyproject.toml is an int."),

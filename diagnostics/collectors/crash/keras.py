@@ -187,7 +187,7 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
             return ShapesDiffer()
         # Keras leaves out the rows, but for its oldest versions.
         rows = (None,) if found.kind == "per example" and not outputs.startswith("None") else ()
-        sparse = found.kind == "sparse"
+        sparse = found.kind.startswith("sparse")
         return ShapesDiffer((*rows, *sizes(outputs)), (*rows, *sizes(targets)), sparse=sparse)
     found = ELEMENT_WISE.search(message)
     if found is None or found.kind == "merged" or sizes(found["one"])[1:] == sizes(found["other"])[1:] != ():

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
+from diagnostics.collectors.shared.dataset_rows import text_by_column
 from diagnostics.facts.crash import DevicesDiffer
 from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TokenBeyondEmbedding, TokensMissing
 from diagnostics.facts.crash.known import KnownFailure
@@ -203,24 +204,24 @@ def _tokens_missing(crash: Crash, found: Found) -> TokensMissing | None:
 
 def _text_columns(crash: Crash) -> tuple[str, ...] | None:
     """Read from a Trainer or a dataset in the frames which of its columns hold text."""
+    columns = _columns(crash)
+    return None if columns is None else tuple(name for name, of_text in columns.items() if of_text)
+
+
+def _columns(crash: Crash) -> dict[str, bool] | None:
+    """Return the columns of the dataset in the frames, and whether each holds text; None if there is none."""
     for variables in crash.inward():
         for owner in (variables.get("self"), variables.get("dataset")):
-            dataset = getattr(owner, "train_dataset", owner)
-            features = getattr(dataset, "features", None)
-            if isinstance(features, Mapping):
-                return tuple(str(name) for name, kind in features.items() if is_text(kind))
+            if (columns := text_by_column(getattr(owner, "train_dataset", owner))) is not None:
+                return columns
     return None
-
-
-def is_text(feature: Any) -> bool:
-    """Whether a feature of a Hugging Face dataset holds a string."""
-    return str(getattr(feature, "dtype", "")) in ("string", "large_string", "string_view")
 
 
 @Family("no-loss").reader
 def _loss_missing(crash: Crash, found: Found) -> LossMissing | None:
     returned, received = (tuple(n for n in found[part].split(",") if n) for part in ("returned", "received"))
-    return LossMissing(returned, received)
+    unread = (name for name, of_text in (_columns(crash) or {}).items() if not of_text and name not in received)
+    return LossMissing(returned, received, tuple(unread))
 
 
 def _no_path_to_parameters(crash: Crash) -> NoPathToParameters | None:

@@ -25,6 +25,7 @@ class FitCall:
         epochs: steps made before the end of each, and the logs of it; filled by the call.
         graph: returns the graph of the loss of a traced step; None if it is not known.
         losses: that layers add.
+        shows_batch: whether rows of the validation data are kept for the report.
     """
 
     model: keras.Model
@@ -32,6 +33,7 @@ class FitCall:
     epochs: Sequence[tuple[int, Mapping[str, Any]]]
     graph: Callable[[], LossGraph | None]
     losses: LayerLosses
+    shows_batch: bool
 
 
 class FitProbe(Probe[FitCall]):

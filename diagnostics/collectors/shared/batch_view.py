@@ -18,6 +18,7 @@ from diagnostics.facts.tokens import TokenFacts
 from diagnostics.text.join import count_of
 
 from .arrays import LABEL_NAMES, describe, fields, flat, target_name, to_array
+from .dataset_rows import text_by_column
 from .input_sample import channel_axis
 from .tokens import token_facts
 from .vocabulary import (
@@ -306,20 +307,24 @@ def _times(shape: Sequence[int]) -> str:
     return " x ".join(f"{length:,}" for length in shape)
 
 
-def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchView, BatchFacts]:
-    """Return what to show of the batch of an examination, and the batch with the vocabulary of its texts.
+def examined_batch(
+    batch: BatchFacts, sources: tuple[Any, ...], shown: bool
+) -> tuple[tuple[BatchView, ...], BatchFacts]:
+    """Return what to show of the batch of an examination, and the batch with what its sources say of it.
 
     Args:
         batch: of the examination.
         sources: what makes the batches.
+        shown: whether it is to be shown.
     """
-    targets = {} if batch.labels is None else {_name_of_target(batch): batch.labels}
     name = _name_of_tokens(batch.inputs)
     tokenizer = None if name is None else tokenizer_in(*sources)
-    scalings = scalings_in(*sources) if any(array.ndim == 4 for array in batch.inputs.values()) else ()
-    view = batch_view("training", batch.inputs, targets, tokenizer=tokenizer, scalings=scalings, size=batch.size)
+    columns = next(filter(None, map(text_by_column, sources)), {})
+    unread = (column for column, of_text in columns.items() if not of_text and column not in batch.inputs)
+    batch = replace(batch, unread=tuple(unread))
+    views = (_examined_view(batch, sources, tokenizer),) if shown else ()
     if name is None or tokenizer is None or has_several_meanings(tokenizer):
-        return view, batch
+        return views, batch
     ids = np.unique(np.asarray(batch.inputs[name])[:ROWS, :TOKENS])
     special = {int(id) for id in (tokenizer.all_special_ids or ())} - {tokenizer.unk_token_id}
     found = Vocabulary(
@@ -330,7 +335,13 @@ def examined_batch(batch: BatchFacts, sources: tuple[Any, ...]) -> tuple[BatchVi
         size_of_vocabulary(tokenizer),
         {id: text_of_token(tokenizer, id) for id in ids.tolist()},
     )
-    return view, replace(batch, vocabulary=found)
+    return views, replace(batch, vocabulary=found)
+
+
+def _examined_view(batch: BatchFacts, sources: tuple[Any, ...], tokenizer: Any) -> BatchView:
+    targets = {} if batch.labels is None else {_name_of_target(batch): batch.labels}
+    scalings = scalings_in(*sources) if any(array.ndim == 4 for array in batch.inputs.values()) else ()
+    return batch_view("training", batch.inputs, targets, tokenizer=tokenizer, scalings=scalings, size=batch.size)
 
 
 def first_rows(batch: BatchFacts) -> BatchFacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -28,6 +28,16 @@ class Sample:
     rows: list[Any]
     size: int | None
     spread_out: bool
+
+
+def text_by_column(dataset: Any) -> dict[str, bool] | None:
+    """Return the columns of a Hugging Face dataset, and whether each holds text; None for any other object."""
+    ours = type(dataset).__module__.partition(".")[0] == "datasets"  # `features` of the user's own may compute
+    features = getattr(dataset, "features", None) if ours else None
+    if not isinstance(features, Mapping):
+        return None
+    texts = "string", "large_string", "string_view"
+    return {str(name): str(getattr(kind, "dtype", "")) in texts for name, kind in features.items()}
 
 
 def is_iterable_only(dataset: Any) -> bool:

@@ -109,6 +109,10 @@ class Pipeline(ABC):
         """Copy rows of the data for the end of the run; None where a watcher sees the targets itself."""
         return None
 
+    def evaluation_batch(self) -> Any:
+        """Return a batch of the evaluation data; None where there is none that can be read unnoticed."""
+        return None
+
     def evaluation(self) -> Iterator[Fact]:
         """Test the user's metric on predictions with a known answer."""
         raise CannotJudge(self.not_offered["evaluation"])

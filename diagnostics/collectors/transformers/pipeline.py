@@ -19,6 +19,7 @@ from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
+from diagnostics.collectors.pytorch.first_rows import collated
 from diagnostics.collectors.pytorch.loader_rows import is_plain
 from diagnostics.collectors.pytorch.model import describe_model, several_ranks
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
@@ -38,6 +39,8 @@ from .monitors import monitor_facts
 from .optimizer import trial_optimizer
 from .own_loss import OwnLoss
 from .workers import trainer_workers
+
+MOST_ROWS = 32  # of a batch that is only shown
 
 
 class TrainerPipeline(PyTorchPipeline):
@@ -263,6 +266,18 @@ class TrainerPipeline(PyTorchPipeline):
     def trial_optimizer(self) -> tuple[float | None, OptimizerBuilder | None, bool | None]:
         """See `PyTorchPipeline.trial_optimizer`; without an optimizer yet, what the arguments ask for."""
         return trial_optimizer(self.trainer, self.model)
+
+    def evaluation_batch(self) -> Any:
+        """See `Pipeline.evaluation_batch`; of several evaluation sets, the first."""
+        trainer, held_out, collate = self.trainer, self.trainer.eval_dataset, self.trainer.data_collator
+        if isinstance(held_out, dict):
+            held_out = next(iter(held_out.values()), None)
+        if held_out is None or not self._compares_splits or self._own_loader_method() is not None:
+            return None
+        if self._kept_columns() is not None:
+            collate = trainer._get_collator_with_removed_columns(collate, description="evaluation")
+        rows = min(trainer.args.per_device_eval_batch_size, MOST_ROWS)
+        return collated(DataLoader(held_out, collate_fn=collate), rows, self.rows)
 
     def evaluation(self) -> Iterator[Fact]:
         """See `Pipeline.evaluation`."""

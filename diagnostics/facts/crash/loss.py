@@ -12,10 +12,12 @@ class LossMissing:
     Attributes:
         returned: names the model returned.
         received: names the model was given.
+        unread: columns of the dataset that it was not given, without those of text.
     """
 
     returned: tuple[str, ...] = ()
     received: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 @frozen

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diagnostics.report.contents import severity_counts
 from diagnostics.report.doubts import doubted, stands_still
 from diagnostics.report.step_times import advice, summary
 from diagnostics.report.terminal import SENTENCE, in_short, unrecognised
@@ -132,11 +133,7 @@ def section(title: str, body: str) -> str:
 
 
 def _verdict(report: ReportContents) -> str:
-    counts = [
-        count_of(count, severity)
-        for severity in ("error", "warning", "note")
-        if (count := sum(finding.severity == severity for finding in report.findings))
-    ]
+    counts = severity_counts(report.findings)
     tone: str
     if counts:
         tone, text = report.findings[0].severity, ", ".join(counts)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
-from diagnostics.engine.rule import NotApplicable, check
+from diagnostics.engine.rule import Fix, NotApplicable, check
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.loss import LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
+from diagnostics.text.join import listed
 
-FIX = (
-    'rename the target column to "labels": dataset = dataset.rename_column("target", "labels")',
-    "for a language model: data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)",
-)
+LANGUAGE = "for a language model: data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)"
+COLUMNS = 4  # that are named at most
 FIX_FIT = (
     "model.fit(x, y)",
     "a dataset of pairs: tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(32)",
@@ -72,7 +71,7 @@ class LabelsMissing(MessageRule):
         return self.found(
             f"{model.name} computes its loss only from labels, but this batch holds "
             f"{', '.join(batch.inputs) or 'nothing'} and no labels, so there is no loss to minimise.",
-            fix=FIX,
+            fix=_fix(batch.unread),
             evidence={"inputs": list(batch.inputs)},
         )
 
@@ -86,7 +85,7 @@ class LabelsMissing(MessageRule):
         return self.found(
             f"The model got {given}, but no labels; it returned {returned}, but no loss. It computes a loss only "
             "from labels, so there is nothing to minimise.",
-            fix=FIX,
+            fix=_fix(symptom.unread),
             evidence={"received": list(symptom.received), "returned": list(symptom.returned)},
             where=crash.where,
         )
@@ -102,3 +101,11 @@ class LabelsMissing(MessageRule):
             evidence={"received": list(symptom.inputs)},
             where=crash.where,
         )
+
+
+def _fix(unread: tuple[str, ...]) -> Fix:
+    """Return the fix; `unread`: columns of the dataset, of which one may hold the labels."""
+    only = unread[0] if len(unread) == 1 else "YOUR_TARGET_COLUMN"
+    among = f" ({listed(unread, 'or')}?)" if 1 < len(unread) <= COLUMNS else ""
+    renamed = f'dataset = dataset.rename_column("{only}", "labels")'
+    return f'rename the target column{among} to "labels": {renamed}', LANGUAGE

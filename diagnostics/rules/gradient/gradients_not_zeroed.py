@@ -22,8 +22,8 @@ class GradientsNotZeroed(Rule):
 
     ## Why it is bad
     `backward()` adds to the gradients that are already there. Each step then follows the sum of all gradients
-    since training began, like a momentum of 1: it keeps moving in outdated directions, past every minimum. The
-    loss may fall at first, and no exception is raised.
+    since the last `zero_grad()`, or since training began, like a momentum of 1: it keeps moving in outdated
+    directions, past every minimum. The loss may fall at first, and no exception is raised.
 
     ## Example
     ```python
@@ -70,10 +70,11 @@ class GradientsNotZeroed(Rule):
         grown = ""
         if norms.size and norms[-1] > 2 * norms[0]:
             grown = f" The gradient norm went from {norms[0]:.3g} to {norms[-1]:.3g}."
+        since = "so far" if left.sum() == seen.sum() else "since the last zero_grad()"
         return self.found(
             f"In {left.sum()} of the {seen.sum()} steps checked, the gradients of the previous step were not "
             "zeroed before the backward pass, which added the new ones to them. Each step uses the sum of all "
-            f"gradients so far.{grown} This is not gradient accumulation: the optimizer took a step in between.",
+            f"gradients {since}.{grown} This is not gradient accumulation: the optimizer took a step in between.",
             fix="optimizer.zero_grad()  # once for each optimizer.step(), before the backward pass",
             evidence={
                 "steps_seen": int(seen.sum()),

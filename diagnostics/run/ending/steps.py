@@ -9,12 +9,20 @@ from typing import Any
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.taps.keras import train_batch_end
 
+_of_loops: list[Callable[[object], object]] = []
+
+
+def loop_stepped(optimizer: object) -> None:
+    """Tell of a step of a Keras optimizer outside of `fit`."""
+    for then in tuple(_of_loops):
+        then(optimizer)
+
 
 def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitStack) -> None:
-    """Call a function after each optimizer step of PyTorch, and each batch that Keras has trained on.
+    """Call a function after each optimizer step, and each batch that `fit` of Keras has trained on.
 
     Args:
-        then: is given the optimizer, and None in Keras. What it raises reaches the script.
+        then: is given the optimizer, and None in `fit`. What it raises reaches the script.
         at_exit: ends it.
     """
 
@@ -34,5 +42,7 @@ def after_each_step(then: Callable[[object], object], at_exit: contextlib.ExitSt
     def with_keras(_module: Any) -> None:
         at_exit.callback(train_batch_end.after.subscribe(trained))
 
+    _of_loops.append(then)
+    at_exit.callback(_of_loops.remove, then)
     at_exit.callback(after_import("torch", with_torch))
     at_exit.callback(after_import(train_batch_end.module, with_keras))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.probe import Probes
+from diagnostics.config import shows_batch
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
 
@@ -111,7 +112,7 @@ class FitObserver:
         callback._batch_source = self._trainings.guard.attempt(_batch_source, call.arguments.get("x"))
         callback._on_broken = self._trainings.on_broken
         callback._on_batch = lambda batch: (kept := training.batches()) is not None and kept.take(batch)
-        fitted = FitCall(arguments[0], call.arguments, callback._epochs, self._graph, self._losses)
+        fitted = FitCall(arguments[0], call.arguments, callback._epochs, self._graph, self._losses, shows_batch())
         probes = Probes(fit_probes, FitProbe, fitted, lambda _part, work: self._trainings.guard.attempt(work))
         before = probes.facts("first step")
         compared = self._compare_evaluations(training, callback, arguments[0], call.arguments)

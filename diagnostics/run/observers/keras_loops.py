@@ -12,6 +12,7 @@ from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.calls import FrozenCalls, ObjectLedger
 from diagnostics.facts.where import Places, Where
 from diagnostics.report.report import Report
+from diagnostics.run.ending.steps import loop_stepped
 from diagnostics.run.looks import of_tape
 
 from .train_on_batch_calls import TrainOnBatchCalls
@@ -78,7 +79,9 @@ class KerasLoopObserver:
         """Observe from now on: Keras on TensorFlow is there."""
         from diagnostics.collectors.keras.discover.tape_loops import TapeLoopFinder
 
-        self._finder = TapeLoopFinder(self._watch, self._trainings.fault)
+        self._finder = TapeLoopFinder(
+            self._watch, self._trainings.fault, on_step=loop_stepped, on_broken=self._trainings.on_broken
+        )
         self._at_close.callback(self._finder.close)
         self._at_close.callback(self._trainings.guard.attempt, self._add_unapplied, self._finder.unapplied)
         self._at_close.callback(self._trainings.guard.attempt, self._add_frozen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +19,7 @@ from .training import Training, Trainings, not_examined
 
 if TYPE_CHECKING:
     from diagnostics.collectors.shared.pipeline import Pipeline
+    from diagnostics.report.report import Report
 
 OFTEN = 4  # trainings of one model that are watched; to begin takes a second, and some call `fit` for each step
 
@@ -89,7 +91,10 @@ class TrainCalls:
                 training.awaits_batch = True
                 return
             walk = Walk(pipeline)
-            self._trainings.examined(training, walk.report())
+            report = walk.report()
+            if self._trainings.shows_evaluation:
+                report = self._trainings.guard.attempt(_with_evaluation, report, pipeline) or report
+            self._trainings.examined(training, report)
             training.walk = walk if pipeline.awaits_end else None
             training.awaits_batch = getattr(pipeline, "awaits_weights", False)
             with own_run(), pipeline.untouched():
@@ -99,3 +104,17 @@ class TrainCalls:
             training.examined = not_examined(arguments[0], str(reason))
         except Exception as fault:
             self._trainings.fault(fault)
+
+
+def _with_evaluation(report: Report, pipeline: Pipeline) -> Report:
+    """Show rows of the evaluation data as well, if they are there before the training."""
+    from diagnostics.collectors.shared.batch_view import batch_view, split_parts
+    from diagnostics.collectors.shared.vocabulary import scalings_in, tokenizer_in
+
+    with own_run(), pipeline.untouched():
+        if (batch := pipeline.evaluation_batch()) is None:
+            return report
+        sources = pipeline.data_sources()
+        tokenizer, scalings = tokenizer_in(*sources), scalings_in(*sources)
+        view = batch_view("evaluation", *split_parts(batch), tokenizer=tokenizer, scalings=scalings)
+    return replace(report, batches=(*report.batches, view))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.config import shows_batch
 from diagnostics.facts.calls import FrozenCalls
 from diagnostics.report.report import Report
 from diagnostics.run.looks import of_keras
@@ -129,6 +130,7 @@ class TrainOnBatchCalls:
         pipeline = handed_batch(model, *arguments, **options)
         handed.over = pipeline is not None or handed.tries == TRIES
         if pipeline is None:
+            self._all.guard.attempt(self._show, *arguments, **options)
             return
         report = handed.report = Walk(pipeline).report()
         if pipeline.plain_loss is not None:
@@ -143,6 +145,13 @@ class TrainOnBatchCalls:
         elif self._all.looks_again:
             handed.look = self._all.guard.attempt(look)
         self._all.on_examined(report)
+
+    def _show(self, x: Any, y: Any = None, *_: Any, **__: Any) -> None:
+        """Show the batch of a call that is not examined, to those who want no more than that."""
+        from diagnostics.collectors.keras.batch import view_of
+
+        if shows_batch() and (view := view_of("training", (x, y))) is not None:
+            self._all.on_examined(Report("a batch", batches=(view,)))
 
 
 def _take(handed: _OfOptimizer, arguments: Any, options: Any) -> None:

@@ -91,7 +91,10 @@ class Trainings:
         guard: keeps them out of the script.
         on_examined: called with each report of an examination.
         on_broken: called by each watcher; see `TorchWatcher`. None for nothing.
+        shows_evaluation: whether the report of an examination shows rows of the evaluation data, too.
     """
+
+    shows_evaluation = False
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from diagnostics.api.stop_on import Stopping
 from diagnostics.report.policy import Policy
 from diagnostics.run.script import Script
 
@@ -19,6 +20,8 @@ class Launch:
         script: that starts them.
         policy: what becomes of findings.
         stall_timeout: see `LaunchedRank`.
+        stop_on: see `RunOptions`; each rank ends by itself.
+        batch_file: see there; each rank has one of its own.
     """
 
     folder: Path
@@ -26,3 +29,5 @@ class Launch:
     script: Script
     policy: Policy
     stall_timeout: float | None
+    stop_on: Stopping | None
+    batch_file: Path

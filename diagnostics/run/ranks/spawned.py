@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from diagnostics.report.policy import Policy
 from diagnostics.report.report import Report
 from diagnostics.run.extra import Extra
 from diagnostics.run.library_modules import LibraryModules, is_alias
+from diagnostics.run.options import RunOptions
 from diagnostics.run.script import Ending, Script
 
 from .launch import Launch
@@ -26,9 +26,9 @@ MAX_LAUNCHES = 8  # launches of one script that are observed, the first ones
 class SpawnedRanks(Extra):
     """Observes the ranks that the script starts."""
 
-    def __init__(self, script: Script, policy: Policy, stall_timeout: float | None) -> None:
+    def __init__(self, script: Script, options: RunOptions, stall_timeout: float | None) -> None:
         """Prepare; see `Launch`."""
-        self._script, self._policy, self._stall_timeout = script, policy, stall_timeout
+        self._script, self._options, self._stall_timeout = script, options, stall_timeout
         self._folder: Path | None = None
         self._launches: list[Launch] = []
         self._hook: SpawnHook | None = None
@@ -49,6 +49,7 @@ class SpawnedRanks(Extra):
         for launch in self._launches:
             with contextlib.suppress(InvalidInput):  # none has left one
                 found.append(joined_ranks(launch.folder))
+        self.stopped = any(stage.status == "stopped" for report in found for stage in report.stages)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         return found
@@ -60,8 +61,12 @@ class SpawnedRanks(Extra):
             self._folder = Path(tempfile.mkdtemp(prefix="diagnose-"))
         folder = self._folder / str(len(self._launches))
         folder.mkdir()
-        self._launches.append(Launch(folder, world, self._script, self._policy, self._stall_timeout))
-        return self._launches[-1]
+        options = self._options
+        launch = Launch(
+            folder, world, self._script, options.policy, self._stall_timeout, options.stop_on, options.batch_file
+        )
+        self._launches.append(launch)
+        return launch
 
 
 def begin(number: int, launch: Launch) -> None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import multiprocessing
+import os
 import shutil
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from multiprocessing.util import Finalize
 
+from diagnostics.errors import TrainingStopped
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.report.report import Report
@@ -45,6 +50,8 @@ class SpawnedSession(RunSession):
             first_batches=None,
             quiet=True,
             second_look=0,
+            stop_on=launch.stop_on,
+            batch_file=rank.file(launch.batch_file),
         )
         exchange = Exchange(rank, launch.folder / "exchange")
         delivery = FileDelivery(options, rank, exchange)
@@ -61,13 +68,24 @@ class SpawnedSession(RunSession):
         """
         rehearse("json")
         self._observe()
+        if self._options.stop_on is not None:
+            self._progress.__enter__()
         Finalize(None, self._end, exitpriority=LAST)
+
+    def _stop(self, report: Report | None = None) -> None:
+        """See `RunSession`. The report is left at once: when the first rank has ended, PyTorch ends the others."""
+        with _sigterm_postponed():
+            try:
+                super()._stop(report)
+            except TrainingStopped as stopped:
+                self._conclude(Ending(1, stopped))
+                raise
 
     def _end(self) -> None:
         """Leave the report for who has started the ranks, or nothing if that was killed and will not read it."""
         ending = _ending(sys.exc_info()[1])
         try:
-            if _launcher_lives():
+            if _launcher_lives() and not self._delivery.begun:
                 self._conclude(ending)
         finally:
             if not _launcher_lives():
@@ -89,12 +107,32 @@ class SpawnedRank(LaunchedRank):
 class FileDelivery(RankDelivery):
     """Writes the report for the process that has started the ranks, and prints none."""
 
+    def keep(self, report: Report) -> None:
+        """Write nothing yet: a rank that is ended by the others leaves no report."""
+
     def deliver(self, report: Report) -> None:
         """Write the report to its file."""
         self.begun = True
         if self._options.output is not None:
             with contextlib.suppress(OSError):  # nobody waits for it any more
                 write_whole(self._options.output, report.rendered("json") + "\n")
+
+
+@contextlib.contextmanager
+def _sigterm_postponed() -> Iterator[None]:
+    """Let SIGTERM wait, unless the script has a handler of its own."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    arrived = list[int]()
+    signal.signal(signal.SIGTERM, lambda number, _frame: arrived.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if arrived:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _ending(error: BaseException | None) -> Ending:

@@ -111,10 +111,17 @@ class TestLossMissing:
             rows = tokenized_rows().rename_column("label", "target")
             trainer(rows, processing_class=tokenizer()).train()
 
-        for _, symptom in (live(run), text(run)):
+        for crash, symptom in (live(run), text(run)):
             assert isinstance(symptom, LossMissing)
             assert symptom.returned == ("logits",)
             assert sorted(symptom.received) == ["attention_mask", "input_ids", "token_type_ids"]
+            assert symptom.unread == (("target",) if crash.live else ())
+
+    def test_an_examination_finds_the_column_as_well(self):
+        rows = tokenized_rows().rename_column("label", "target")
+        (finding,) = diagnostics.examine(trainer(rows, processing_class=tokenizer())).findings
+        assert finding.rule == "labels-missing"
+        assert 'dataset.rename_column("target", "labels")' in finding.fix
 
 
 class TestNoPathToParameters:

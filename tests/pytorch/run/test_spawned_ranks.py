@@ -10,6 +10,7 @@ import time
 
 import psutil
 import pytest
+import torch
 
 from tests.support.ports import free_port
 from tests.support.side_by_side import both as both
@@ -82,9 +83,9 @@ def ddp(sampling, shift=0):
     return DDP.replace("SAMPLING", sampling).replace("SHIFT", str(shift))
 
 
-def run(folder, text, *arguments, observed=True):
+def run(folder, text, *arguments, observed=True, options=()):
     (folder / "train.py").write_text(textwrap.dedent(text))
-    ways = ["-m", "diagnostics", "run", "--output", "r.json"] if observed else []
+    ways = ["-m", "diagnostics", "run", "--output", "r.json", *options] if observed else []
     return subprocess.run(
         [sys.executable, *ways, "train.py", *arguments],
         cwd=folder,
@@ -130,6 +131,23 @@ def test_a_rank_that_fails_says_why(tmp_path):
     assert finding["message"].startswith("Rank 1")
     assert finding["where"]["file"].endswith("train.py")
     assert "is out of bounds" in next(stage["detail"] for stage in report["stages"] if stage["status"] == "failed")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("place", [155, 200])
+def test_a_bad_batch_stops_the_ranks_before_it_reaches_the_weights(tmp_path, place):
+    broken = ddp(SHARED_OUT).replace("rows = Tensor", f'x[{place}] = float("nan")\n        rows = Tensor')
+    stopped = run(tmp_path, broken, str(free_port()), options=("--stop-on", "error"))
+    assert (stopped.returncode, stopped.stdout) == (1, "")
+    assert "TrainingStopped: error: non-finite-inputs in step " in stopped.stderr
+    report = report_of(tmp_path)
+    assert report["title"].endswith(", stopped by --stop-on error")
+    assert [finding["rule"] for finding in report["findings"]] == ["non-finite-inputs"]
+    *ranks, last = report["stages"]
+    assert "stopped" in {stage["status"] for stage in ranks}
+    assert (last["status"], report["crash"], report["exit_code"]) == ("stopped", None, 1)
+    batches = [torch.load(file)["args"][0] for file in tmp_path.glob("r*.batch.pt")]
+    assert any(batch.isnan().any() for batch in batches)
 
 
 @pytest.mark.exhaustive

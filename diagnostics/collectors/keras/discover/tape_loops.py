@@ -15,6 +15,8 @@ import tensorflow as tf
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.identity import IdentityMap
+from diagnostics.collectors.keras.step_values import StepValues
+from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.where import Where
@@ -42,6 +44,9 @@ class TapeLoopFinder:
         began: Callable[[TapeLoopWatcher, Any, list[Any]], object],
         fault: Callable[[Exception], object],
         every: int = 20,
+        *,
+        on_step: Callable[[Any], object] = lambda optimizer: None,
+        on_broken: Callable[[], object] | None = None,
     ) -> None:
         """Start observing, until `close`.
 
@@ -49,8 +54,14 @@ class TapeLoopFinder:
             began: called with each loop when it begins, its optimizer and its variables.
             fault: called with each fault of this library; nothing is raised into the script.
             every: steps between two samples of the weights.
+            on_step: called with the optimizer after each step, or each call of a `tf.function` with steps.
+            on_broken: called once a step is not finite, in eager code before it is made. It may end the training
+                by TrainingStopped: the weights, the optimizer and what the step assigned get their values from
+                before. None for nothing.
         """
-        self._began, self._every = began, every
+        self._began, self._every, self._on_step = began, every, on_step
+        self._values = None if on_broken is None else StepValues(on_broken, current)
+        self._assigned: IdentityMap[Any, None] = IdentityMap()  # variables that traced functions write to
         self._safely = FaultGuard(on_fault=fault).attempt
         self._loops: IdentityMap[Any, TapeLoopWatcher] = IdentityMap()
         self._losses: IdentityMap[Any, Any] = IdentityMap()  # by the first gradient of a tape
@@ -71,6 +82,7 @@ class TapeLoopFinder:
             (taps.optimizer_apply.after, self._applied),
             (taps.function_call.before, self._calls),
             (taps.function_call.after, self._called),
+            *([] if self._values is None else [(taps.variable_assign.before, self._assigns)]),
         )
 
     @contextlib.contextmanager
@@ -104,6 +116,17 @@ class TapeLoopFinder:
         if not self._paused:
             self._recorder.begins()
             self._opened += tf.executing_eagerly()
+            if self._values is not None and tf.executing_eagerly():
+                self._values.clear()
+
+    def _assigns(self, variable: Any, *_arguments: Any, **_options: Any) -> None:
+        """Keep what the forward pass of a step writes to: batch norm's means, random states."""
+        if self._paused or self._values is None:
+            return
+        if tf.executing_eagerly():
+            self._values.add([variable])
+        else:
+            self._assigned[variable] = None
 
     def _gradient(
         self, gradients: Any, _tape: Any, target: Any, sources: Any = None, *_arguments: Any, **_options: Any
@@ -137,6 +160,7 @@ class TapeLoopFinder:
         if loop is not None and tf.executing_eagerly():
             self._stepping[optimizer] = next((self._losses.pop(g) for g in grads if g in self._losses), None)
             loop.before()
+            loop.judge(self._stepping[optimizer], grads)
 
     def _applied(self, _result: Any, optimizer: Any, grads: list[Any], _variables: list[Any] | None) -> None:
         if optimizer not in self._stepping:
@@ -145,6 +169,9 @@ class TapeLoopFinder:
         loop.after(self._stepping.pop(optimizer), grads)
         loop.tapes.stepped(self._opened - self._asked)
         self._opened = self._asked = 0
+        if self._values is not None:
+            self._values.clear()
+        self._on_step(optimizer)
 
     def _loop(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> TapeLoopWatcher | None:
         """Return the loop of an optimizer; a new one at its first step."""
@@ -155,7 +182,7 @@ class TapeLoopFinder:
                 return None
             eager = tf.executing_eagerly()
             loop = self._loops[optimizer] = TapeLoopWatcher(optimizer, held, eager, self._every)
-            loop.graph = self.graph()
+            loop.graph, loop.values = self.graph(), self._values
             self._found += 1
             if self._found == 1:
                 loop.seen = self._recorder.take(optimizer, held)
@@ -166,15 +193,24 @@ class TapeLoopFinder:
 
     def _calls(self, *_arguments: Any, **_options: Any) -> None:
         if not self._paused and tf.executing_eagerly():  # else it is a nested one, while tracing
-            for loop in self._traced():
+            traced = self._traced()
+            for loop in traced:
                 loop.before()
+            if self._values is not None and self._values.wants:
+                if traced:  # a function that computes gradients alone belongs to the eager step that follows
+                    self._values.clear()
+                self._values.add([*self._assigned, *(v for loop in traced for v in loop.changed())])
 
     def _called(self, result: Any, function: Any, *arguments: Any, **options: Any) -> None:
         if not self._paused and tf.executing_eagerly():
             self._recorder.called(arguments, options)
             self.unapplied.called(function)
-            for loop in self._traced():
-                loop.called(result, len(self._loops) == 1)
+            alone, stepped = len(self._loops) == 1, list[Any]()
+            for optimizer, loop in self._loops.items():
+                if not loop.eager and loop.called(result, alone):
+                    stepped.append(optimizer)
+            for optimizer in stepped:
+                self._on_step(optimizer)
 
     def _traced(self) -> list[TapeLoopWatcher]:
         return [loop for loop in self._loops.values() if not loop.eager]

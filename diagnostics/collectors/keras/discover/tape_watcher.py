@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.keras.optimizer import steps_made, why_rate_is_unknown
+from diagnostics.collectors.keras.step_values import StepValues
 from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.keras.watch.fit_watcher import LOSS_FIELDS, gradient_fields, sample_fields
 from diagnostics.collectors.keras.watch.watcher import allocated_memory
@@ -18,6 +19,7 @@ from diagnostics.collectors.keras.weights import Weights, not_finite
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.sampling import is_sampled_step
 from diagnostics.collectors.shared.training_history import training_history
+from diagnostics.facts.array import Array
 from diagnostics.facts.calls import TapesWithoutGradient
 from diagnostics.facts.loss_graph import LossGraph
 from diagnostics.facts.nonfinite import OriginFacts, OriginKind
@@ -43,6 +45,7 @@ class TapeLoopWatcher:
         forwards: passes that were seen: one a step.
         origin: the step of the first NaN or inf; its cause is not known.
         graph: of the loss, if the step was traced.
+        values: before a step, which is taken back if that ends the training; None while nothing may end it.
         seen: what was called under the tape of its first step; None if not known.
         tapes: counts those that recorded a pass for nothing.
     """
@@ -55,6 +58,7 @@ class TapeLoopWatcher:
         self.uncovered = {"weights": _NO_REPLAY}
         self.origin: OriginFacts | None = None
         self.graph: LossGraph | None = None
+        self.values: StepValues | None = None
         self.seen: TapePass | None = None
         self.tapes = UnaskedCount()
         if not eager:
@@ -70,29 +74,74 @@ class TapeLoopWatcher:
         self._samples = History(sample_fields(len(self._weights.layers)))
         self._counted = steps_made(optimizer)
         self._values: list[Any] | None = None
+        self._is_recorded = False  # the step that is under way
+        self._scales_loss = hasattr(optimizer, "inner_optimizer")  # it skips a step whose gradients overflow
 
     def before(self) -> None:
         """Copy the weights before a sampled step."""
         wanted = is_sampled_step(self.steps, self._every) and self._weights.small
         self._values = self._weights.read() if wanted and self._weights.are_there else None
 
-    def after(self, loss: Any, grads: list[Any]) -> None:
-        """Record an eager step: its loss, a tensor () or None, and a gradient or None for each variable."""
+    def changed(self) -> list[Any]:
+        """Return what a step changes: the weights, and the state of the optimizer."""
+        optimizer = self._optimizer()
+        state = () if optimizer is None else optimizer.variables
+        return [*(variable for variable in self._weights.variables if variable is not None), *state]
+
+    def judge(self, loss: Any, grads: list[Any]) -> None:
+        """Record an eager step before it is made, and have it judged, if it is not finite.
+
+        Args:
+            loss: a tensor () or None.
+            grads: a gradient or None for each variable.
+
+        Raises:
+            TrainingStopped: it ends the training.
+        """
+        if self.values is None or not self.values.wants or self._scales_loss:
+            return
         norms = self._weights.gradient_norms(grads)
+        if not np.isfinite(norms).all() or (loss is not None and not math.isfinite(float(loss))):
+            self._values = None
+            self._record(loss, norms)
+            self._is_recorded = True
+            self.values.judge()
+
+    def after(self, loss: Any, grads: list[Any]) -> None:
+        """Record an eager step, unless `judge` has; see there."""
+        if not self._is_recorded:
+            self._record(loss, self._weights.gradient_norms(grads))
+        self._is_recorded = False
+
+    def _record(self, loss: Any, norms: Array) -> None:
         self._step(self._optimizer(), math.nan if loss is None else float(loss), loss is not None, norms)
 
-    def called(self, result: Any, alone: bool) -> None:
-        """Record the result of a `tf.function`, if it has stepped; its loss only if no other optimizer has."""
+    def called(self, result: Any, alone: bool) -> bool:
+        """Record the result of a `tf.function`, and return whether it has stepped.
+
+        Args:
+            result: of the function; the loss is read only if no other optimizer steps.
+            alone: whether none does.
+
+        Raises:
+            TrainingStopped: its loss or the weights are not finite, and that ends the training.
+        """
         optimizer = self._optimizer()
         if optimizer is None:
-            return
+            return False
         counted = steps_made(optimizer)
         stepped, self._counted = counted - self._counted, counted
         if stepped <= 0:
-            return
+            return False
         loss = _loss_in(result) if alone and stepped == 1 else None
         self.steps += stepped - 1
+        judged = self.values if self.values is not None and self.values.wants else None
+        if judged is not None and self.origin is None and self._weights.are_there:
+            self._broken_weights()
         self._step(optimizer, math.nan if loss is None else loss, loss is not None, None)
+        if judged is not None and self.origin is not None:
+            judged.judge()
+        return True
 
     def _step(self, optimizer: Any, loss: float, known: bool, norms: Any) -> None:
         if self._values is not None:

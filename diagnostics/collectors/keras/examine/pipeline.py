@@ -288,6 +288,13 @@ class KerasPipeline(Pipeline):
         """See `Pipeline.overfit_is_needed`."""
         return not has_settled(losses, self._recognised.floor)
 
+    def evaluation_batch(self) -> Any:
+        """See `Pipeline.evaluation_batch`."""
+        given = self._evaluation
+        if given is None or isinstance(given, keras.utils.PyDataset):  # which may count how often it is read
+            return None
+        return next(KerasData(given).batches(), None)
+
     def evaluation(self) -> Iterator[Fact]:
         """See `Pipeline.evaluation`. Tests the metrics that compare class numbers."""
         target = self._single_target()

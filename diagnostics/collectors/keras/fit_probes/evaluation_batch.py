@@ -19,7 +19,7 @@ class EvaluationBatch(FitProbe):
 
     def facts(self) -> Iterable[BatchView]:
         """Return nothing where there is no such data."""
-        batch = self._batch() if on_tensorflow() else None
+        batch = self._batch() if self.subject.shows_batch and on_tensorflow() else None
         view = None if batch is None else view_of("evaluation", batch)
         return () if view is None else (view,)
 

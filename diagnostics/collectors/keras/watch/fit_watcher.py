@@ -14,10 +14,10 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.model import has_own_train_step
 from diagnostics.collectors.keras.optimizer import inner_optimizer
+from diagnostics.collectors.keras.step_values import StepValues
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.step_clock import StepClock
 from diagnostics.collectors.shared.training_history import training_history
-from diagnostics.errors import TrainingStopped
 from diagnostics.facts.array import Array
 from diagnostics.facts.fingerprint import EARLY
 from diagnostics.facts.nonfinite import OriginFacts
@@ -29,8 +29,6 @@ from .over_time import KerasOverTime
 from .start import FitStart
 
 EVALUATIONS = 4096  # evaluation losses remembered
-LIMIT = 512 * 2**20  # bytes of weights and of the optimizer's state; what is larger is not kept before a step
-JUDGED = 8  # steps that are not finite and are judged at once; the rules may have no objection
 
 LOSS_FIELDS: list[Any] = [
     ("steps", np.int64),
@@ -116,9 +114,8 @@ class FitWatcher(ABC):
         self.clock = StepClock()
         self._handed, self._closed = 0, False
         self.on_step: Callable[[], object] | None = None
-        self._now, self._judged = current, 0
-        self._end: Callable[[], object] | None = None
-        self._values: list[tuple[Any, Any]] = []  # before a step, while something may end the training
+        self._now = current
+        self._values: StepValues | None = None  # while something may end the training
         self._start: FitStart | None = None
         self._safely("start", self._begin)
 
@@ -132,7 +129,7 @@ class FitWatcher(ABC):
         if self.over_time is not None:
             self.over_time.end(self.steps)
         self._release()
-        self.on_step, self._end, self._values = None, None, []
+        self.on_step, self._values = None, None
 
     def read(self) -> None:
         """Read everything pending from the device."""
@@ -152,36 +149,20 @@ class FitWatcher(ABC):
 
     def judge(self, call: Callable[[], object]) -> None:
         """Have `call` judge each step that is not finite. If it raises TrainingStopped, the step is taken back."""
-        self._end = call
+        self._values = StepValues(call, self._now)
 
     def _keep_values(self) -> None:
         """Keep the weights and the state of the optimizer before a step, if it may have to be taken back."""
-        self._values = []
-        if self._end is not None:
-            variables = [*self._model.variables, *getattr(self._model.optimizer, "variables", ())]
-            if sum(int(np.prod(v.shape)) * np.dtype(v.dtype).itemsize for v in variables) <= LIMIT:
-                self._values = [(variable, self._now(variable)) for variable in variables]
+        if self._values is not None:
+            self._values.clear()
+            self._values.add([*self._model.variables, *getattr(self._model.optimizer, "variables", ())])
 
     def _is_broken(self, logs: Any) -> bool:
-        """Whether something may end the training, and the loss or the weights after a step are not finite."""
-        if self._end is None or self._judged >= JUDGED:
-            return False
+        """Whether the loss or the weights after a step are not finite."""
         loss = logs.get("loss") if isinstance(logs, dict) else None
         with own_run():
             values = [*self._model.trainable_variables, *([] if loss is None else [loss])]
             return not all(bool(keras.ops.all(keras.ops.isfinite(value))) for value in values)
-
-    def _judge(self) -> None:
-        """Have a step judged that is not finite."""
-        self._judged += 1
-        assert self._end is not None
-        try:
-            self._end()
-        except TrainingStopped:
-            with own_run():
-                for variable, value in self._values:
-                    variable.assign(value)
-            raise
 
     def epoch_begins(self) -> None:
         """Note that Keras' running means start over."""

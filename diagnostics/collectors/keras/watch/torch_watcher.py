@@ -141,9 +141,9 @@ class KerasTorchWatcher(FitWatcher):
             self._blame(batch)
         if batch is not None and self.first_batches is not None and not self.first_batches(batch, ""):
             self.first_batches = None
-        if self._is_broken(logs):
+        if (values := self._values) is not None and values.wants and self._is_broken(logs):
             self.read()
-            self._judge()
+            values.judge()
         self._stop_if_enough()
 
     def _without_gradients(self, part: str, work: Callable[..., None], *given: Any) -> None:

@@ -43,6 +43,7 @@ class KerasWatcher(FitWatcher):
         compares: whether its loss is known to compare the prediction for a row with the target of that row.
         sampled_rows: keeps some; None for none.
         on_batch: called with each batch; None for nothing.
+        shows_batch: whether rows of the first batch are kept for the report.
     """
 
     def __init__(self, model: keras.Model, every: int, stop_after: int | None = None) -> None:
@@ -73,6 +74,7 @@ class KerasWatcher(FitWatcher):
         self._looked = 0
         self.sampled_rows: SampledRows | None = None
         self.on_batch: Callable[[Any], None] | None = None
+        self.shows_batch = True
         self.clock.asynchronous = _on_gpu()
         self._tap = BatchTap(
             model,
@@ -170,11 +172,11 @@ class KerasWatcher(FitWatcher):
             self.read()
         if self._unsound and self.origin is None:
             self._safely("origin", self._look_behind)
-        if self._is_broken(logs):
+        if (values := self._values) is not None and values.wants and self._is_broken(logs):
             self.read()
             if self.origin is None:
                 self._safely("origin", self._look_behind)
-            self._judge()
+            values.judge()
         self._stop_if_enough()
 
     def _step_is_over(self) -> None:

@@ -33,6 +33,7 @@ class WatchedModel(Protocol):
         guard: runs the work of each part.
         probes: measure it.
         on_broken: called before an optimizer steps on gradients that are not finite; None for nothing.
+        shows_batch: whether rows of the first batches are kept for the report.
     """
 
     model: nn.Module
@@ -45,6 +46,7 @@ class WatchedModel(Protocol):
     guard: FaultGuard
     probes: Probes[TrainingProbe]
     on_broken: Callable[[], object] | None
+    shows_batch: bool
 
     @property
     def steps(self) -> int:

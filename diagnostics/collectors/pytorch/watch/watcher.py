@@ -77,6 +77,7 @@ class TorchWatcher:
         deferred: bool | None = None,
         trace_steps: Collection[int] = (),
         faults: dict[str, str] | None = None,
+        shows_batch: bool = True,
     ) -> None:
         self._called = model
         self.model = uncompiled(model)
@@ -94,7 +95,7 @@ class TorchWatcher:
         self.held = [self.layers.held_by(optimizer) for optimizer in self.optimizers]
         self._step_log = StepLog(self.layers, max(1, sum(len(o.param_groups) for o in self.optimizers)))
         self.compiled = self.model is not model
-        self.hooks, self.guard = ModuleHooks(self.model), guard
+        self.hooks, self.guard, self.shows_batch = ModuleHooks(self.model), guard, shows_batch
         self.probes = Probes(metrics, TrainingProbe, self, guard.run)
         self._trace = Trace(self.model, trace_steps, lambda fault: guard.switch_off("trace", fault))
         if trace_steps and self.compiled:

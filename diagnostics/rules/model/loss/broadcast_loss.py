@@ -31,6 +31,11 @@ ONE_HOT = {
         "pass target.argmax(-1) to the loss",
     ),
 }
+OF_SEQUENCES = (  # of a loss that reads one class index per example; as the row of the message has it
+    "return_sequences=False in the last recurrent layer",
+    "keras.layers.GlobalAveragePooling1D() before the last layer",
+    "keras.layers.Flatten() before the last layer",
+)
 SPARSE = (  # as the row of the message has it, which the page for pasted errors reads
     "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
     "pass target.argmax(-1) to the loss, if it is one-hot",
@@ -177,7 +182,7 @@ class BroadcastLoss(MessageRule):
             return self.found(
                 f"The prediction has shape {prediction} and the target {target}, but this loss reads class "
                 f"indices: one integer per prediction, along all axes of the prediction but the {axis}.",
-                fix=SPARSE if symptom.sparse else ONE_HOT,
+                fix=_fix_sparse(prediction, target) if symptom.sparse else ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
             )
@@ -220,6 +225,12 @@ class BroadcastLoss(MessageRule):
             evidence=evidence,
             where=crash.where,
         )
+
+
+def _fix_sparse(prediction: Shape | None, target: Shape | None) -> Fix:
+    """Return the fix for Keras' sparse loss: by the shapes, one target for each sequence or one-hot targets."""
+    one_each = target is not None and (len(target) == 1 or target[1:] == (1,))
+    return OF_SEQUENCES if one_each and len(prediction or ()) == 3 else SPARSE
 
 
 def _rows(predictions: int, targets: int) -> tuple[str, Fix]:

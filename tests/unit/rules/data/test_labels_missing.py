@@ -65,6 +65,22 @@ class TestFromCrash:
     def test_says_so_if_neither_is_known(self):
         assert RULE.from_crash(CRASH, LossMissing()).severity == "error"
 
+    @pytest.mark.parametrize(
+        ("unread", "said"),
+        [
+            (
+                ("score",),
+                'rename the target column to "labels": dataset = dataset.rename_column("score", "labels")',
+            ),
+            (("idx", "score"), "rename the target column (idx or score?) to"),
+            ((), 'dataset = dataset.rename_column("YOUR_TARGET_COLUMN", "labels")'),
+        ],
+        ids=["one", "several", "unknown"],
+    )
+    def test_names_the_column_that_may_hold_them(self, unread, said):
+        symptom = LossMissing(("logits",), ("input_ids",), unread)
+        assert said in RULE.from_crash(CRASH, symptom).fix
+
     def test_is_silent_if_the_labels_were_there(self):
         symptom = LossMissing(("last_hidden_state",), ("input_ids", "labels"))
         assert RULE.from_crash(CRASH, symptom) is None

@@ -185,7 +185,8 @@ PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 
             "this loss reads class indices",
             "keras.losses.CategoricalCrossentropy",
         ),
-        (RANK.format("(None,)", "(None, 20, 10)"), "this loss reads class indices", "keras.losses.Categorical"),
+        (RANK.format("(None,)", "(None, 20, 10)"), "this loss reads class indices", "return_sequences=False"),
+        (RANK.format("(32, 1)", "(32, 20, 10)"), "this loss reads class indices", "return_sequences=False"),
         (
             PRODUCT,
             "Matrix shapes (32, 4096) and (1024, 10) do not match",

@@ -20,7 +20,7 @@ class FirstBatch(WatchProbe):
 
     def on_batch(self, batch: Any) -> None:
         """Take the first batch."""
-        if not self._seen:
+        if self.subject.shows_batch and not self._seen:
             self._seen = True
             self._view = view_of("training", batch)
 

@@ -28,7 +28,7 @@ class FirstBatches(TrainingProbe):
 
     def on_pass_begin(self, step: int, args: Any, kwargs: Any) -> None:
         """Take the first pass of training."""
-        if "training" not in self._kept:
+        if self.subject.shows_batch and "training" not in self._kept:
             self._step = step
             self._kept["training"] = _Rows("training", args, kwargs, latest_batch.labels_beside((args, kwargs)))
 
@@ -39,7 +39,7 @@ class FirstBatches(TrainingProbe):
 
     def on_evaluation_begin(self, step: int, training: bool, args: Any, kwargs: Any) -> None:
         """Take the first pass without gradients after a step: one before the first is often a trial."""
-        if step and "evaluation" not in self._kept:
+        if self.subject.shows_batch and step and "evaluation" not in self._kept:
             labels = latest_batch.labels_beside((args, kwargs))
             self._kept["evaluation"] = _Rows("evaluation", args, kwargs, labels)
 
