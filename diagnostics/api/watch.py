@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from diagnostics.collectors.isolation.user_modes import without_user_modes
+from diagnostics.collectors.isolation.user_modes import call_without_user_modes, without_user_modes
 from diagnostics.collectors.system.supported import require_supported
 from diagnostics.errors import InvalidInput, what
 from diagnostics.fixed_batch import FixedBatch
@@ -67,7 +67,6 @@ class Watch:
             if over_time is not None:
                 over_time.on_look = lambda look, layers: logger.look(look, layers, over_time.fixed_batch())
 
-    @without_user_modes()
     def step(self, loss: Any = None, labels: Any = None) -> None:
         """Record the end of an iteration of the loop, and its loss. Call it once per iteration, at the end.
 
@@ -80,6 +79,9 @@ class Watch:
                 read from the loss, as from cross entropy, and the model is not called with them. The second look
                 of `report` takes them, too.
         """
+        call_without_user_modes(self._step, loss, labels)
+
+    def _step(self, loss: Any, labels: Any) -> None:
         self._probe.step(loss, labels)
         self._requests.look(self._unfinished)
         if self._stop is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
@@ -32,15 +33,19 @@ def with_code(report: Report, script: str | os.PathLike[str] | None, folder: str
     """
     modules = (module for module in list(sys.modules.values()) if isinstance(module, ModuleType))
     loaded = [script, *(vars(module).get("__file__") for module in modules)]  # `getattr` may load a lazy one
-    ran = {os.path.realpath(file) for file in loaded if isinstance(file, str | os.PathLike)}
+    files = {os.fspath(file): None for file in loaded if isinstance(file, str | os.PathLike)}  # the script first
     shown = None if report.crash is None else report.crash.where  # with its code
+
+    @functools.cache
+    def has_run(path: str) -> bool:
+        return path in files or any(os.path.realpath(file) == path for file in files)
 
     def quoted(finding: Finding) -> Finding:
         where = finding.where
         if where is None or (shown is not None and (where.file, where.line) == (shown.file, shown.line)):
             return finding
         path = os.path.realpath(os.path.join(folder, where.file))
-        if path not in ran or not _is_older(path, since):
+        if not _is_older(path, since) or not has_run(path):
             return finding
         return replace(finding, code=code_frame(linecache.getlines(path), where))
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
@@ -225,7 +226,8 @@ class ScriptObserver:
         package = name.partition(".")[0]
         why: str | None = self._trainings.guard.attempt(unsupported, package)
         if why is None:
-            then(module)
+            with without_collection():  # of what importing our modules makes
+                then(module)
         elif why not in self.unsupported.values():  # fastai and transformers run on PyTorch, which may be it
             self.unsupported[package] = why
 

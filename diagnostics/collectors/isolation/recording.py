@@ -8,7 +8,12 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-_torch: Any = None  # once it is imported
+# PyTorch, once it is imported; and its functions that are asked in each hook and patch, a dozen times a step.
+_torch: Any = None
+_compiler_callback: Any = None
+_dispatch_modes: Any = None
+_tracing_state: Any = None
+_transformations: Any = None
 _uncompiled: list[CodeType] = []
 
 
@@ -22,14 +27,13 @@ def is_recorded() -> bool:
     # The first question is the only one that torch.compile follows, and answers by itself.
     if _torch is None or _torch.compiler.is_compiling():
         return _torch is not None or (_is_imported() and is_recorded())
-    torch = _torch
     return bool(
-        torch._C._get_tracing_state() is not None
-        or torch._C._functorch.peek_interpreter_stack() is not None
-        or (torch._C._len_torch_dispatch_stack() and _is_of_torch(torch._C._get_dispatch_stack_at(0)))
-        or is_compiled()
-        or torch.fx._symbolic_trace._is_fx_tracing_flag
-        or (torch.cuda._initialized and torch.cuda.is_current_stream_capturing())
+        _tracing_state() is not None
+        or _transformations() is not None
+        or (_dispatch_modes() and _is_of_torch(_torch._C._get_dispatch_stack_at(0)))
+        or _compiler_callback() is not None
+        or _torch.fx._symbolic_trace._is_fx_tracing_flag
+        or (_torch.cuda._initialized and _torch.cuda.is_current_stream_capturing())
     )
 
 
@@ -37,7 +41,7 @@ def is_compiled() -> bool:
     """Whether this thread is within a function of torch.compile's: of those who record, it alone follows hooks."""
     if _torch is None or _torch.compiler.is_compiling():
         return _torch is not None or (_is_imported() and is_compiled())
-    return _torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
+    return _compiler_callback() is not None
 
 
 def unless_recorded(work: Callable[..., object]) -> Callable[..., None]:
@@ -65,12 +69,16 @@ def uncompiled(code: CodeType) -> CodeType:
 
 
 def _is_imported() -> bool:
-    global _torch
+    global _torch, _compiler_callback, _dispatch_modes, _tracing_state, _transformations
     torch: Any = sys.modules.get("torch")
     underway = getattr(getattr(torch, "__spec__", None), "_initializing", False)
     if underway or not hasattr(getattr(torch, "_C", None), "_dynamo"):  # or the script has a `torch.py`
         return False
     importlib.import_module("torch.fx._symbolic_trace")  # PyTorch itself imports it, in recent releases
+    _compiler_callback = torch._C._dynamo.eval_frame.get_eval_frame_callback
+    _dispatch_modes = torch._C._len_torch_dispatch_stack
+    _tracing_state = torch._C._get_tracing_state
+    _transformations = torch._C._functorch.peek_interpreter_stack
     _torch = torch
     while _uncompiled:
         _skip(_uncompiled.pop())

@@ -62,11 +62,12 @@ class OwnGenerator:
 def generators_within(*roots: Any) -> list[OwnGenerator]:
     """List the generators that can be reached from `roots`: attributes, elements, closures, globals of methods."""
     kinds = (*KINDS, *_of_torch("Generator"))
-    return [
-        OwnGenerator(value)
-        for value in objects_within(*roots)
-        if isinstance(value, kinds) and not isinstance(value, random.SystemRandom)
-    ]
+
+    @functools.cache  # `isinstance` of a torch.Generator runs Python code
+    def is_kind(kind: type) -> bool:
+        return issubclass(kind, kinds) and not issubclass(kind, random.SystemRandom)
+
+    return [OwnGenerator(value) for value in objects_within(*roots) if is_kind(type(value))]
 
 
 def objects_within(*roots: Any) -> Iterator[Any]:
@@ -83,16 +84,20 @@ def objects_within(*roots: Any) -> Iterator[Any]:
         kept.append(value)
         yield value
         kind = type(value)
-        if kind not in is_closed:
+        is_first = kind not in is_closed
+        if is_first:
             is_closed[kind] = issubclass(kind, closed)
         if not is_closed[kind]:
-            waiting.extend(within(value))
+            waiting.extend(_within(value, is_first))
 
 
-def within(value: Any) -> Iterator[Any]:
-    """Yield what an object holds: attributes, elements, closures, and generators among its methods' globals."""
-    if isinstance(value, (*LEAVES, *_of_torch("Tensor"))):
-        return
+def _within(value: Any, is_first: bool) -> Iterator[Any]:
+    """Yield what an object holds: attributes, elements, closures, and generators among its methods' globals.
+
+    Args:
+        value: no leaf.
+        is_first: whether it is the first of its class: the methods of the others are the same.
+    """
     if isinstance(value, dict | list | tuple | set | frozenset | deque):
         if len(value) <= LONGEST:
             yield from value.values() if isinstance(value, dict) else value
@@ -105,7 +110,7 @@ def within(value: Any) -> Iterator[Any]:
     elif isinstance(value, FunctionType):
         yield from _of_function(value)
         return
-    else:
+    elif is_first:
         for name in METHODS:
             method = getattr(type(value), name, None)
             if isinstance(method, FunctionType):

@@ -24,12 +24,16 @@ def defined_at(function: Any) -> Where | None:
 
 def script_line() -> Where | None:
     """Return the innermost line of the script on the stack; None if it is not found."""
+    frame = script_frame()
+    return None if frame is None else place_of(frame)
+
+
+def script_frame() -> FrameType | None:
+    """Return the innermost frame of the script on the stack; None if it is not found."""
     frame: Any = sys._getframe(1)
     for _ in range(FRAMES):
-        if frame is None:
-            return None
-        if is_user_code(frame.f_code.co_filename):
-            return place_of(frame)
+        if frame is None or is_user_code(frame.f_code.co_filename):
+            return frame  # type: ignore[no-any-return]
         frame = frame.f_back
     return None
 
@@ -45,12 +49,12 @@ def place_of(frame: FrameType) -> Where:
     return replace(
         where,
         end_line=end,
-        column=_characters(frame, line, start) + 1,
-        end_column=_characters(frame, end, stop) + 1,
+        column=column_of(code.co_filename, line, start),
+        end_column=column_of(code.co_filename, end, stop),
     )
 
 
-def _characters(frame: FrameType, line: int, count: int) -> int:
-    """Return how many characters the first bytes of a line are: Python counts columns in UTF-8."""
-    text = linecache.getline(frame.f_code.co_filename, line)
-    return len(text.encode()[:count].decode(errors="ignore")) if text else count
+def column_of(file: str, line: int, offset: int) -> int:
+    """Return the column, in characters from 1, of a byte in a line: Python counts bytes in UTF-8, from 0."""
+    text = linecache.getline(file, line)
+    return (len(text.encode()[:offset].decode(errors="ignore")) if text else offset) + 1

@@ -132,13 +132,15 @@ def _globals() -> Iterator[Any]:
 
 def _living() -> Iterator[Any]:
     """Yield the tokenizers and layers that may be local variables, wherever they are."""
-    kinds = []
+    kinds: list[type] = []
     for home, path in KINDS:
         if home in sys.modules:
             with contextlib.suppress(AttributeError):  # imported in part
                 kinds.append(operator.attrgetter(path)(sys.modules[home]))
-    if kinds:
-        yield from [value for value in gc.get_objects() if issubclass(type(value), tuple(kinds))]
+    for kind in kinds:  # grows
+        kinds += type.__subclasses__(kind)
+    if wanted := {id(kind) for kind in kinds}:  # each object refers to its class
+        yield from [value for value in gc.get_referrers(*kinds) if id(type(value)) in wanted]
 
 
 @frozen

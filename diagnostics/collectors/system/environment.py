@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import sys
@@ -40,8 +41,13 @@ def environment() -> Iterator[tuple[str, str]]:
     for module, distribution in PACKAGES.items():
         if module in sys.modules:
             with contextlib.suppress(PackageNotFoundError):
-                yield distribution, version(distribution)
+                yield distribution, _version(distribution)
     yield from _accelerators()
+
+
+@functools.cache  # the file of a package that has been imported is parsed for each report otherwise
+def _version(distribution: str) -> str:
+    return version(distribution)
 
 
 def determinism() -> Iterator[tuple[str, str]]:

@@ -203,9 +203,10 @@ class TrainerPipeline(PyTorchPipeline):
         """Let an overridden `compute_loss` that says self.model or self.log reach the copy, and no logger."""
         trainer = self.trainer
         own = trainer.model, trainer.model_wrapped
-        linked = {name: getattr(trainer, name) for name in self._linked()}
+        copies = self._copy.loss or {}
+        linked = {name: getattr(trainer, name) for name in copies}
         trainer.model = trainer.model_wrapped = model
-        for name, copied in (self._copy.loss or {}).items():
+        for name, copied in copies.items():
             setattr(trainer, name, copied)
         trainer.log = lambda *_arguments, **_options: None
         try:

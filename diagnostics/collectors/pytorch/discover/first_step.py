@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,8 @@ from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.pytorch.batch import prediction_in
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors, tensors, without_graph
-from diagnostics.collectors.shared.script_line import script_line
+from diagnostics.collectors.shared.script_line import place_of, script_frame, script_line
+from diagnostics.collectors.source.differentiated import differentiated_at
 from diagnostics.facts.where import Places, Where
 
 from .batch_source import BatchSource
@@ -30,6 +31,7 @@ FACTORS = 4  # of a loss, one after the other, as the square of a temperature is
 MAX_TERMS = 4  # of a loss, that are examined beside the main one
 MISSES = 8  # backward passes that reach no parameter of a module, after which it counts as not trained
 MAX_CALLS = 4096  # of a module without a backward pass, after which it counts as inference only
+MAX_BESIDE = 16  # calls of modules without weights, between the first call of a model and its backward pass
 WAITING = 64  # backward passes without a step, after which a pass is dropped
 
 
@@ -48,10 +50,11 @@ class _Call:
     inner: InnerCalls = field(default_factory=InnerCalls)
     vanished: Vanished = ()
     where: Where | None = None
+    node: int | None = None  # see `_Beside`
 
     def returned(self, output: Any, heard: int) -> None:
         """Record what the module returned."""
-        self.heard_within, self.vanished = heard, self.inner.gone()
+        self.heard_within, self.vanished, self.node = heard, self.inner.gone(), _node_of_number(output)
         self.outputs = tuple(weakref.ref(tensor) for tensor in tensors(output)[:MAX_OUTPUTS])
         prediction = prediction_in(output)
         self.prediction = None if prediction is None else prediction.detach()
@@ -59,6 +62,24 @@ class _Call:
     def gave(self, tensor: Tensor | None) -> bool:
         """Whether the module returned this very tensor."""
         return tensor is not None and any(reference() is tensor for reference in self.outputs)
+
+
+@dataclass
+class _Beside:
+    """A call of a module that has nothing to train, as most losses have not.
+
+    Attributes:
+        where: the line of the script that calls it.
+        node: of the graph, that made the number () that it returned; None if it returned none.
+    """
+
+    where: Where | None
+    node: int | None = None
+    wanted: Final = False
+
+    def returned(self, output: Any, _heard: int) -> None:
+        """Record what the module returned."""
+        self.node = _node_of_number(output)
 
 
 class FirstStepRecorder:
@@ -89,25 +110,31 @@ class FirstStepRecorder:
         self._called: IdentityMap[nn.Module, int] = IdentityMap()
         self._misses: IdentityMap[nn.Module, int] = IdentityMap()
         self._calls: dict[int, _Call] = {}
+        self._beside: list[_Beside] = []
         self._thread = 0
         self._waiting: dict[int, tuple[weakref.ref[nn.Module], FirstPass]] = {}
         self._waited = 0
 
     def wants(self, module: nn.Module) -> bool:
         """Whether to record a call of the module: it is new, or may come between a new one and the loss."""
-        return module not in self._frozen and (bool(self._calls) or module not in self._done)
+        return bool(self._calls) or (module not in self._frozen and module not in self._done)
 
     def skip(self, module: nn.Module) -> None:
         """Record no pass of a module."""
         self._done[module] = None
 
-    def called(self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> _Call | None:
+    def called(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> _Call | _Beside | None:
         """Record a call that is about to run."""
         if self._calls and self._thread != threading.get_ident():
             return None
         if not any(parameter.requires_grad for parameter in module.parameters()):
             self._frozen[module] = None
-            return None
+            if not self._calls or len(self._beside) == MAX_BESIDE:
+                return None
+            self._beside.append(beside := _Beside(script_line()))
+            return beside
         self._called[module] = self._called.get(module, 0) + 1
         if self._called[module] > MAX_CALLS:
             self._done[module] = None
@@ -129,7 +156,7 @@ class FirstStepRecorder:
         self._calls[id(module)] = call
         return call
 
-    def returned(self, call: _Call, output: Any) -> None:
+    def returned(self, call: _Call | _Beside, output: Any) -> None:
         """Record the output of a call."""
         call.returned(output, len(self._losses.heard))
 
@@ -144,13 +171,14 @@ class FirstStepRecorder:
         if not self._calls or not self._is_mine():
             return
         calls, heard, other = list(self._calls.values()), self._losses.heard, self._losses.other
+        returning: list[_Beside | _Call] = [*self._beside, *calls]
         self.end()
         if not any(call.wanted for call in calls):
             return
         nodes = graph_nodes(loss)
         leaves = [variable for node in nodes if (variable := getattr(node, "variable", None)) is not None]
         reached = {id(leaf): leaf for leaf in leaves}
-        numbers = {node_number(node) for node in nodes}
+        numbers = {node_number(node) for node in nodes} - {None}
         heard = [call for call in heard if _is_part(call, numbers)]
         trained = [call for call in calls if self._is_trained(call, reached)]
         for call in trained:
@@ -161,8 +189,9 @@ class FirstStepRecorder:
                 seen.reach = Reach(reached, _feeding(call, trained), _following(call, trained), call.vanished)
                 seen.graph = loss_graph(nodes) if call is trained[-1] else None
                 seen.terms = _terms(heard, other) if call is trained[-1] else ()
-                losses = (one.where for one in (seen.call, *heard, other) if one is not None)
-                seen.places = Places(self.loaders.where, call.where, next(losses, None), script_line())
+                losses = [one.where for one in (seen.call, *heard, other) if one is not None]
+                losses += [one.where for one in returning if one.node in numbers]
+                seen.places = self._places(call, losses)
                 self._hand_over(module, seen)
 
     def begun(self, modules: Iterable[nn.Module]) -> FirstPass | None:
@@ -181,7 +210,7 @@ class FirstStepRecorder:
 
     def end(self) -> None:
         """Drop all records, and stop recording losses."""
-        self._calls = {}
+        self._calls, self._beside = {}, []
         self._losses.close()
 
     def _is_mine(self) -> bool:
@@ -225,6 +254,14 @@ class FirstStepRecorder:
             seen.knows_labels = chosen is not None and not within and _was_given(call, chosen)
         return self._with_source(seen)
 
+    def _places(self, call: _Call, losses: list[Where | None]) -> Places:
+        """Name the lines that led to a backward pass, from within it; `losses`: where they were computed."""
+        frame = script_frame()
+        if frame is None:
+            return Places(self.loaders.where, call.where, *losses[:1])
+        loss = losses[0] if losses else differentiated_at(frame)
+        return Places(self.loaders.where, call.where, loss, place_of(frame))
+
     def _before_failure(self, call: _Call, heard: RecordedLoss) -> FirstPass:
         seen = FirstPass(call.given, call=heard, is_output=call.gave(heard.source()))
         seen.places = Places(loader=self.loaders.where, model=call.where, loss=heard.where)
@@ -248,6 +285,12 @@ class FirstStepRecorder:
         self._waited += 1
         if self._waited > WAITING:
             self._waiting.clear()
+
+
+def _node_of_number(output: Any) -> int | None:
+    """Return the node that made the first number () in what a module returned; None if there is none."""
+    number = next((tensor for tensor in tensors(output) if not tensor.ndim), None)
+    return None if number is None else node_number(number.grad_fn)
 
 
 def _chosen(heard: list[RecordedLoss], loss: Tensor) -> RecordedLoss | None:

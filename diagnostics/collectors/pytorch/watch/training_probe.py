@@ -104,7 +104,7 @@ class TrainingProbe(Probe[WatchedModel]):
         """After a pass with gradients off."""
 
     def on_training_again(self) -> None:
-        """Before each pass with gradients, and at the end."""
+        """Before the first pass with gradients after an evaluation, and at the end."""
 
     def on_modules(self, step: int) -> None:
         """Before a pass in which modules are hooked; see `ModuleProbe`."""

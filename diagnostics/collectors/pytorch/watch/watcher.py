@@ -106,6 +106,7 @@ class TorchWatcher:
         self._calls = CallOrder(self.layers.parameters, self.held, groups, calls_fault, self._latest_pass)
         self._deferred = self.device.type != "cpu" if deferred is None else deferred
         self.forwards = 0
+        self._evaluated = False  # since the latest pass with gradients
         self._beside: frozenset[int] | None = None  # parameters that the outputs do not come from
         self._latest: tuple[CapturedPass | None, Any] = None, None  # training pass, and the labels handed over
         self._handles: list[Any] = []
@@ -308,6 +309,7 @@ class TorchWatcher:
             if self._trace.steps:
                 self._safely("trace", self._trace.close, output)
             if not torch.is_grad_enabled():
+                self._evaluated = True
                 self.probes.tell(TrainingProbe.on_evaluation_end, self.steps, output)
             elif self._steps.is_sampled or self.steps < FIRST or self._pending.next.passes > FIRST:
                 self._safely("backward passes", self._listen, output)
@@ -328,11 +330,13 @@ class TorchWatcher:
         if self._unreadable:
             return
         if not torch.is_grad_enabled():
-            mode = self._called.training
+            mode, self._evaluated = self._called.training, True
             self.probes.tell(TrainingProbe.on_evaluation_begin, self.steps, mode, args, kwargs)
             return
         self._pending.trains_here()
-        self.probes.tell(TrainingProbe.on_training_again)
+        if self._evaluated:
+            self._evaluated = False
+            self.probes.tell(TrainingProbe.on_training_again)
         if not self.forwards:
             self.uncovered.pop("forward passes", None)
         self.forwards += 1
