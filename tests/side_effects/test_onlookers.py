@@ -15,7 +15,12 @@ PLAIN = "import runpy, sys; runpy.run_path(sys.argv[0], run_name='__main__')"
 OBSERVED = "import sys; from diagnostics.cli.main import main; sys.exit(main())"
 CASES = [(one.__name__, when) for one in (*ONCE, *LONG) for when in WHEN]
 EACH = 2 * len(WHEN) + 1  # one of so many cases is tried in the normal run, in turn at another time
-OFTEN = {("jit_trace", "before"), ("compiled_step", "during"), ("packed_tensors", "during")}
+OFTEN = {
+    ("jit_trace", "before"),
+    ("compiled_step", "during"),
+    ("packed_tensors", "during"),
+    ("function_mode", "during"),
+}
 
 
 def few():

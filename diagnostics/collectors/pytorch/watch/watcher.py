@@ -314,9 +314,12 @@ class TorchWatcher:
             elif self._steps.is_sampled or self.steps < FIRST or self._pending.next.passes > FIRST:
                 self._safely("backward passes", self._listen, output)
                 if self._steps.is_sampled:
-                    kept = self._pending.next.kept
-                    inputs = None if kept is None or kept.changed else kept.inputs
-                    self.probes.tell(TrainingProbe.on_pass_end, self.steps, output, inputs)
+                    self._safely("forward passes", self._tell_of_pass, output)
+
+    def _tell_of_pass(self, output: Any) -> None:
+        kept = self._pending.next.kept
+        inputs = None if kept is None or kept.changed else kept.inputs
+        self.probes.tell(TrainingProbe.on_pass_end, self.steps, output, inputs)
 
     def _why_unread(self, args: Any, kwargs: Any) -> bool:
         """Note why a pass cannot be read, if that holds; no operation is needed."""
