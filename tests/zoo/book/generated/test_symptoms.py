@@ -186,6 +186,7 @@ class TestChecks:
         "no-labels-left": lambda p: p["batch"].update(labels=torch.full((1, 4), -100)),
         "doubled-special-token": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 0, 2, 1]])),
         "labels-shifted-twice": lambda p: p["batch"].update(labels=torch.tensor([[2, 3, 1]])),
+        "padding-attended": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 2, 1, 1]])),
     }
 
     @pytest.mark.parametrize("rule", BUGS)
