@@ -30,8 +30,8 @@ Verdict = Literal[
 ]
 # The import names of what `pip install -e .[zoo]` brings.
 DEPENDENCIES = {
-    *("accelerate", "bugs", "datasets", "filelock", "keras", "keras_hub", "numpy", "platformdirs", "psutil"),
-    *("rich", "sklearn", "tensorflow", "torch", "transformers"),
+    *("accelerate", "bugs", "datasets", "filelock", "keras", "keras_hub", "numpy", "peft", "platformdirs"),
+    *("psutil", "rich", "sklearn", "tensorflow", "torch", "transformers"),
 }
 
 

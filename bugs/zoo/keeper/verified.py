@@ -18,7 +18,10 @@ from typing import NamedTuple
 from bugs.zoo.keeper.manifest import Exhibit
 
 LAB = Path(__file__).parents[2] / "lab"
-PACKAGES = ("accelerate", "datasets", "keras", "numpy", "scikit-learn", "tensorflow", "torch", "transformers")
+PACKAGES = (
+    *("accelerate", "datasets", "keras", "numpy", "peft", "scikit-learn", "tensorflow", "torch"),
+    "transformers",
+)
 VARIABLES = (
     *("ZOO_SEED", "ZOO_MODEL", "ZOO_DATASET", "ZOO_DEVICE"),
     *("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS"),

@@ -111,4 +111,20 @@ REPAIRS = (
             ("nn.Linear(WIDTH, CAMPAIGNS)", "nn.Linear(2 * WIDTH, CAMPAIGNS)"),
         ),
     ),
+    Repair(
+        "25",
+        "inputs with a gradient",
+        (
+            ("NO_REENTRANT", "REENTRANT"),
+            ("trained = [weight", "model.enable_input_require_grads()\ntrained = [weight"),
+        ),
+    ),
+    Repair(
+        "37",
+        "a tokenizer that pads on the left",
+        (
+            ('        padding_side="left",  # so that each answer follows its prompt\n', ""),
+            ("from_pretrained(MODEL)\n\n\ndef", 'from_pretrained(MODEL, padding_side="left")\n\n\ndef'),
+        ),
+    ),
 )

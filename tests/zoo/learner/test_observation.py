@@ -50,6 +50,7 @@ for epoch in range(3):
 with torch.no_grad():
     encoder(rows[32:])
 """
+CHECKPOINTED = TORCH.replace("encoder(x)", "torch.utils.checkpoint.checkpoint(encoder, x, use_reentrant=False)")
 END = """
 seen.end()
 weights = seen.weights()
@@ -66,8 +67,9 @@ print(json.dumps([facts, seen.evaluated.share_in(seen.trained.digests), seen.who
         (KERAS, [12, 1, 32, 32, 8], [[6, 2], [2]]),
         # A part of a model that is called by itself is no model of its own.
         pytest.param(TORCH, [12, 1, 32, 96, 8], [[4, 6], [4]], marks=pytest.mark.exhaustive),
+        pytest.param(CHECKPOINTED, [12, 1, 32, 96, 8], [[4, 6], [4]], marks=pytest.mark.exhaustive),
     ],
-    ids=["keras", "torch"],
+    ids=["keras", "torch", "checkpointed"],
 )
 def test_updates_models_and_rows(script: str, facts: list[int], shapes: list[list[int]]) -> None:
     done = subprocess.run([sys.executable, "-c", script + END], capture_output=True, text=True, timeout=600)

@@ -138,6 +138,8 @@ class Observation:
         return observed
 
     def _called(self, module: Any, arguments: Any, options: Any) -> None:
+        if self._torch._C._current_graph_task_id() >= 0:  # a checkpoint computes a layer again
+            return
         if next(iter(module.parameters()), None) is None:  # a loss
             return
         learns = self._torch.is_grad_enabled() and module.training

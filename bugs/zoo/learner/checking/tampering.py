@@ -11,8 +11,8 @@ from typing import Any
 
 # Packages whose functions a repair calls and does not replace.
 WATCHED = {
-    *("torch", "transformers", "accelerate", "keras", "keras_hub", "tensorflow", "sklearn", "numpy", "datasets"),
-    *("bugs", "diagnostics", "builtins", "json", "pathlib", "os", "io"),
+    *("torch", "transformers", "peft", "accelerate", "keras", "keras_hub", "tensorflow", "sklearn", "numpy"),
+    *("datasets", "bugs", "diagnostics", "builtins", "json", "pathlib", "os", "io"),
 }
 STAND_INS = (
     "__main__",

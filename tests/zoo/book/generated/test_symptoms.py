@@ -186,6 +186,7 @@ class TestChecks:
         "no-labels-left": lambda p: p["batch"].update(labels=torch.full((1, 4), -100)),
         "doubled-special-token": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 0, 2, 1]])),
         "labels-shifted-twice": lambda p: p["batch"].update(labels=torch.tensor([[2, 3, 1]])),
+        "padding-attended": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 2, 1, 1]])),
     }
 
     @pytest.mark.parametrize("rule", BUGS)
@@ -220,7 +221,7 @@ def test_more_than_five_candidates_are_refused(tmp_path):
     text = (ROOT / "book" / "symptoms.toml").read_text("utf-8")
     fourth = '{ cause = "The loss divides by zero'
     extra = '{ cause = "x", check = "x", decides = "x", rule = "x", chapter = 7 },\n'
-    (tmp_path / "symptoms.toml").write_text(text.replace(fourth, f"{extra * 2}{fourth}"), "utf-8")
+    (tmp_path / "symptoms.toml").write_text(text.replace(fourth, f"{extra}{fourth}"), "utf-8")
     with pytest.raises(SymptomError, match=r"'NaN from the first step on' has 6 candidates, more than 5"):
         load(tmp_path / "symptoms.toml")
 
