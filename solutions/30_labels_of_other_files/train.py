@@ -15,10 +15,10 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, random_split
 
 # -----------------------------------------------------------------------------
-SCANS = 800
-BATCH_SIZE = 32
-EPOCHS = 30
-LEARNING_RATE = 1e-2
+SCANS = 600
+BATCH_SIZE = 20
+EPOCHS = 40
+LEARNING_RATE = 5e-3
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
 
@@ -57,7 +57,7 @@ train_loader = DataLoader(train, BATCH_SIZE, shuffle=True)
 validation_loader = DataLoader(validation, 4 * BATCH_SIZE)
 
 # model: two linear layers, which return logits
-model = nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
+model = nn.Sequential(nn.Flatten(), nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 10))
 optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
 criterion = nn.CrossEntropyLoss()
 
