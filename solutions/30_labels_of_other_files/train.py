@@ -16,8 +16,8 @@ from torch.utils.data import DataLoader, Dataset, random_split
 
 # -----------------------------------------------------------------------------
 SCANS = 600
-BATCH_SIZE = 20
-EPOCHS = 40
+BATCH_SIZE = 32
+EPOCHS = 60
 LEARNING_RATE = 5e-3
 SEED = int(os.environ.get("ZOO_SEED", 0))
 # -----------------------------------------------------------------------------
@@ -83,7 +83,7 @@ for epoch in range(1, EPOCHS + 1):
         loss.backward()
         optimizer.step()
         total += loss.item()
-    if epoch % 10 == 0:
+    if epoch % 20 == 0:
         eval_loss, eval_accuracy = evaluate()
         print(
             f"epoch {epoch}: training loss {total / len(train_loader):.3f}, "
