@@ -1,4 +1,4 @@
-"""Train a small network to read scanned digits: image files, and a file of labels.
+"""Train a small network to read digits: a file for each scan, and a file of labels.
 
 $ python solutions/30_labels_of_other_files/train.py
 """
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, random_split
@@ -29,26 +28,25 @@ scanned = tempfile.TemporaryDirectory()
 folder = Path(scanned.name)
 digits = load_digits()
 for number, picture in enumerate(digits.images[:SCANS]):
-    pixels = (picture * 15).astype("uint8")
-    Image.fromarray(pixels).save(folder / f"scan_{number}.png")
+    np.save(folder / f"scan_{number}.npy", picture.astype("uint8"))
 np.savetxt(folder / "labels.txt", digits.target[:SCANS], fmt="%d")
 
 
 def number_of(file):
-    """Return the number in the name of a scan: 10 for scan_10.png."""
+    """Return the number in the name of a scan: 10 for scan_10.npy."""
     return int(file.stem.removeprefix("scan_"))
 
 
 class Scans(Dataset):
     def __init__(self, folder):
-        self.files = sorted(folder.glob("*.png"), key=number_of)
+        self.files = sorted(folder.glob("scan_*.npy"), key=number_of)
         self.labels = np.loadtxt(folder / "labels.txt", dtype=int)
 
     def __len__(self):
         return len(self.files)
 
     def __getitem__(self, row):
-        pixels = np.array(Image.open(self.files[row]), dtype="float32") / 255
+        pixels = np.load(self.files[row]).astype("float32") / 16
         return torch.from_numpy(pixels), self.labels[row]
 
 
