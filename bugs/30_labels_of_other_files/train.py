@@ -84,4 +84,4 @@ for epoch in range(1, EPOCHS + 1):
         )
 
 print(f"train_loss={total / len(train_loader):.3f}")
-print(f"eval_accuracy={eval_accuracy:.3f}")
+print(f"eval_accuracy={evaluate()[1]:.3f}")
