@@ -20,7 +20,7 @@ from diagnostics.facts.batch_view import BatchView
 from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.pipeline import BatchFacts
 
-BATCHES_READ = 16
+BATCHES_READ = 64  # of eight rows each, as many rows are read as of larger batches
 ROWS_READ = 512
 SECONDS_READING = 3.0
 FIRST_BATCHES = 5

@@ -199,6 +199,14 @@ class TestFindings:
         dataset = tf.data.Dataset.from_tensor_slices((X[order], Y[order])).batch(8)
         assert "sorted-by-label" in rules(diagnostics.examine(mlp(), dataset))
 
+    def test_small_batches_of_rows_sorted_by_label(self):
+        """The first sixteen end where the second class begins."""
+        labels = np.repeat(np.arange(CLASSES), 140)
+        rows = np.random.default_rng(0).normal(size=(len(labels), FEATURES)).astype("float32")
+        dataset = tf.data.Dataset.from_tensor_slices((rows, labels)).shuffle(32).batch(8)
+        found = [one for one in diagnostics.examine(mlp(), dataset).findings if one.rule == "sorted-by-label"]
+        assert [one.evidence["num_classes"] for one in found] == [3]
+
     def test_evaluation_rows_that_stand_in_the_training_set(self):
         report = diagnostics.examine(mlp(), (X[:100], Y[:100]), evaluation=(X[80:], Y[80:]))
         assert rules(report) == ["leaked-evaluation-rows"]

@@ -53,6 +53,24 @@ def test_silent_on_right_numbers(metric):
     assert found(metric, "sigmoid") == []
 
 
+def test_names_a_binary_accuracy_of_one_class_out_of_ten():
+    """Keras computes this loss with the logits that the softmax leaves on its output."""
+    classes = keras.utils.to_categorical(np.digitize(SCORES[:, 0], np.linspace(-1.5, 1.5, 9)), 10)
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(10, activation="softmax")])
+    model.compile(keras.optimizers.Adam(0.01), "binary_crossentropy", metrics=["binary_accuracy"])
+    run = ScriptObserver(looks_again=True)
+    try:
+        model.fit(ROWS[:800], classes[:800], epochs=4, verbose=0)
+        model.evaluate(ROWS[800:], classes[800:], verbose=0)
+    finally:
+        run.close()
+    run.look_again(60)
+    assert run.faults == []
+    (finding,) = [one for report in run.examined for one in report.findings if one.rule == "metric-on-logits"]
+    assert finding.evidence["reported"] > 0.88 > 0.5 > finding.evidence["recomputed"]
+
+
 def test_silent_where_the_weights_have_changed_since():
     def restore(model):
         model.set_weights([0.5 * weight for weight in model.get_weights()])

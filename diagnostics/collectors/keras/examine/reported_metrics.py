@@ -86,23 +86,28 @@ class ReportedMetrics:
         kept = self._kept.get(model)
         if kept is None or int(number_of(model.optimizer.iterations)) != kept.steps:
             return None
-        outputs, targets = list[Array](), list[Array]()
+        if kind_of_loss(model.loss) == "other":
+            return None
+        outputs, targets, losses = list[Array](), list[Array](), list[float]()
         for x, y in _batches(kept):
             if time.monotonic() > deadline or sum(map(len, targets)) > ROWS:
                 return None
-            answers, truth = as_array(model(x, training=False)), as_array(y)
+            predictions = model(x, training=False)
+            answers, truth = as_array(predictions), as_array(y)
             if answers is None or truth is None or not truth.ndim or len(answers) != len(truth):
                 return None
             outputs.append(answers)
             targets.append(truth)
+            # Of the tensor itself: a softmax leaves its logits on it, and Keras' losses compute with those.
+            losses.append(_mean_loss(model.loss, truth, predictions))
         if any(len({part.shape[1:] for part in parts}) != 1 for parts in (outputs, targets)):
             return None
         answers, truth = np.concatenate(outputs), np.concatenate(targets)
-        loss = _loss(model, truth, answers)
-        if loss is None or abs(loss - kept.reported["loss"]) > SAME * max(abs(loss), 1e-3):
+        sizes = tuple(map(len, targets))
+        loss = float(np.average(losses, weights=sizes)) + sum(float(penalty) for penalty in model.losses)
+        if not abs(loss - kept.reported["loss"]) <= SAME * max(abs(loss), 1e-3):
             return None
         reported = {name: value for name, value in kept.reported.items() if name != "loss"}
-        sizes = tuple(map(len, targets))
         return MetricLedger(evaluations=(Evaluation(answers, truth, reported, loss, sizes, _reads(model.loss)),))
 
 
@@ -139,14 +144,11 @@ def _batches(kept: _Kept) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _loss(model: Any, truth: Array, answers: Array) -> float | None:
-    """Compute a loss of Keras', with the penalties; None for one of the script's own."""
-    if kind_of_loss(model.loss) == "other":
-        return None
-    loss = keras.losses.get(model.loss)
-    penalties = sum(float(one) for one in model.losses)
-    alike = truth.reshape(answers.shape) if truth.size == answers.size else truth
-    return float(np.mean(loss(alike, answers))) + penalties
+def _mean_loss(loss: Any, truth: Array, predictions: Any) -> float:
+    """Return the mean over a batch of one of Keras' losses."""
+    shape = tuple(predictions.shape)
+    alike = truth.reshape(shape) if truth.size == int(np.prod(shape)) else truth
+    return float(np.mean(keras.losses.get(loss)(alike, predictions)))
 
 
 def _reads(loss: Any) -> Reads | None:
