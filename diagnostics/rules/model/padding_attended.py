@@ -22,8 +22,8 @@ class PaddingAttended(Rule):
     with padding, or if the prediction without padding is NaN. It also fires if the mask passed to a PyTorch
     attention layer hides every word of the batch and none of the padding.
 
-    Under `diagnose run`, it also reports transformers' warning that `generate()` got prompts that are padded on the
-    right: a decoder continues each of them after its padding.
+    Under `diagnose run`, it also reports transformers' warning that `generate()` got prompts that are padded on
+    the right: a decoder continues each of them after its padding.
 
     ## Why it is bad
     The last output of a recurrent network on a padded row comes after all of the padding, by which time the words
