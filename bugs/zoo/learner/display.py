@@ -113,8 +113,8 @@ class Waiting:
         self._progress.update(self._task, description=what, last="")
 
     def _tell(self, what: str) -> None:
-        if not self._screen.is_terminal:  # such as a notebook's cell, or a pipe
-            print(f"{what} …", file=sys.stderr, flush=True)
+        if not self._screen.is_terminal and sys.stderr.isatty():  # as in `check 04 | tee log`
+            print(f"{what} ...", file=sys.stderr, flush=True)
 
     def last(self, line: str) -> None:
         """Show the last line that was printed."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from diagnostics.collectors.shared.arrays import is_tensor, outputs_setting, to_array
-from diagnostics.collectors.shared.dataset_rows import text_by_column
 from diagnostics.facts.crash import DevicesDiffer
 from diagnostics.facts.crash.data import LabelBeyondOutputs, RaggedColumns, TokenBeyondEmbedding, TokensMissing
 from diagnostics.facts.crash.known import KnownFailure
@@ -210,6 +209,8 @@ def _text_columns(crash: Crash) -> tuple[str, ...] | None:
 
 def _columns(crash: Crash) -> dict[str, bool] | None:
     """Return the columns of the dataset in the frames, and whether each holds text; None if there is none."""
+    from diagnostics.collectors.shared.dataset_rows import text_by_column  # NumPy comes with it
+
     for variables in crash.inward():
         for owner in (variables.get("self"), variables.get("dataset")):
             if (columns := text_by_column(getattr(owner, "train_dataset", owner))) is not None:
