@@ -143,9 +143,8 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
     sizes = size != other_size and None not in (size, other_size)
     first, second = (f" of {number:,} elements" if sizes else "" for number in (size or 0, other_size or 0))
     return (
-        f"Collective number {lowest:,} is {call}{first} on {_ranks(most)} and {other}{second} on "
-        f"{_ranks(few)}: the ranks "
-        "started different collectives, so no rank could finish.",
+        f"Collective number {lowest:,} is {call}{first} on {_ranks(most)} but {other}{second} on "
+        f"{_ranks(few)}: the ranks started different collectives, so no rank could finish.",
         (f"look at what {_ranks(few)} did differently", *_IN_ORDER),
     )
 

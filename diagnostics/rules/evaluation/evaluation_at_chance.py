@@ -302,7 +302,7 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
         return ""
     classes = listed([str(number) for number in unseen], most=SHOWN)
     return (
-        f"None of the {int(answers.labels.sum()):,} training examples sampled belongs to the "
+        f"None of the {int(answers.labels.sum()):,} training examples sampled belongs to "
         f"{'class' if len(unseen) == 1 else 'classes'} {classes}, as most evaluation rows do: the rows were split "
         "in order, not at random."
     )
@@ -387,7 +387,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
 
 def _differential(verdicts: Verdicts) -> str:
     out = [text for rule, text in EXCLUDES.items() if rule in verdicts.judged - verdicts.found]
-    return f"Ruled out: {listed(out)}." if out else ""
+    return f"Checked and fine: {listed(out)}." if out else ""
 
 
 def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[str, ...]:

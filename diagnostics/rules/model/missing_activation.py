@@ -62,7 +62,7 @@ class MissingActivation(Rule):
     severity = "warning"
     causes = NO_LEARNING
     FIXES = {
-        "torch": "an nn.ReLU() between the layers, or x = torch.relu(self.layer(x)); none after the last",
+        "torch": "add an nn.ReLU() between the layers (not after the last), or call x = torch.relu(self.layer(x))",
         "keras": 'keras.layers.Dense(64, activation="relu") for each layer but the last',
     }
 
