@@ -17,7 +17,7 @@ QUOTED = 16  # tokens of the row that is shown
 
 FIX = {
     "torch": (
-        "prepare the texts as for the vocabulary: lower-case them or not, and split and normalise them alike",
+        "prepare the texts as you did for the vocabulary: with the same lower-casing, splitting and normalisation",
         "load the tokenizer of the checkpoint that the model comes from: AutoTokenizer.from_pretrained(name)",
         "build the vocabulary from the training texts, or load the right vocabulary file",
         "print(tokenizer.decode(batch[0]))  # is anything left of the text?",

@@ -133,7 +133,8 @@ class UnscaledInputs(Rule):
             f"pixels of at most {after:.2g}, so all images look almost the same to them.",
             fix={
                 "keras": (
-                    "give the model the pixels from 0 to 255: no division by 255 in the pipeline or the generator",
+                    "give the model the pixels from 0 to 255: do not divide by 255 in the pipeline or the "
+                    "generator",
                     "remove the layer; for a keras.applications base: include_preprocessing=False",
                 )
             },

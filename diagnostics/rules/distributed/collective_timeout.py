@@ -107,7 +107,8 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
         "timeout is rarely the one at fault.",
         (
             "look for the first rank that has a traceback, or whose log lacks this step",
-            "run every collective on every rank: none under if rank == 0, and the same number of batches on each",
+            "run every collective on every rank: never under if rank == 0, and with the same number of batches on "
+            "each",
             "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and call that differ",
             "init_process_group(timeout=timedelta(hours=1)), if one rank prepares data for longer than the limit",
         ),
@@ -150,7 +151,7 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
 
 
 _IN_ORDER = (
-    "run every collective on every rank: none under if rank == 0, and the same number of batches on each",
+    "run every collective on every rank: never under if rank == 0, and with the same number of batches on each",
     "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and call that differ",
 )
 

@@ -362,12 +362,12 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
         return f"The classes are numbered differently in the evaluation: the model predicts label {answered}."
     if fit is None:
         return "It is not known whether the training rows allow any generalisation."
-    kind = "linear" if fit.linear else "radial"
+    kind = "linear" if fit.linear else "radial-basis"
     if not _is_learnable(fit):
         return (
-            f"Neither a linear nor a radial fit to {fit.fitted} of the training rows predicts {fit.predicted} "
-            "others: the model may have memorised its examples, as it also would if the labels were unrelated to "
-            "the rows."
+            f"Neither a linear nor a radial-basis fit to {fit.fitted} of the training rows predicts "
+            f"{fit.predicted} others: the model may have memorised its examples, as it also would if the labels "
+            "were unrelated to the rows."
         )
     start = (
         f"Rows like the training rows can be predicted: a {kind} fit to {fit.fitted} of them has "

@@ -86,7 +86,7 @@ class MissingActivation(Rule):
         more = ""
         if proved and targets is not None and targets.fit is not None:
             more = (
-                f" The data is not linear: a radial fit to {targets.fit.fitted} training rows has "
+                f" The data is not linear: a radial-basis fit to {targets.fit.fitted} training rows has "
                 f"{targets.fit.error / targets.fit.constant_error:.0%} of a constant prediction's error on "
                 f"{targets.fit.predicted} others."
             )

@@ -441,15 +441,15 @@ def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     still = "The loss was still falling. " if falling else ""
     if fit is None:
         return f"{still}It is not known whether the inputs predict the targets."
-    kind = "linear" if fit.linear else "radial"
+    kind = "linear" if fit.linear else "radial-basis"
     if is_learnable(fit):
         return (
             f"{still}There is something to learn: a {kind} fit to {fit.fitted} of the rows has "
             f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
         )
     return (
-        f"{still}Neither a linear nor a radial fit to {fit.fitted} of the rows predicts {fit.predicted} others: "
-        "the targets may have nothing to do with the inputs."
+        f"{still}Neither a linear nor a radial-basis fit to {fit.fitted} of the rows predicts {fit.predicted} "
+        "others: the targets may have nothing to do with the inputs."
     )
 
 

@@ -124,7 +124,7 @@ class InvertedLoss(Rule):
         if seen.maximized:
             goes, loss = "along", "The optimizer has maximize=True."
         return self.found(
-            f"The training moves the predictions away from the targets: in {seen.opposed} of {seen.steps} sampled "
+            f"Training moves the predictions away from the targets: in {seen.opposed} of {seen.steps} sampled "
             f"steps, a step {goes} the gradient of the loss {moves}. {loss}",
             fix=MINIMISE
             if seen.maximized
