@@ -36,9 +36,10 @@ def how_known(origin: OriginFacts) -> str:
     """Describe in one sentence how the origin was found."""
     if origin.replayed:
         return "Found by replaying that step on a copy, with its weights, batch and random state."
-    reason = f": {origin.reason}" if origin.reason else ""
+    reason = origin.reason.removeprefix("the step was not replayed, because ")
     return (
-        f"Found by searching the model as it was at step {origin.noticed}, without a replay of that step{reason}."
+        f"Found by searching the model as it was at step {origin.noticed}; step {origin.step} was not replayed"
+        + (f", because {reason}." if reason else ".")
     )
 
 

@@ -60,7 +60,11 @@ def _unsent(what: str | None, crash: CrashFacts) -> tuple[str, tuple[str, ...]]:
             ),
         )
     named = "An object of the dataset" if what is None else what
-    hidden = " The parent process names the object, above the child's EOFError." if what is None else ""
+    hidden = (
+        " The traceback of the parent process, above the child's EOFError, names the object."
+        if what is None
+        else ""
+    )
     return (
         f"{named} cannot be pickled, but a spawned process gets the dataset through pickle.{hidden}",
         (

@@ -247,7 +247,7 @@ class Trial:
             fitting = chosen(named, available)
             if not fitting and available:
                 raise RendezvousFailed(
-                    "no interface", f"{variable}={named}, and the host has {', '.join(available)}"
+                    "no interface", f"{variable}={named}, but the host has only {', '.join(available)}"
                 )
             address = available[fitting[0]] if fitting else address
         name = next((name for name, one in available.items() if one == address), "")

@@ -69,13 +69,13 @@ class BatchOfOne(MessageRule):
         """Describe the input of the layer."""
         shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
         return self.found(
-            f"A normalization layer in training mode got an input{shape}, which has one value per channel. It "
+            f"A normalization layer in training mode got an input{shape} with one value per channel. It "
             "cannot compute a variance from one value. This is probably the last batch of an epoch, or a single "
             "example passed without model.eval().",
             fix=(
                 "DataLoader(..., drop_last=True) for training",
                 "model.eval(), before a forward pass on single examples",
-                "a batch size above 1, or nn.GroupNorm, which does not depend on the batch",
+                "use a batch size above 1, or nn.GroupNorm, which does not depend on the batch",
             ),
             evidence={"shape": None if symptom.shape is None else list(symptom.shape)},
             where=crash.where,

@@ -66,7 +66,7 @@ class DoubledSpecialToken(Rule):
             raise NotApplicable("needs an attention mask of zeros and ones, one per token")
         texts = [row[kept] for row, kept in zip(ids, real, strict=True)]
         if len(texts) < ROWS or min(map(len, texts)) < LENGTH + 2:
-            raise NotApplicable(f"needs {ROWS} texts of {LENGTH + 2} tokens")
+            raise NotApplicable(f"needs at least {ROWS} texts of at least {LENGTH + 2} tokens each")
         token = texts[0][0]
         runs = [_runs(token, text) for text in texts]
         if any(text[0] != token or set(run) != {2} for text, run in zip(texts, runs, strict=True)):
@@ -75,7 +75,7 @@ class DoubledSpecialToken(Rule):
         where = (
             f"{inside} of them also repeat it later: each turn was tokenized separately. It is"
             if inside
-            else "Otherwise it appears only at their end:"
+            else "Elsewhere it appears only at the end of a text, so it is"
         )
         return self.found(
             f"All {len(texts)} texts in this batch begin with token {token} twice. {where} a special token that "

@@ -121,7 +121,7 @@ class EosNeverLearned(Rule):
             "continues until max_new_tokens.",
             fix=(
                 "tokenizer(text + tokenizer.eos_token)",
-                *((OWN_PADDING,) if hidden else ("a chat template that writes eos_token after each answer",)),
+                *((OWN_PADDING,) if hidden else ("use a chat template that writes eos_token after each answer",)),
             ),
             evidence={"texts": texts, "padded": padded, "prompts": prompts, "token": token, "hidden": hidden},
             severity=None if prompts >= TEXTS else "note",

@@ -67,7 +67,7 @@ class LabelsShiftedTwice(Rule):
         wanted, following, here = labels[:, :-1], tokens[:, 1:], tokens[:, :-1]
         counted = wanted != (-100 if batch.ignore_index is None else batch.ignore_index)
         if counted.sum() < ENOUGH or len(np.unique(wanted[counted])) < KINDS:
-            raise NotApplicable(f"needs {ENOUGH} labels of {KINDS} kinds")
+            raise NotApplicable(f"needs at least {ENOUGH} labels of at least {KINDS} kinds")
         if (wanted != following)[counted].any() or (wanted == here)[counted].mean() > OF_THEIR_OWN:
             return None
         return self.found(

@@ -62,7 +62,7 @@ class NoLabelsLeft(Rule):
             raise NotApplicable("needs integer labels, and the label that the loss ignores")
         of_tokens = ids is not None and labels.shape == ids.shape
         if labels.size < (TOKENS if of_tokens else ROWS):
-            raise NotApplicable(f"needs {TOKENS} labels of tokens, or {ROWS} of rows")
+            raise NotApplicable(f"needs at least {TOKENS} labels of tokens, or {ROWS} labels of rows")
         if loss.kind not in ("cross_entropy", "other"):
             raise NotApplicable("needs a loss that can ignore labels")
         if (labels != ignored).any():

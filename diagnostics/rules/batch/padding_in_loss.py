@@ -87,7 +87,7 @@ class PaddingInLoss(Rule):
             f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) {'is' if one else 'are'} "
             f"at padding positions ({what}), where the attention mask is 0. The model learns these labels within "
             "a few steps, so the loss makes the model look better than it is, and the real tokens count for "
-            f"less.{' This share does little harm; shorter texts have a larger one.' if small else ''}",
+            f"less.{' This share does little harm, but shorter texts have a larger one.' if small else ''}",
             fix=_fixes(batch),
             evidence={
                 "labels_at_padding": number,

@@ -89,8 +89,8 @@ class RaggedBatch(MessageRule):
     def from_crash(self, crash: CrashFacts, symptom: RaggedColumns) -> Finding | None:
         """Name columns and lengths, or state what the text does not show."""
         images = symptom.shapes is not None and len(symptom.shapes[0]) >= IMAGE_AXES
-        what = "resizes" if images else "pads the shorter"
-        rectangular = f"A tensor is rectangular, and nothing {what}{' them' if images else ' examples'}"
+        what = "resizes the examples to one shape" if images else "pads the shorter examples"
+        rectangular = f"A tensor is rectangular, and nothing {what}"
         evidence = {
             "lengths": {name: list(lengths) for name, lengths in symptom.lengths.items()},
             "clash": list(symptom.clash or ()),

@@ -115,7 +115,7 @@ class RepeatedBatch(Rule):
         if not 1 < distinct <= batch.size or not (distinct < MAX_DISTINCT * rows or distinct == batch.size):
             return None
         if (token := _only_token(batch, model)) is not None:
-            return self._of_one_token(token, f"only {distinct} of {rows:,} training rows read differ")
+            return self._of_one_token(token, f"only {distinct} of the {rows:,} training rows read are distinct")
         if not _rarely_repeat(batch):
             return None
         if model is not None and model.library == "keras" and dataset.spread_out and distinct != batch.size:
@@ -172,7 +172,7 @@ class RepeatedBatch(Rule):
         if dataset.size is None or not size:
             raise NotApplicable("needs the number of rows of the dataset, and of a batch")
         if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
-            raise NotApplicable("needs a run of steps of one pass each that was not cut off")
+            raise NotApplicable("needs a run that was not cut off, with one forward pass per step")
         if (prints != 0).sum() >= STEPS and (prints == prints[0]).all():
             if not _left_over(dataset, size):
                 return None
@@ -182,8 +182,10 @@ class RepeatedBatch(Rule):
         if rows.distinct > DRAWN * min(rows.drawn, dataset.distinct_rows):
             return None
         if (token := _only_token(batch, model)) is not None:
-            return self._of_one_token(token, f"only {rows.distinct:,} of the {rows.drawn:,} rows checked differ")
-        seen = f"Of the {rows.drawn:,} rows sampled from {rows.steps} batches, only {rows.distinct:,} differ"
+            return self._of_one_token(
+                token, f"only {rows.distinct:,} of the {rows.drawn:,} rows checked are distinct"
+            )
+        seen = f"Of the {rows.drawn:,} rows sampled from {rows.steps} batches, only {rows.distinct:,} are distinct"
         return self._of_the_dataset(seen, dataset.size, rows.distinct, batch)
 
     @check
@@ -203,7 +205,7 @@ class RepeatedBatch(Rule):
         if size != length.batch_size:
             raise NotApplicable("needs batches of the size that the DataLoader collates")
         if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
-            raise NotApplicable("needs a run of steps of one pass each that was not cut off")
+            raise NotApplicable("needs a run that was not cut off, with one forward pass per step")
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
             return None
         return self._of_batches(steps.total_steps, size, length.rows, batch, model)
@@ -218,9 +220,9 @@ class RepeatedBatch(Rule):
 
     def _of_one_token(self, token: int, seen: str) -> Finding:
         return self.found(
-            f"Every token in a batch has the id {token}, except for padding and tokens that occur once in a row: "
-            f"{seen}. Different texts become identical like this when none of their words is in the vocabulary, "
-            "so each word becomes the unknown token.",
+            f"Every token in a batch has the id {token}, except for padding and tokens that occur only once per "
+            f"row: {seen}. Different texts become identical like this when none of their words is in the "
+            "vocabulary, so each word becomes the unknown token.",
             fix=(
                 "build the vocabulary from the training texts, split and lower-cased exactly as in encoding",
                 "print(tokenizer.decode(batch[0]))  # is anything left of the text?",

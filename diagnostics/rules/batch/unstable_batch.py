@@ -119,9 +119,7 @@ class UnstableBatch(Rule):
     def from_course(self, drawn: DrawnInputs, verdicts: Verdicts) -> Finding | None:
         """Compare the spread of the inputs in the first sampled steps with that in the last."""
         if not verdicts.trained_alone:
-            raise NotApplicable(
-                "needs a model that is not trained in alternation with another, which may create its inputs"
-            )
+            raise NotApplicable("needs a run that trains only this model: another model may create its inputs")
         for name, sample in drawn.inputs.items():
             found = _narrowed(sample)
             if found is not None:

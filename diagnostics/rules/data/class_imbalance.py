@@ -123,7 +123,7 @@ class ClassImbalance(Rule):
             raise NotApplicable("needs a weight for each class")
         counts = np.bincount(labels, minlength=len(weights)).astype(float)
         if counts.min() < FEWEST or weights.min() <= 0:
-            raise NotApplicable(f"needs {FEWEST} labels of each class that has a weight")
+            raise NotApplicable(f"needs at least {FEWEST} labels of each class that has a weight")
         rarest, most = int(counts.argmin()), int(counts.argmax())
         if counts[most] < UNEVEN * counts[rarest] or weights[most] < UNEVEN * weights[rarest]:
             return None

@@ -114,9 +114,9 @@ class LabelsInInputs(Rule):
         if name is None:
             return None
         return self.found(
-            f'This batch is a single dict of inputs ({_inputs(batch.inputs)}) that includes "{name}", and has no '
-            f"target. The loss compares the prediction of {model.name} with a target; without a target there is "
-            "no loss, so no gradient can be computed.",
+            f'This batch is a single dict of inputs ({_inputs(batch.inputs)}): "{name}" is one of them, so there '
+            f"is no separate target. The loss compares the prediction of {model.name} with a target; without a "
+            "target there is no loss, so no gradient can be computed.",
             fix=_fixes(name, batch.inputs),
             evidence={"inputs": list(batch.inputs), "labels": name},
         )

@@ -68,9 +68,10 @@ class LabelsMissing(MessageRule):
         # The name may be known even if the labels are not a single array (boxes of an object detector).
         if batch.labels is not None or batch.labels_name is not None or "labels" in batch.inputs:
             return None
+        held = f"no labels, only {listed(batch.inputs)}" if batch.inputs else "nothing"
         return self.found(
-            f"{model.name} computes its loss only from labels, but this batch holds "
-            f"{', '.join(batch.inputs) or 'nothing'} and no labels, so there is no loss to minimise.",
+            f"{model.name} computes its loss only from labels, but this batch holds {held}, so there is no loss "
+            "to minimise.",
             fix=_fix(batch.unread),
             evidence={"inputs": list(batch.inputs)},
         )
@@ -80,8 +81,8 @@ class LabelsMissing(MessageRule):
         """Name the inputs and outputs of the model."""
         if "labels" in symptom.received:
             return None
-        given = ", ".join(symptom.received) or "unknown inputs"
-        returned = ", ".join(symptom.returned) or "unknown outputs"
+        given = listed(symptom.received or ["unknown inputs"])
+        returned = listed(symptom.returned or ["unknown outputs"])
         return self.found(
             f"The model got {given}, but no labels; it returned {returned}, but no loss. It computes a loss only "
             "from labels, so there is nothing to minimise.",
@@ -93,7 +94,7 @@ class LabelsMissing(MessageRule):
     @check
     def from_fit(self, crash: CrashFacts, symptom: TargetMissing) -> Finding | None:
         """Report that `fit` got inputs only."""
-        inputs = f" ({', '.join(symptom.inputs)})" if symptom.inputs else ""
+        inputs = f" ({listed(symptom.inputs)})" if symptom.inputs else ""
         return self.found(
             f"fit() got inputs{inputs}, but no labels, so the loss has no target. A loss given to compile() "
             "compares the prediction with a target; without a target there is nothing to minimise.",

@@ -134,10 +134,10 @@ class LabelsUnrelated(Rule):
         """Report inputs that were reordered without their targets."""
         if not rows.unpaired:
             raise NotApplicable
-        by = "the collator puts them" if rows.collated else "the script puts them, between loader and model,"
+        by = "the collator reorders them" if rows.collated else "the script reorders them between loader and model"
         return self.found(
-            f"In the first batch, {rows.moved} of {rows.in_batch} rows of the inputs are not at the position of "
-            f"their examples: {by} into another order, such as by length, but the targets keep the old one. "
+            f"In the first batch, {rows.moved} of the {rows.in_batch} input rows are not in the position of their "
+            f"example: {by}, for instance by length, but the targets keep the old order. "
             f"{rows.unpaired} rows have the target of another example.",
             fix=(
                 "batch.sort(key=lambda example: len(example[0]), reverse=True)  # whole examples, then zip(*batch)"

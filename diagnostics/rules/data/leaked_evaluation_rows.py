@@ -106,9 +106,9 @@ class LeakedEvaluationRows(Rule):
             )
         elif copied:
             why = (
-                "The training set has as many duplicates, and measurements never repeat naturally: rows were "
-                "copied before the split. The model is trained on these rows, so the evaluation score is higher "
-                "than the score on new data would be."
+                "Duplicates are as frequent within the training set, and measurements never repeat by chance, so "
+                "rows were copied before the split. The model is trained on these rows, so the evaluation score "
+                "is higher than the score on new data would be."
             )
         elif natural == covered:
             why = (
@@ -215,7 +215,7 @@ class LeakedEvaluationRows(Rule):
         return self.found(
             f"fit() got the same {data.kind} as training data and as validation_data: all evaluation rows are "
             "also in the training set, so the validation score says nothing about new data.",
-            fix="validation_data=val_ds, with rows that are split off before the training",
+            fix="validation_data=val_ds, with rows that are split off before training",
             evidence={"kind": data.kind},
         )
 

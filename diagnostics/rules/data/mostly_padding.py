@@ -63,13 +63,15 @@ class MostlyPadding(Rule):
             return None
         examples = len(lengths)
         if longest < width:
-            cause = f"all are padded to {width}, although the longest has {longest}"
+            cause = f"and all are padded to {width}, although the longest has {longest}"
+            if examples == 1:
+                cause = f"but it is padded to {width}"
             fix = 'data_collator=DataCollatorWithPadding(tokenizer) instead of padding="max_length"'
         else:
-            cause = f"all are padded to the longest, which has {width}"
+            cause = f"and all are padded to the longest, which has {width}"
             fix = 'TrainingArguments(train_sampling_strategy="group_by_length") batches examples of similar length'
         return self.found(
-            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)}, and {cause}. The "
+            f"{share:.0%} of this batch is padding: {_have(examples, shortest, longest)}, {cause}. The "
             "results are correct, but most of the computation is wasted.",
             fix=fix,
             evidence={

@@ -64,9 +64,9 @@ class RepeatedWorkerRandomness(Rule):
         "torch": (
             "DataLoader(..., worker_init_fn=reseed), where reseed sets get_worker_info().dataset.rng = "
             "np.random.default_rng(get_worker_info().seed)",
-            "draw from torch: PyTorch seeds it in each worker",
+            "use torch's random functions: PyTorch seeds them in each worker",
         ),
-        "transformers": "draw from torch or numpy.random: the Trainer seeds both in each worker",
+        "transformers": "use the random functions of torch or numpy.random: the Trainer seeds both in each worker",
     }
 
     @check

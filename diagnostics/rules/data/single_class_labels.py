@@ -140,7 +140,7 @@ class SingleClassLabels(MessageRule):
         if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
             raise NotApplicable("needs a binary cross entropy, or a squared error, with one output")
         if not verdicts.trained_alone:
-            raise NotApplicable("needs a model that is not trained in alternation with another")
+            raise NotApplicable("needs a run that trains only this model")
         if targets.kind == "mean_squared_error":
             return self._only_number(targets)
         if targets.only_target not in (0.0, 1.0):
@@ -233,7 +233,7 @@ class SingleClassLabels(MessageRule):
 
         labels = batch.labels
         if loss.kind != "binary_cross_entropy" or labels is None or labels.dtype.kind != "f":
-            raise NotApplicable("needs targets that are floating-point numbers under a binary cross entropy")
+            raise NotApplicable("needs floating-point targets and a binary cross entropy")
         values = np.unique(labels)
         if labels.size < MIN_ROWS or len(values) != 2 or values[0] != 0 or not 0 < values[1] <= NEXT_TO_NOTHING:
             return None
@@ -243,7 +243,7 @@ class SingleClassLabels(MessageRule):
             f"even {high:.3g} means that the class is almost certainly absent. The model learns to predict 0 "
             "everywhere, and its loss falls to almost 0.",
             fix=(
-                f"targets of 0 and 1: these look divided by {1 / high:.0f}",
+                f"use targets of 0 and 1: these look as if they had been divided by {1 / high:.0f}",
                 "scale the inputs only, not the labels or masks",
             ),
             evidence={"targets": [0.0, high], "share_of_the_higher": round(float((labels > 0).mean()), 4)},

@@ -129,10 +129,11 @@ class SortedByLabel(Rule):
             return None
         each = _runs([int(row.argmax()) for row in pure])
         shown = ", then ".join(map(str, each[:SHOWN])) + (", …" if len(each) > SHOWN else "")
-        how_many = "all" if len(pure) == len(counts) else f"{len(pure)}"
+        every = len(pure) == len(counts)
+        which = f"Each of the {len(counts)}" if every else f"{len(pure)} of the {len(counts)}"
         return self.found(
-            f"Of the {len(counts)} training batches sampled, {how_many} contain only one class (label {shown}), "
-            f"but there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so each "
+            f"{which} training batches sampled contain{'s' if every else ''} only one class (label {shown}), but "
+            f"there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so each "
             "step biases the model towards one class, and the next class undoes it.",
             fix=_fix(model),
             evidence={
@@ -161,7 +162,7 @@ class SortedByLabel(Rule):
         if len(pure) < MIN_BATCHES or 2 * len(pure) < len(batches):
             return None
         return self.found(
-            f"{len(pure)} of the {len(batches)} batches of an epoch contain one class each: the {len(labels):,} "
+            f"{len(pure)} of the {len(batches)} batches of an epoch contain only one class: the {len(labels):,} "
             "rows are sorted by label, and fit(shuffle=False) keeps that order. Each step biases the model "
             f"towards one of the {len(classes)} classes, and the next class undoes it.",
             fix="model.fit(x, y, shuffle=True)  # the default",
@@ -197,10 +198,10 @@ class SortedByLabel(Rule):
         self, dataset: DatasetFacts, pure: list[Array], classes: int, whence: str, model: ModelFacts
     ) -> Finding:
         first = len(dataset.first_batches)
-        share = f"all {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
+        share = f"Each of the {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
         each = [int(batch[0]) for batch in pure]
         return self.found(
-            f"{share[0].upper()}{share[1:]} batches{' read' if len(pure) == first else ''} contain one class each "
+            f"{share} batches {'read contains' if len(pure) == first else 'contain'} only one class "
             f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows are "
             f"sorted by label and {_shuffle(dataset, model)}, so each step biases the model towards one class, "
             "and the next class undoes it.",

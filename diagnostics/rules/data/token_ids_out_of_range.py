@@ -163,8 +163,9 @@ class TokenIdsOutOfRange(MessageRule):
     def _too_long(self, positions: Array, rows: int, where: Where | None) -> Finding:
         length, first = int(positions.shape[-1]), int(positions.min())
         return self.found(
-            f"The failing embedding got consecutive indices up to {int(positions.max())} and has {rows} rows. "
-            f"These look like positions, not tokens: a sequence of {length} exceeds the model's maximum length.",
+            f"The failing embedding has only {rows} rows, but got consecutive indices up to "
+            f"{int(positions.max())}. These look like positions, not tokens: a sequence of {length} exceeds the "
+            "model's maximum length.",
             fix=f"truncate the sequences: tokenizer(..., truncation=True, max_length={rows - first})",
             evidence={"sequence_length": length, "positions": rows},
             where=where,

@@ -89,8 +89,8 @@ class TruncatedInputs(Rule):
                 "blocks, or texts cut to that length"
             )
         return self._truncated(
-            f"All {lengths.size} rows read have exactly {longest} tokens, but the texts of {longer} have more "
-            f"words than that, up to {words.max()}: they were truncated.",
+            f"All {lengths.size} rows read have exactly {longest} tokens, but {longer} of their texts have more "
+            f"words than that (up to {words.max()}), so they were truncated.",
             lengths,
             longest,
             lengths.size,

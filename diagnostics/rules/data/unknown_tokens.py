@@ -17,7 +17,7 @@ QUOTED = 16  # tokens of the row that is shown
 
 FIX = {
     "torch": (
-        "prepare the texts as for the vocabulary: lower-case them or not, and split and normalise them alike",
+        "prepare the texts as you did for the vocabulary: with the same lower-casing, splitting and normalisation",
         "load the tokenizer of the checkpoint that the model comes from: AutoTokenizer.from_pretrained(name)",
         "build the vocabulary from the training texts, or load the right vocabulary file",
         "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
@@ -90,7 +90,9 @@ class UnknownTokens(Rule):
         if ids is None or ids.ndim != 2 or ids.dtype.kind not in "iu":
             raise NotApplicable("needs token ids in the batch")
         if vocabulary.size is not None and (ids.shape[1] == vocabulary.size or ids.max() >= 2 * vocabulary.size):
-            raise NotApplicable("needs ids of the vocabulary that was found; these are counts, or of another one")
+            raise NotApplicable(
+                "needs ids from the vocabulary that was found; these are counts, or ids from another vocabulary"
+            )
         real = _real(ids, batch.attention_mask, vocabulary)
         tokens = int(real.sum())
         if tokens < MIN_TOKENS:

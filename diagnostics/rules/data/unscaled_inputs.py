@@ -115,7 +115,7 @@ class UnscaledInputs(Rule):
             return None
         first, chance = float(start.evidence["loss"]), float(start.evidence["chance"])
         return self.found(
-            f"{scale.message()}, and before training the loss is {first:.4g}, where chance over "
+            f"{scale.message()}, and before training the loss is {first:.4g}, while the chance level for "
             f"{outputs.num_classes} classes is {chance:.2f}. Initial weights and usual learning rates are chosen "
             "for inputs of about unit size: these inputs give large outputs, and the initial predictions are "
             "confidently wrong.",
@@ -133,7 +133,8 @@ class UnscaledInputs(Rule):
             f"pixels of at most {after:.2g}, so all images look almost the same to them.",
             fix={
                 "keras": (
-                    "give the model the pixels from 0 to 255: no division by 255 in the pipeline or the generator",
+                    "give the model the pixels from 0 to 255: do not divide by 255 in the pipeline or the "
+                    "generator",
                     "remove the layer; for a keras.applications base: include_preprocessing=False",
                 )
             },
@@ -144,7 +145,7 @@ class UnscaledInputs(Rule):
     def from_normalization(self, adapted: AdaptedElsewhere) -> Finding:
         """Report a standardisation with statistics of numbers on another scale."""
         return self.found(
-            f"The first layer, {adapted.layer}, was adapted to numbers on another scale: it subtracts "
+            f"The first layer, {adapted.layer}, was adapted to numbers on a different scale: it subtracts "
             f"{adapted.mean:.4g} and divides by {adapted.deviation:.3g}, and a batch has "
             f"{adapted.input_mean:.4g} ± {adapted.input_deviation:.3g}. Its output has a standard deviation of "
             f"{adapted.spread:.2g} instead of 1.",
@@ -218,8 +219,8 @@ class UnscaledInputs(Rule):
         centre = "mean" if loss.kind == "mean_squared_error" else "median"
         low, high = float(labels.min()), float(labels.max())
         return self.found(
-            f"The targets run from {low:,.6g} to {high:,.6g}, but the model's initial outputs from "
-            f"{outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model, trained on this batch for "
+            f"The targets run from {low:,.6g} to {high:,.6g}, but the model's initial outputs only "
+            f"from {outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model, trained on this batch for "
             f"{len(trial.losses)} steps at your learning rate ({trial.learning_rate:g}), "
             + (f"moved {_percent(share)} of the way to their {centre}. " if stays else f"{_course(trial)}. ")
             + (

@@ -30,13 +30,14 @@ _CPU = (
     "failing line and names the index"
 )
 _RANGES = (
-    "check the ranges on the CPU: labels.min() and labels.max() must be within 0 and the number of outputs - 1, "
+    "check the ranges on the CPU: labels.min() and labels.max() must be between 0 and the number of outputs - 1, "
     "input_ids.max() below the number of rows of the embedding"
 )
 _EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
 _NEWER = (
     'python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())": if the list '
-    "lacks the GPU's number, this PyTorch is older than the GPU; install a build for a newer CUDA"
+    "lacks the GPU's compute capability, this PyTorch is older than the GPU; install a build for a newer CUDA "
+    "version"
 )
 
 
@@ -125,13 +126,13 @@ class AsynchronousError(MessageRule):
             "that gets the error, not the failing call."
         )
         processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
-        fix: Fix = (processes, f"if it has room: {_again(crash)}")
+        fix: Fix = (processes, f"if the GPU has room: {_again(crash)}")
         if _is_tensorflow(crash, symptom):
             fix = (
                 processes,
                 "tf.config.experimental.set_memory_growth(gpu, True) before the first operation",
-                "if it has room: install the driver, CUDA and cuDNN that this TensorFlow was built for; restart "
-                "the machine after a driver update",
+                "if the GPU has room: install the driver, CUDA and cuDNN that this TensorFlow was built for; "
+                "restart the machine after a driver update",
             )
         return self._found(crash, symptom, message, fix)
 

@@ -107,7 +107,8 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
         "timeout is rarely the one at fault.",
         (
             "look for the first rank that has a traceback, or whose log lacks this step",
-            "run every collective on every rank: none under if rank == 0, and the same number of batches on each",
+            "run every collective on every rank: never under if rank == 0, and with the same number of batches on "
+            "each",
             "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and call that differ",
             "init_process_group(timeout=timedelta(hours=1)), if one rank prepares data for longer than the limit",
         ),
@@ -143,15 +144,14 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
     sizes = size != other_size and None not in (size, other_size)
     first, second = (f" of {number:,} elements" if sizes else "" for number in (size or 0, other_size or 0))
     return (
-        f"Collective number {lowest:,} is {call}{first} on {_ranks(most)} and {other}{second} on "
-        f"{_ranks(few)}: the ranks "
-        "started different collectives, so no rank could finish.",
+        f"Collective number {lowest:,} is {call}{first} on {_ranks(most)} but {other}{second} on "
+        f"{_ranks(few)}: the ranks started different collectives, so no rank could finish.",
         (f"look at what {_ranks(few)} did differently", *_IN_ORDER),
     )
 
 
 _IN_ORDER = (
-    "run every collective on every rank: none under if rank == 0, and the same number of batches on each",
+    "run every collective on every rank: never under if rank == 0, and with the same number of batches on each",
     "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and call that differ",
 )
 

@@ -20,7 +20,7 @@ BY_HAND = (
     "The script averages their gradients with all_reduce, which keeps them equal if all start from the same "
     "weights and each step uses the averages."
 )
-SAME_SETTINGS = "the same optimizer, rate and clipping on every rank"
+SAME_SETTINGS = "use the same optimizer, learning rate and clipping on every rank"
 FIX = (
     "do not step the optimizer on gradients from within no_sync(): the last backward pass of each step must go "
     "through the wrapper",
@@ -43,10 +43,11 @@ FIX_APART = (
         "Accelerate: accelerator.prepare(model, optimizer, loader): it averages only the gradients of a "
         "prepared model"
     ),
-    "average the gradients in the script, between backward() and step(): dist.all_reduce(parameter.grad)",
+    "average the gradients in the script, between backward() and step(): dist.all_reduce(parameter.grad), which "
+    "sums, then parameter.grad /= dist.get_world_size()",
 )
 FIX_BY_HAND = (
-    "all_reduce the gradients after backward() and before optimizer.step()",
+    "all_reduce the gradients after backward() and before optimizer.step(), and divide them by the world size",
     "start from equal weights: dist.broadcast(parameter.data, 0) once for each parameter and buffer",
     SAME_SETTINGS,
 )

@@ -60,7 +60,7 @@ class MixedVersions(MessageRule):
         if not differing:
             return None
         parts = [
-            f"{what} is " + listed(f"{version} on {_ranks(numbers)}" for version, numbers in by_version.items())
+            f"{what} is " + listed((f"{one} on {_ranks(numbers)}" for one, numbers in by_version.items()), "but")
             for what, by_version in differing
         ]
         names = [what for what, _ in differing]

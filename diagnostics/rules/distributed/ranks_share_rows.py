@@ -69,7 +69,7 @@ class RanksShareRows(Rule):
         compared = count_of(len(replicas.steps), "step")
         ranks = sorted({rank for pair in same for rank in pair})
         return self.found(
-            f"Ranks {listed(ranks)} got the same batch in all {compared} comparisons: their gradients are equal, "
+            f"Ranks {listed(ranks)} got the same batch in all {compared} compared: their gradients are equal, "
             "so averaging changes nothing, and all ranks but one do no useful work.",
             fix=(
                 "DataLoader(dataset, sampler=DistributedSampler(dataset)), and sampler.set_epoch(epoch)",

@@ -66,7 +66,8 @@ class StalledRank(Rule):
         elif waits:
             if len(by_call(waits)) > 1:  # that is mismatched-collective
                 return None
-            message = f"{for_long} All {count_of(len(waits), 'rank')} that report here wait in {call(waits[0])}."
+            every = "Both" if len(waits) == 2 else f"All {len(waits)}"
+            message = f"{for_long} {every} ranks that report here wait in {call(waits[0])}."
             message += (
                 f" The other {count_of(unknown, 'rank')} may not have reached it."
                 if unknown
@@ -110,7 +111,7 @@ def _position(ranks: list[Stalled], *, by_name: bool = False) -> str:
 
 def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, ...]:
     if one_is_late:
-        first = "look at the line where the late rank is: a lock, a read or a request without a timeout"
+        first = "look at the line that the late rank is on, for a lock, a read or a request without a timeout"
     elif somebody_works:
         first = "look at the line each rank is on, for a lock, a read or a request without a timeout"
     elif unknown:

@@ -76,7 +76,7 @@ class UnevenBatches(Rule):
                 return self._found(
                     f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. In "
                     f"iteration {epoch + 1} over its training loader rank {less.number} got "
-                    f"{count_of(less.epochs[epoch], 'batch', 'batches')}, and rank {more.number} got more; rank "
+                    f"{count_of(less.epochs[epoch], 'batch', 'batches')}, but rank {more.number} got more; rank "
                     f"{more.number} waits in {call(more)} for a rank that has finished.",
                     {str(rank.number): [*rank.epochs, *([rank.drawn] if rank.drawn else [])] for rank in known},
                     more,
@@ -97,7 +97,8 @@ class UnevenBatches(Rule):
                 kind, fewer, further = counted
                 return self._found(
                     f"Rank {less.number} ended after {count_of(fewer, *kind)}, and rank {more.number} failed in "
-                    f"number {further:,}because the connection was gone: it waited for a rank that had finished.",
+                    f"{kind[0]} {further:,} because the connection was gone: it was waiting for a rank that had "
+                    "finished.",
                     {
                         str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
                         for rank in joined.ranks.values()

@@ -55,7 +55,7 @@ class UnusedInDdp(Rule):
         """Name the parameters."""
         which = "Some parameters"
         if symptom.parameters:
-            kind = "Parameters number" if symptom.parameters[0].isdigit() else "The parameters"
+            kind = "Parameters" if symptom.parameters[0].isdigit() else "The parameters"
             which = f"{kind} {listed(symptom.parameters, most=MAX_NAMED)}"
         return self.found(
             f"{which} got no gradient in the last step, but DistributedDataParallel waits for the gradient of "

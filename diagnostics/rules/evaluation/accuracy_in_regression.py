@@ -66,7 +66,7 @@ class AccuracyInRegression(Rule):
             "whose predicted class is right, so these rows never count as right: the accuracy stays near 0, "
             "however good the model is.",
             fix={
-                "torch": "the mean absolute error as the metric",
+                "torch": "use the mean absolute error as the metric",
                 "keras": 'model.compile(..., metrics=["mae"])',
             },
             evidence={"fractions": fractions, "targets": int(labels.size)},

@@ -86,7 +86,7 @@ class ConstantPredictions(Rule):
             raise NotApplicable("needs a classifier whose loss is known to read its outputs as logits")
         late = answers.steps >= steps.total_steps / 2
         if steps.total_steps < STEPS or late.sum() < SAMPLES:
-            raise NotApplicable(f"needs {STEPS} steps, and predictions of {SAMPLES} of them in the second half")
+            raise NotApplicable(f"needs {STEPS} steps, and predictions from {SAMPLES} steps in the second half")
         labels = answers.labels.sum(axis=0)
         if labels.sum() < EXAMPLES:
             raise NotApplicable(f"needs the labels of {EXAMPLES} examples")
@@ -136,7 +136,7 @@ class ConstantPredictions(Rule):
         return self.found(
             f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is right "
             f"for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, but wrong for "
-            f"all {missed:,} others."
+            f"all of the other {missed:,}."
             + (" Its scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
                 "report balanced accuracy or per-class recall",
@@ -191,7 +191,9 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     """Raise NotApplicable for a run that may just be slow."""
     moved = update_size.moved(steps, updates)
     if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
-        raise NotApplicable("needs weights that have moved by their own norm, and a rate that has stopped rising")
+        raise NotApplicable(
+            "needs weights that have moved by their own norm, and a learning rate that has stopped rising"
+        )
 
 
 def _discriminates(answers: PredictionFacts, late: Array) -> bool:

@@ -302,7 +302,7 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
         return ""
     classes = listed([str(number) for number in unseen], most=SHOWN)
     return (
-        f"None of the {int(answers.labels.sum()):,} training examples sampled belongs to the "
+        f"None of the {int(answers.labels.sum()):,} training examples sampled belongs to "
         f"{'class' if len(unseen) == 1 else 'classes'} {classes}, as most evaluation rows do: the rows were split "
         "in order, not at random."
     )
@@ -362,12 +362,12 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
         return f"The classes are numbered differently in the evaluation: the model predicts label {answered}."
     if fit is None:
         return "It is not known whether the training rows allow any generalisation."
-    kind = "linear" if fit.linear else "radial"
+    kind = "linear" if fit.linear else "radial-basis"
     if not _is_learnable(fit):
         return (
-            f"Neither a linear nor a radial fit to {fit.fitted} of the training rows predicts {fit.predicted} "
-            "others: the model may have memorised its examples, as it also would if the labels were unrelated to "
-            "the rows."
+            f"Neither a linear nor a radial-basis fit to {fit.fitted} of the training rows predicts "
+            f"{fit.predicted} others: the model may have memorised its examples, as it also would if the labels "
+            "were unrelated to the rows."
         )
     start = (
         f"Rows like the training rows can be predicted: a {kind} fit to {fit.fitted} of them has "
@@ -387,7 +387,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
 
 def _differential(verdicts: Verdicts) -> str:
     out = [text for rule, text in EXCLUDES.items() if rule in verdicts.judged - verdicts.found]
-    return f"Ruled out: {listed(out)}." if out else ""
+    return f"Checked and fine: {listed(out)}." if out else ""
 
 
 def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[str, ...]:

@@ -235,8 +235,8 @@ class EvaluationMismatch(Rule):
 
 def _described(numbers: Array) -> str:
     return (
-        f"mean {numbers.mean():.3g} and standard deviation {numbers.std():.3g}, from {numbers.min():.3g} to "
-        f"{numbers.max():.3g}"
+        f"mean {numbers.mean():.3g}, standard deviation {numbers.std():.3g} and values from {numbers.min():.3g} "
+        f"to {numbers.max():.3g}"
     )
 
 
@@ -297,7 +297,9 @@ def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mi
     if order is None:
         return None
     moved = [f"channel {here} looks like channel {there}" for here, there in enumerate(order) if here != there]
-    how = f"The channels are in another order (evaluation first, training second): {listed(moved, most=SHOWN)}."
+    how = (
+        f"The channels are in a different order (evaluation first, training second): {listed(moved, most=SHOWN)}."
+    )
     return _Mismatch(name, training.numbers(), evaluation.numbers(), how, "order")
 
 

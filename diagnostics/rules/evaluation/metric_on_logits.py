@@ -30,8 +30,8 @@ KERAS_OF_LOGITS = (
     "metrics=[keras.metrics.BinaryAccuracy(threshold=0.0)]  # of logits",
     'layers.Dense(1, activation="sigmoid"), and a loss with from_logits=False',
 )
-HALF = "The outputs are logits, and are compared with 0.5; a probability of 0.5 is a logit of 0."
-ROUNDED = "The outputs are logits, and are rounded: a logit of 3 becomes 3, and counts as no class."
+HALF = "The outputs are logits, but they are compared with 0.5; a probability of 0.5 is a logit of 0."
+ROUNDED = "The outputs are logits, but they are rounded: a logit of 3 becomes 3, which is not a class."
 READ_AS_CLASSES = {  # mistakes that give the reported number
     "half": HALF,
     "half, batches": f"{HALF} Moreover, it is the mean of the batches' values.",

@@ -129,7 +129,7 @@ class MisreadAnswers(Rule):
             f"{measured.metric} compares predictions of {measured.answer_mean:.4g} ± "
             f"{measured.answer_spread:.3g} with targets of {measured.target_mean:.4g} ± "
             f"{measured.target_spread:.3g}. Their correlation is {measured.correlation:.2f} over "
-            f"{measured.rows:,} rows, but the predictions are spread {times}: they are in another unit. The "
+            f"{measured.rows:,} rows, but the predictions are spread {times}: they are in a different unit. The "
             "metric measures the difference of the units, not the error of the model.",
             fix=UNITS,
             evidence={

@@ -22,13 +22,15 @@ from diagnostics.rules.shared.metric_values import Contradiction, contradictions
 GAP = 0.02  # between a reported accuracy and ours, where no mistake explains it
 
 WHY: Final[Mapping[str, str]] = {
-    "batches": "It is the mean of the batches' values, which is another number: it changes with the batch size.",
+    "batches": "It is the mean of the values of the batches, which is a different number: it changes with the "
+    "batch size.",
     "not shifted": "Each output is compared with the token at its own position, but a causal language model "
     "predicts the next one.",
     "ignored counted": "Positions with the label -100, which the loss leaves out, are counted too.",
     "swapped": "Predictions and targets are swapped: the targets are the first argument.",
     "no root": "It is the mean squared error, without the root.",
-    "broadcast": "Each prediction is compared with every target, as one of the two has one more axis, of size 1.",
+    "broadcast": "Each prediction is compared with every target, because one of the two has an extra axis of "
+    "size 1.",
     "base": "It is 2 ** loss, but the loss is in nats.",
     "no exponential": "It is the loss itself: the perplexity is its exponential.",
 }
@@ -183,9 +185,9 @@ class MisreportedMetric(Rule):
     def _of_swapped(self, one: Swapped) -> Finding:
         metric = one.call.metric
         return self.found(
-            f"{metric} gets the same predictions in each of {one.calls} calls between training steps, and "
-            "other targets each time: they are swapped. The targets are the first argument. It returns "
-            f"{one.value:.4g}, and {one.turned:.4g} the other way round.",
+            f"{metric} gets the same predictions in each of {one.calls} calls between training steps, but "
+            "different targets each time: they are swapped. The targets are the first argument. It returns "
+            f"{one.value:.4g}; with the arguments the other way round it would return {one.turned:.4g}.",
             fix=f"{metric}(y_true, y_pred)",
             evidence={"metric": metric, "calls": one.calls, "reported": one.value, "recomputed": one.turned},
             where=one.call.where,

@@ -21,7 +21,7 @@ class ShuffledPredictions(Rule):
     ## Why it is bad
     `predict` returns the predictions in the order of its own pass and drops the targets. The next pass, in which
     the script collects the targets, has a different order. Predictions and labels belong to different rows, so
-    accuracy and confusion matrix are at chance, however good the model is.
+    an accuracy or a confusion matrix shows only chance, however good the model is.
 
     ## Example
     ```python
@@ -58,7 +58,7 @@ class ShuffledPredictions(Rule):
             return self.found(
                 f"predict() got a {passes.sequence} that shuffles its rows, but the script compares the "
                 "predictions with the labels in their original order. Predictions and labels belong to different "
-                "rows, so an accuracy or a confusion matrix is at chance level.",
+                "rows, so any accuracy or confusion matrix computed from them is at chance level.",
                 fix=(
                     "shuffle=False in the data that is evaluated",
                     "collect the labels batch by batch, together with the rows",
@@ -67,8 +67,8 @@ class ShuffledPredictions(Rule):
             )
         return self.found(
             "predict() got a dataset that is reshuffled for each pass, but the script compares the predictions "
-            "with labels or other values from another pass, which has another order. An accuracy or a confusion "
-            "matrix is at chance level.",
+            "with labels or other values from another pass, which has a different order. Any accuracy or "
+            "confusion matrix computed from them is at chance level.",
             fix=(
                 "do not shuffle() the evaluation data",
                 "collect both in one pass: for x, y in test: predictions.append(model(x, training=False)); "

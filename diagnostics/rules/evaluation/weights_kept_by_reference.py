@@ -104,7 +104,7 @@ class WeightsKeptByReference(Rule):
         return self.found(
             f"`load_state_dict` was called {ledger.self_loads:,} times on a {ledger.name} with the result of its "
             "own `state_dict()`, which changes nothing. Another instance with the same layers is trained, but "
-            "this one, such as a target network, keeps its old weights.",
+            "this one (a target network, for example) keeps its old weights.",
             fix="target.load_state_dict(policy.state_dict())  # from the trained network",
             evidence={"model": ledger.name, "times": ledger.self_loads},
             where=ledger.where,

@@ -24,7 +24,7 @@ UNFREEZE_ADAPTERS = (
     "continue with saved adapters: PeftModel.from_pretrained(model, path, is_trainable=True)",
 )
 RECONNECT_ADAPTERS = (
-    "with gradient checkpointing, call model.enable_input_require_grads(), otherwise the frozen embedding "
+    "with gradient checkpointing, call model.enable_input_require_grads(); otherwise the frozen embedding "
     "breaks the graph",
     "check which parameters are trained: model.print_trainable_parameters(); the base model stays frozen",
 )
@@ -145,8 +145,8 @@ class NoGradient(MessageRule):
             "whatever the model predicts, and so is the gradient.",
             fix=(
                 "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",
-                "compute them as floating-point numbers: integer division with // gives 0, and so does looking up "
-                "a weight by a name that no label has",
+                "compute them with /, not //, which is integer division and gives 0",
+                "check the class names: a weight that is looked up by a name that no label has is 0",
             ),
             evidence={"batches": weights.batches, "blank": weights.blank, "zero_rows": weights.zero_rows},
         )

@@ -77,7 +77,10 @@ class NonFiniteGradients(MessageRule):
                 "at 0, and add a small epsilon inside it"
             )
         elif origin.replayed:
-            where = "the model's own backward pass is finite, so the NaN or infinity originates in the loss"
+            where = (
+                "so is the model's own backward pass: the NaN or infinity originates in the backward pass of the "
+                "loss"
+            )
             fix = (
                 "look in the loss, and between the model's output and the loss, for a square root, norm, log or "
                 "division whose derivative is infinite at 0"

@@ -67,11 +67,11 @@ class UndetachedTarget(Rule):
         weights, best = max(targets)
         if not weights:
             return None
-        which = "the highest prediction" if best else "a chosen prediction"
+        which = "the highest prediction" if best else "a prediction"
         return self.found(
-            f"The target of the squared error is a reward and {which} for the next state, and its gradient flows "
-            f"into the {weights} parameters that also make the trained predictions: each step also moves the "
-            "target towards the prediction. Is the target network the trained network under another name?",
+            f"The target of the squared error is a reward plus {which} for the next state, and its gradient "
+            f"flows into the same {weights} parameters that produce the trained predictions: each step also moves "
+            "the target towards the prediction. Is the target network the trained network under another name?",
             fix=(
                 "target_net = copy.deepcopy(policy_net)  # then load_state_dict every few steps",
                 "with torch.no_grad(): target = reward + gamma * target_net(next_state).max(1)[0]",

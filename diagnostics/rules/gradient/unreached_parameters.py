@@ -25,7 +25,7 @@ MANY_LAYERS = 0.1  # of the layers that an optimizer holds; an unused pooler is 
 POOLER = "pooler"
 NAMED = 5  # layers named in the message; the evidence holds them all
 ADAPTERS = (
-    "with gradient checkpointing, call model.enable_input_require_grads(), otherwise the frozen embedding "
+    "with gradient checkpointing, call model.enable_input_require_grads(); otherwise the frozen embedding "
     "breaks the graph",
     "if they are unused on purpose: take their layers out of LoraConfig(target_modules=..., modules_to_save=...)",
 )
@@ -108,7 +108,7 @@ class UnreachedParameters(Rule):
             f"{len(unreached)} of the {len(unreached) + len(gradients.norms)} trainable parameters "
             f"{'gets' if one else 'get'} no gradient from this batch: "
             f"{describe_parameters(unreached, gradients.norms)}. {'It holds' if one else 'They hold'} "
-            f"{scalars:,} of the {gradients.num_trainable:,} trainable scalars ({100 * share:.3g} %) and "
+            f"{scalars:,} of the {gradients.num_trainable:,} trainable scalars ({100 * share:.3g}%) and "
             f"{'stays' if one else 'stay'} as initialised: {NO_PATH}.",
             fix={
                 "torch": (
@@ -173,7 +173,7 @@ class UnreachedParameters(Rule):
         named = _listed([f"{layer.name} ({layer.kind}, called on {layer.called_on})" for layer in layers])
         return self.found(
             f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on values that "
-            f"the model computes, but not part of any model: {named}. "
+            f"the model computes, but {'is' if one else 'are'} not part of any model: {named}. "
             f"{'Its result goes' if one else 'Their results go'} nowhere, so the model is smaller than the code "
             "suggests: a later line calls the next layer on another tensor.",
             fix=(
@@ -213,7 +213,7 @@ class UnreachedParameters(Rule):
             else (
                 "check the operations after these layers: a ReLU whose inputs are negative, a layer of zeros, a "
                 "mask",
-                "a lower learning rate, if these units died in training; LeakyReLU or GELU",
+                "if these units died in training, use a lower learning rate, or LeakyReLU or GELU",
             ),
             evidence={
                 "layers": zero,

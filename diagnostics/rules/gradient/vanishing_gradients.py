@@ -110,8 +110,8 @@ class VanishingGradients(Rule):
         return self.found(
             f"The gradient vanishes within the sequences of {length} positions of '{layer.module}' "
             f"({layer.kind}): with respect to the layer's input it is {profile.max():.2g} at the end and "
-            f"{_words(profile[0])} at the beginning ({_of(share)} of that), the median over "
-            f"{_later(layer.steps).size} sampled steps{_decay(profile, length)}. The layer cannot learn from the "
+            f"{_words(profile[0])} at the beginning ({_of(share)} of that; medians over "
+            f"{_later(layer.steps).size} sampled steps){_decay(profile, length)}. The layer cannot learn from the "
             f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} in the first step, "
             f"{losses.values[-1]:.4g} in the last.",
             fix=(

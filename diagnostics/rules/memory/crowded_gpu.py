@@ -90,8 +90,8 @@ class CrowdedGpu(MessageRule):
             return None
         return self.found(
             f"{len(card.holders)} processes share GPU {card.index} ({card.name}) and leave {in_bytes(card.free)} "
-            f"of its {in_bytes(card.total)} free: {listed(card.holders)}. A new training run will hardly fit, and "
-            "the current ones may run out of memory.",
+            f"of its {in_bytes(card.total)} free: {listed(card.holders)}. A new training run is unlikely to fit, "
+            "and the current ones may run out of memory.",
             fix=FIX,
             evidence={
                 "gpu": card.index,

@@ -108,18 +108,19 @@ class GrowingMemory(Rule):
         """Name the variable that holds the models of earlier runs, and report whether freeing them is enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
         would_do = " Without them the allocation would have succeeded." if enough else ""
-        what = "models of earlier trainings"
+        what = "models from earlier training runs"
         if symptom.by_history:
-            what = "History objects, each with a model of an earlier training"
+            what = "History objects, each with the model of an earlier training run"
         return self.found(
             f"{symptom.name} holds {symptom.count} {what}: {in_bytes(symptom.each)} of weights and optimizer "
             f"state each, {in_bytes(symptom.size)} in all, and growing with every training run.{would_do}",
             fix=(
-                "keep model.fit(...).history, which is a dict of numbers; the History object references its model"
+                "keep only model.fit(...).history, a dict of numbers (the History object references its model)"
                 if symptom.by_history
-                else "save each model to a file (model.save), and keep its path"
+                else "save each model to a file (model.save), keep only its path"
             )
-            + "; then keras.backend.clear_session() before you build the next model frees the previous one",
+            + ", and call keras.backend.clear_session() before you build the next model, which frees the previous "
+            "one",
             evidence={
                 "variable": symptom.name,
                 "models": symptom.count,

@@ -33,14 +33,15 @@ LESS = {
 }
 ACCUMULATE = {
     "torch": "call optimizer.step() every two batches",
-    "trainer": "TrainingArguments(gradient_accumulation_steps=2), or twice its current value",
+    "trainer": "set TrainingArguments(gradient_accumulation_steps=2), or twice its current value",
     "keras": "create the optimizer with gradient_accumulation_steps=2",
 }
+SAME = ": the gradient stays the same"
 
 WHILE_WEIGHTS_ARE_PLACED = (
-    "nvidia-smi: end the process that holds the GPU's memory: another user's, a notebook, an earlier run",
+    "nvidia-smi: end the process that holds the GPU's memory: another user's, a notebook's or an earlier run's",
     "use another GPU: CUDA_VISIBLE_DEVICES=1",
-    "if the GPU was empty: a smaller model, or its weights in half precision",
+    "if the GPU was empty: use a smaller model, or keep its weights in half precision",
 )
 IN_EVALUATION: dict[str, tuple[str, Fix]] = {
     "gathered": (
@@ -58,20 +59,20 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
     "trainer": (
         "Memory ran out during evaluation, which has its own batch size.",
         (
-            "a smaller TrainingArguments(per_device_eval_batch_size=...): the default is 8",
+            "use a smaller TrainingArguments(per_device_eval_batch_size=...): the default is 8",
             "TrainingArguments(bf16_full_eval=True), which halves weights and activations in the evaluation",
         ),
     ),
     "lightning": (
         "Memory ran out in the validation, test or prediction, whose loader has its own batch size.",
         (
-            "a smaller batch_size in val_dataloader or test_dataloader",
+            "use a smaller batch_size in val_dataloader or test_dataloader",
             "x.detach().cpu(), for tensors that validation_step keeps until the end of the epoch",
         ),
     ),
     "keras": (
         "Memory ran out during evaluation or prediction, which has its own batch size.",
-        "a smaller batch_size in evaluate or predict; validation_batch_size=..., in fit",
+        "use a smaller batch_size in evaluate or predict; in fit, validation_batch_size=...",
     ),
 }
 """Explanation and fixes if the training batch was not at fault."""
@@ -379,12 +380,12 @@ def _less(symptom: OutOfMemoryCrash, crash: CrashFacts) -> Fix:
     """Return the ways to make a training batch need less memory."""
     need, way = symptom.need, _way_of_training(crash, symptom)
     if need is not None and need.batch_rows == 1:
-        return ("shorter rows (a smaller max_length)", *LESS[way])
+        return ("use shorter rows (a smaller max_length)", *LESS[way])
     if need is not None and need.batch_rows is not None:
         half = need.batch_rows // 2
-        change = f"{half} rows instead of {need.batch_rows}, and {ACCUMULATE[way]}: the same gradient"
+        change = f"use {half} rows instead of {need.batch_rows}, and {ACCUMULATE[way]}{SAME}"
     else:
-        change = f"half the batch size, and {ACCUMULATE[way]}: the same gradient"
+        change = f"halve the batch size, and {ACCUMULATE[way]}{SAME}"
     if not crash.live and not crash.frames and way == "torch":
         return (change, MAYBE_EVALUATION, SEARCH, *LESS[way])
     return (change, SEARCH, *LESS[way])

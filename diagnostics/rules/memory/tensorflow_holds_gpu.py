@@ -76,7 +76,7 @@ class TensorflowHoldsGpu(Rule):
         have = "has" if others == 1 else "have"
         crowd = f" {count_of(others, 'other process', 'other processes')} {have} the rest." if others else ""
         return self.found(
-            f"{_capital(holder)} of the {in_bytes(card.total)} of GPU {card.index} ({card.name}), "
+            f"{_holds(holder)} of the {in_bytes(card.total)} of GPU {card.index} ({card.name}), "
             f"{holder.size / card.total:.0%}.{crowd} {DEFAULT}; only that process knows how much of it is in use.",
             fix=FIX,
             evidence={
@@ -98,7 +98,7 @@ class TensorflowHoldsGpu(Rule):
         if holder is None or holder.size is None:
             return None
         return self.found(
-            f"{_capital(holder)} of the {in_bytes(symptom.card)} of {symptom.device}, "
+            f"{_holds(holder)} of the {in_bytes(symptom.card)} of {symptom.device}, "
             f"{holder.size / symptom.card:.0%}. {DEFAULT}, and frees it only when its process exits, so this "
             "process got "
             "only the rest.",
@@ -120,5 +120,5 @@ def _tensorflow(holders: tuple[Holder, ...], capacity: int) -> Holder | None:
     )
 
 
-def _capital(holder: Holder) -> str:
-    return str(holder).replace("process", "Process", 1)
+def _holds(holder: Holder) -> str:
+    return " holds ".join(str(holder).replace("process", "Process", 1).rsplit(": ", 1))

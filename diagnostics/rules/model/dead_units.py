@@ -139,8 +139,7 @@ class DeadUnits(Rule):
             "gradient, so these units cannot learn, and no gradient passes through them to earlier layers.",
             fix={
                 library: (
-                    f"initialise the biases before layer '{first.layer}' with 0, and its weights with "
-                    f"{initialiser}",
+                    f"initialise the biases before layer '{first.layer}' to 0, and its weights with {initialiser}",
                     f"add a normalisation before layer '{first.layer}'",
                     "lower the learning rate, if the units died during training",
                 )
@@ -193,7 +192,7 @@ class DeadUnits(Rule):
             f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and no "
             f"gradient passes through them to earlier layers.{UNLEARNABLE if unlearnable else ''}",
             fix=(
-                f"initialise the biases before layer '{before}' with 0, and the weights with kaiming_normal_",
+                f"initialise the biases before layer '{before}' to 0, and the weights with kaiming_normal_",
                 f"add a normalisation before layer '{before}'",
             )
             if not since
@@ -233,10 +232,11 @@ class DeadUnits(Rule):
         one = missed.size == 1
         return self.found(
             f"cross_entropy reads logits but got the output of a ReLU, and class{'' if one else 'es'} {classes} "
-            f"{'is' if one else 'are'} never predicted in the second half of the run, for "
-            f"{int(labels[missed].sum()):,} examples sampled of {'it' if one else 'them'}. A score of 0 is the "
-            "lowest that a ReLU returns, and it has no gradient: a class whose score is 0 for every example can "
-            "no longer be learned, and no class can get a negative score to rule it out.",
+            f"{'is' if one else 'are'} never predicted in the second half of the run, although "
+            f"{int(labels[missed].sum()):,} of the examples sampled there are of "
+            f"{'this class' if one else 'these classes'}. A score of 0 is the lowest that a ReLU returns, and it "
+            "has no gradient: a class whose score is 0 for every example can no longer be learned, and no class "
+            "can get a negative score to rule it out.",
             fix="remove the ReLU after the last layer: cross_entropy accepts any numbers",
             evidence={"classes": missed.tolist(), "examples": int(labels[missed].sum())},
             step=int(answers.steps[late][0]),

@@ -93,32 +93,31 @@ class DtypeMismatch(MessageRule):
 
 
 def _seen(symptom: DtypesDiffer) -> str:
-    got = symptom.got or "another dtype"
+    got = symptom.got
     match symptom.kind:
         case "operands" if symptom.got and symptom.wanted:
             return (
-                f"One operation got tensors of {got} and {symptom.wanted}. It needs a single dtype and does not "
-                "cast."
+                f"One operation got {got} and {symptom.wanted} tensors. It needs a single dtype and does not cast."
             )
         case "operands":
             return "One operation got tensors of different dtypes. It needs a single dtype and does not cast."
         case "indices":
             return (
-                f"An embedding or an indexed tensor got indices of {got}. Indices must be int64 (newer releases "
-                "also accept int32), because they are row numbers."
+                f"An embedding or an indexed tensor got {_kind_of('indices', got)}. Indices must be int64 (newer "
+                "releases also accept int32), because they are row numbers."
             )
         case "classes":
             return (
-                f"The loss got a target of {got}, but reads class indices: one int64 number from 0 to C-1 for "
-                "each example."
+                f"The loss got {_one_of('target', got)}, but reads class indices: one int64 number from 0 to C-1 "
+                "for each example."
             )
         case "target":
-            return f"The loss got a target of {got}, but computes with floating-point numbers."
+            return f"The loss got {_one_of('target', got)}, but computes with floating-point numbers."
         case "result":
             return (
-                f"The result of an operation is {symptom.wanted or 'another dtype'}, which cannot be stored in a "
-                f"tensor of {got}: a regression loss got integer targets, or an integer tensor is changed in "
-                "place."
+                f"The result of an operation is {symptom.wanted or 'another dtype'}, which cannot be stored in "
+                f"{_one_of('tensor', got)}: a regression loss got integer targets, or an integer tensor is "
+                "changed in place."
             )
         case "no kernel":
             return f"{symptom.operation} is not implemented for {got} on this device."
@@ -131,6 +130,14 @@ def _seen(symptom: DtypesDiffer) -> str:
                 "A NumPy array of dtype object cannot be converted to a tensor. It contains Python objects: "
                 "strings, None, or rows of different lengths."
             )
+
+
+def _kind_of(noun: str, dtype: str | None) -> str:
+    return f"{dtype} {noun}" if dtype else f"{noun} of another dtype"
+
+
+def _one_of(noun: str, dtype: str | None) -> str:
+    return f"{'an' if (dtype or '').startswith('int') else 'a'} {_kind_of(noun, dtype)}"
 
 
 def _fix(symptom: DtypesDiffer) -> Fix:

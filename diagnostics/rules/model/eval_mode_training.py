@@ -109,8 +109,8 @@ class EvalModeTraining(MessageRule):
         before = ""
         if last is not None:
             before = (
-                f" At step {modes.steps[last]:,} they still were. Since then, an evaluation has probably called "
-                "model.eval() without switching back."
+                f" At step {modes.steps[last]:,} they were still in training mode. Since then, an evaluation has "
+                "probably called model.eval() without switching back."
             )
         return self.found(
             f"The model trains in evaluation mode: in all {len(since)} sampled steps from step {since[0]:,} on, "

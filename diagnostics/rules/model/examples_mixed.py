@@ -27,7 +27,7 @@ BY_KIND: Final[dict[str, dict[str, Fix]]] = {
 }
 GENERAL: Final = (
     "run the model on 8 examples, replace all but the first, and compare the first row after each layer: the "
-    "first layer where it changes works along the batch"
+    "first layer whose output changes mixes the examples"
 )
 
 

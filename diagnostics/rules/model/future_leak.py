@@ -16,7 +16,7 @@ INVERTED: Final = (
 )
 TURNED: Final = {
     "torch": (
-        "torch.triu(torch.ones(T, T), 1).bool()  # for nn.MultiheadAttention and encoders: True is hidden",
+        "torch.triu(torch.ones(T, T), 1).bool()  # for nn.MultiheadAttention and encoders: True means hidden",
         "torch.tril(torch.ones(T, T)).bool()  # for scaled_dot_product_attention: True means visible",
     ),
     "keras": (

@@ -124,11 +124,11 @@ class IgnoresInput(Rule):
             return None
         steps = len(overfit.losses)
         return self.found(
-            f"A copy of the model predicts the same for all {overfit.distinct_inputs} different inputs of this "
-            f"batch, both before and after {count_of(steps, 'step')} of training on it. The input does not reach "
-            "the output, so training can only find the best constant prediction. Look for an input that forward() "
-            "never uses, a mask or factor that is all zeros, a softmax or normalisation over an axis of size 1, "
-            "or a layer whose units are all dead.",
+            f"A copy of the model makes the same prediction for all {overfit.distinct_inputs} different inputs in "
+            f"this batch, both before and after {count_of(steps, 'step')} of training on it. The input does not "
+            "reach the output, so training can only find the best constant prediction. Look for an input that "
+            "forward() never uses, a mask or factor that is all zeros, a softmax or normalisation over an axis of "
+            "size 1, or a layer whose units are all dead.",
             fix="after each layer, print x.std(0).max(), the spread of its output across the batch: the first "
             "layer where it is 0 is at fault",
             evidence={

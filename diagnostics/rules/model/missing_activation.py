@@ -62,7 +62,7 @@ class MissingActivation(Rule):
     severity = "warning"
     causes = NO_LEARNING
     FIXES = {
-        "torch": "an nn.ReLU() between the layers, or x = torch.relu(self.layer(x)); none after the last",
+        "torch": "add an nn.ReLU() between the layers (not after the last), or call x = torch.relu(self.layer(x))",
         "keras": 'keras.layers.Dense(64, activation="relu") for each layer but the last',
     }
 
@@ -86,7 +86,7 @@ class MissingActivation(Rule):
         more = ""
         if proved and targets is not None and targets.fit is not None:
             more = (
-                f" The data is not linear: a radial fit to {targets.fit.fitted} training rows has "
+                f" The data is not linear: a radial-basis fit to {targets.fit.fitted} training rows has "
                 f"{targets.fit.error / targets.fit.constant_error:.0%} of a constant prediction's error on "
                 f"{targets.fit.predicted} others."
             )

@@ -103,11 +103,13 @@ class MissingPositions(Rule):
             return None
         settled = share is not None and before is not None and share >= FALLING * before
         proof = _proof(order, None if targets is None else targets.order)
-        what = "each prediction moves along with its token" if order.by_position else "no prediction changes"
+        what = f"no prediction changes by more than {order.change:.1g}"
+        if order.by_position:
+            what = f"each prediction moves along with its token (to within {order.change:.1g})"
         left = "" if share is None else f" The final loss is {share:.0%} of a constant prediction's."
         return self.found(
             f"The model does not know the order of its tokens: when the {order.length} tokens of each row are "
-            f"reordered, {what} (by {order.change:.1g}; the predictions differ by {order.spread:.2g}). Its "
+            f"reordered, {what}, although predictions differ from each other by {order.spread:.2g}. Its "
             f"attention ({order.attention}) sees a set of tokens without positions.{left} {proof or UNKNOWN}",
             severity="warning" if settled and proof and verdicts.complete else "note",
             evidence={

@@ -136,10 +136,10 @@ class ScrambledAxes(Rule):
             memory = (*sides, CHANNELS) if first else (CHANNELS, *sides)
             made, of_batch = ("(2, 0, 1)", "(0, 3, 1, 2)") if first else ("(1, 2, 0)", "(0, 2, 3, 1)")
             return self.found(
-                f"The images have the shape {values.shape}, and neighbouring pixels differ by {before:.0%} of the "
-                f"difference between any two pixels. Read in the order {memory}, neighbouring numbers differ by "
-                f"{after:.0%}, as in a real image: a reshape or view was meant to move the channels, but does not "
-                "move axes. Each channel now holds a third of the image, with three colours side by side.",
+                f"The images have the shape {values.shape}, and neighbouring pixels differ {before:.0%} as much "
+                f"as two random pixels. Read in the order {memory}, neighbouring numbers differ only {after:.0%} "
+                "as much, as in a real image: a reshape or view was meant to move the channels, but does not move "
+                "axes. Each channel now holds a third of the image, with three colours side by side.",
                 fix={
                     "torch": (f"image.permute{made}  # not reshape or view", f"x.permute{of_batch}  # of a batch"),
                     "keras": (f"image.transpose{made}  # not reshape", f"x.transpose{of_batch}  # of a batch"),

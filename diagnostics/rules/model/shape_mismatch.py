@@ -76,9 +76,14 @@ class ShapeMismatch(MessageRule):
     def from_layer(self, crash: CrashFacts, symptom: LayerMisfit) -> Finding | None:
         """Name the layer, the size it was built for, and the shape of its input."""
         name = _name(symptom.layer, symptom.path)
-        built = f"has {symptom.setting}={symptom.wanted}" if symptom.setting else f"was built for {symptom.wanted}"
+        built = (
+            f"has {symptom.setting}={symptom.wanted}"
+            if symptom.setting
+            else f"was built for size {symptom.wanted}"
+        )
         if symptom.shape is None:
-            got = f"has size {symptom.got}" + (f", in {count_of(symptom.rows, 'row')}" if symptom.rows else "")
+            rows = f"{count_of(symptom.rows, 'row')} of " if symptom.rows else ""
+            got = f"has {rows}size {symptom.got}"
         else:
             along = f" along axis {symptom.axis}" if symptom.axis is not None else ""
             got = f"has shape {symptom.shape}, with {symptom.got}{along}"

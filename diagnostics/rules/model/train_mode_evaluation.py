@@ -8,7 +8,7 @@ from diagnostics.facts.course import Verdicts
 from diagnostics.facts.dependence import ActiveDropout, DependenceFacts
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.training import EvaluationHistory, NoGradHistory, PredictionFacts, StepHistory
-from diagnostics.text.join import layers_named
+from diagnostics.text.join import count_of, layers_named
 
 STEPS = 20
 ROUNDS = 2  # of passes without gradients, between steps
@@ -130,13 +130,14 @@ class TrainModeEvaluation(Rule):
         untold = [one for one in active if one.told == "nothing"]
         one = (untold or active)[0]
         others = len(active) - 1
+        more = f" and in {count_of(others, 'other call')}" if others else ""
         evaluated = no_grad.passes - no_grad.passes_in_training_mode
         passes = f", as in {evaluated:,} of the script's forward passes without gradients," if evaluated else ""
         certain = bool(untold) and evaluated and no_grad.repeated_in_evaluation is False
         return self.found(
             f"In evaluation mode{passes} the model still drops {one.rate:.0%} of the values in "
-            f"`{one.function}`{f' and {others} more' if others else ''}: the same inputs give predictions that "
-            f"differ by up to {dependence.noise:.2g} from call to call. {_why(one)}",
+            f"`{one.function}`{more}: the same inputs give predictions that differ by up to "
+            f"{dependence.noise:.2g} from call to call. {_why(one)}",
             fix=_FIXES.get(one.function, f"F.{one.function}(x, p, training=self.training), or an nn.Dropout"),
             evidence={
                 "functions": [one.function for one in active],

@@ -71,9 +71,9 @@ class UnusedInput(Rule):
         most = max(used, key=lambda name: used[name])
         return self.found(
             f"No prediction depends on the model's {'input' if len(unused) == 1 else 'inputs'} {names}: replacing "
-            "it with that of other examples does not change a single bit of the predictions, while replacing "
-            f"{_named(most)} changes them by {used[most]:.2g}. Look for a variable that is used twice, or not at "
-            "all.",
+            f"{'it' if len(unused) == 1 else 'them'} with the values from other examples does not change a single "
+            f"bit of the predictions, while replacing {_named(most)} changes them by {used[most]:.2g}. Look for a "
+            "variable that is used twice, or not at all.",
             fix=f"use {names} in the model, or remove {'it' if len(unused) == 1 else 'them'} from its arguments",
             evidence={"unused": unused, "changes": dict(changes)},
         )

@@ -82,9 +82,9 @@ class HalfPrecisionOverflow(MessageRule):
             whose = f"the output of '{place}'"
         table = nonfinite.table(origin.frames)
         return self.found(
-            f"In step {origin.step}, {nonfinite.module(origin)} exceeded {over.limit:,.0f}, the largest number "
-            f"of {over.dtype}: in float32, {whose} reaches {over.highest:,.0f}. In {over.dtype} that is infinite, "
-            f"and everything computed from it is infinite or NaN.{nonfinite.examples(origin)} "
+            f"In step {origin.step}, {nonfinite.module(origin)} exceeded {over.limit:,.0f}, the largest "
+            f"{over.dtype} number: in float32, {whose} reaches {over.highest:,.0f}. In {over.dtype} that is "
+            f"infinite, and everything computed from it is infinite or NaN.{nonfinite.examples(origin)} "
             f"{nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
             fix=(_in_float32(f"'{origin.module}'" if origin.module else "this part"), BFLOAT16),
             evidence=nonfinite.evidence(origin)
@@ -116,8 +116,8 @@ class HalfPrecisionOverflow(MessageRule):
         others = f" Also close: {listed(more, most=NAMED)}." if more else ""
         return self.found(
             f"The activations of '{ranges.modules[first] or 'model'}' reached {near[first]:,.0f} in step "
-            f"{ranges.nearest_steps[first]}, {share:.0f} % of {limit:,.0f}, the largest number of float16. Larger "
-            f"values become infinite, which makes the loss NaN.{others} Sampled in "
+            f"{ranges.nearest_steps[first]}, which is {share:.0f}% of {limit:,.0f}, the largest float16 number. "
+            f"Larger values become infinite, which makes the loss NaN.{others} Sampled in "
             f"{count_of(len(ranges.steps), 'step')}.",
             fix=(_in_float32("this part"), BFLOAT16),
             evidence={

@@ -85,12 +85,12 @@ class HalfPrecisionUnderflow(Rule):
         worst = int(lasting[shares.argmax()])
         empty = int((np.nan_to_num(underflow.zero_shares) == 1).all(0).sum())
         names = [f"'{underflow.layers[layer]}'" for layer in lasting if layer != worst]
-        others = f" The same in {listed(names, most=NAMED)}." if names else ""
+        others = f" The same happens in {listed(names, most=NAMED)}." if names else ""
         lost = f" The gradient of {count_of(empty, 'layer')} is entirely 0." if empty else ""
         zero = 100 * float(np.median(underflow.zero_shares[crowded[:, worst], worst]))
         return self.found(
-            f"In '{underflow.layers[worst]}', {100 * shares.max():.0f} % of the non-zero gradient values are "
-            f"exactly {np.nanmin(low[:, worst]):.3g}, the smallest number of float16, and {zero:.0f} % are 0, in "
+            f"In '{underflow.layers[worst]}', {100 * shares.max():.0f}% of the non-zero gradient values are "
+            f"exactly {np.nanmin(low[:, worst]):.3g}, the smallest float16 number, and {zero:.0f}% are 0, in "
             f"{int(crowded[:, worst].sum())} of {count} sampled steps. Smaller values were rounded to 0."
             f"{others}{lost}",
             fix=(

@@ -106,7 +106,7 @@ class LossOutOfRange(Rule):
         if not because:
             return None
         return self.found(
-            f"{seen} A {call.contract.called} is never below 0, but {because}.",
+            f"{seen} A {call.contract.called} is never below 0 {because}.",
             fix=fix,
             evidence={
                 "lowest_loss": lowest,
@@ -164,15 +164,15 @@ def _masses(call: LossCall) -> tuple[float | None, float | None]:
 
 
 def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tuple[str, str]:
-    """Return the argument that makes negative values possible, and the fix; empty if there is none."""
+    """Return when the loss cannot be negative and why it is, and the fix; empty if nothing explains it."""
     if call.function == "kl_div":
         lowest, highest = _ends(call.prediction)
         if lowest is None or highest is None or mass is None or abs(mass - 1) <= MASS:
             return "", ""
         what = "probabilities" if lowest >= 0 and highest <= 1 else "logits"
         return (
-            f"its inputs are not log-probabilities: their exponentials add up to {mass:.3g} over the classes "
-            f"instead of 1. They run from {lowest:.3g} to {highest:.3g}: {what}",
+            f"if its inputs are log-probabilities, but their exponentials add up to {mass:.3g} over the classes "
+            f"instead of 1. They run from {lowest:.3g} to {highest:.3g}, so they are {what}",
             "loss = F.kl_div(F.log_softmax(logits, dim=-1), target, reduction='batchmean')",
         )
     if call.function == "kl_divergence":
@@ -187,7 +187,7 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
     else:
         fix = "scale the targets to 0..1, or use a squared error"
     return (
-        f"its targets must be probabilities, but those in the first batch run from {lowest:.4g} to {highest:.4g}",
+        f"if its targets are probabilities, but those in the first batch run from {lowest:.4g} to {highest:.4g}",
         fix,
     )
 
@@ -200,7 +200,7 @@ def _no_distribution(mass: float | None, target_mass: float | None) -> tuple[str
         return "", ""
     named = " and ".join(f"the {what} add up to {masses[what]:.3g}" for what in off)
     return (
-        f"it compares distributions, and {named} over the last axis of an example, not to 1",
+        f"between two distributions, but {named} over the last axis of an example, not to 1",
         'keras.layers.Dense(units, activation="softmax")'
         if "outputs" in off
         else "targets / targets.sum(axis=-1, keepdims=True)",

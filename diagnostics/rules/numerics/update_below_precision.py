@@ -96,18 +96,20 @@ class UpdateBelowPrecision(Rule):
         update = float(np.median(rate * rounding.gradients[stuck])) if sgd else rate
         learned = _learned(losses)
         about = (
-            f"rate {rate:g} times gradient, is about" if sgd else f"under {rounding.optimizer} about the rate, is"
+            f"learning rate {rate:g} times gradient"
+            if sgd
+            else f"with {rounding.optimizer}, about the learning rate"
         )
         return self.found(
             f"{share:.0%} of {int(judged.sum()):,} sampled {rounding.dtype} weights did not change by a single "
             f"bit in {between:,} steps, although they had gradients. A typical weight is "
-            f"{_typical(rounding.weights[stuck]):.2g}, where updates below {float(np.median(half)):.2g} are "
-            f"rounded away; the update, {about} {update:.2g}."
+            f"{_typical(rounding.weights[stuck]):.2g}, and at that size updates below "
+            f"{float(np.median(half)):.2g} are rounded away; the updates here ({about}) are about {update:.2g}."
             + (" The loss has fallen anyway, because other weights do change." if learned else ""),
             fix=(
                 "keep the weights in float32, and use torch.autocast for half precision",
                 "use an optimizer with float32 copies of the weights, or with stochastic rounding",
-                "a higher learning rate",
+                "use a higher learning rate",
             ),
             evidence={
                 "dtype": rounding.dtype,

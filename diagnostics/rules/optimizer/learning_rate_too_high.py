@@ -195,7 +195,7 @@ class LearningRateTooHigh(Rule):
             "(the median over layers), which erases the initial weights; about 0.1% is typical. The "
             f"run ended at a loss of {ended:.4g}, where a constant prediction would score "
             f"{constant:.4g}.",
-            fix=(lr_trial.fix(rate / 100, model, optimizer), "use the typical rate of this optimizer"),
+            fix=(lr_trial.fix(rate / 100, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={"update_size": largest, "learning_rate": rate, "ended": ended, "constant_loss": constant},
         )
 

@@ -122,7 +122,7 @@ class LearningRateTooLow(Rule):
             f"{update_size.LONG_RUN:,} steps change them by {update * update_size.LONG_RUN:.2%} and lower the "
             f"loss by {taken_off:.2%}. At {trial.better_rate:.3g}, with everything else unchanged, the loss "
             f"fell to {trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
-            fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
+            fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use this optimizer's usual learning rate"),
             evidence=lr_trial.evidence(trial, baseline),
         )
 
@@ -156,9 +156,9 @@ class LearningRateTooLow(Rule):
             f"In {steps.total_steps:,} steps at a learning rate of {trial.learning_rate:.3g} the weights moved by "
             f"at most {moved:.2%} of their norm, and the loss ended at {ended:.4g}, where a constant prediction "
             f"would score {constant:.4g}. A copy of the model, trained on one batch at "
-            f"{trial.better_rate:.3g}, got from {trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in "
+            f"{trial.better_rate:.3g}, went from {trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in "
             f"{len(trial.better_losses)} steps.",
-            fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use the typical rate of this optimizer"),
+            fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={
                 "learning_rate": trial.learning_rate,
                 "better_rate": trial.better_rate,
@@ -205,7 +205,7 @@ class LearningRateTooLow(Rule):
             + (outcome if has_failed else ""),
             fix={
                 "torch": (
-                    f"a warm-up of {tenth:,} steps: a tenth of the run",
+                    f"use a warm-up of {tenth:,} steps: a tenth of the run",
                     "step the schedule after each batch, if it counts batches",
                 ),
                 "trainer": f"TrainingArguments(warmup_steps={tenth})  # a tenth of the run",
@@ -228,7 +228,7 @@ class LearningRateTooLow(Rule):
     ) -> Finding | None:
         """Look for a schedule that counts batches but is stepped so rarely that the run ends in its warm-up."""
         if steps.total_steps < WARM_UP_STEPS or not verdicts.complete:
-            raise NotApplicable(f"needs a whole run of {WARM_UP_STEPS} steps")
+            raise NotApplicable(f"needs a complete run of at least {WARM_UP_STEPS} steps")
         full = None if optimizer is None else optimizer.full_rate
         if full is None:
             raise NotApplicable("needs a schedule whose full rate is known")
@@ -297,7 +297,7 @@ class LearningRateTooLow(Rule):
             f"norm (the median over layers); {update_size.LONG_RUN:,} such steps, all in one direction, would "
             f"change it by {largest * update_size.LONG_RUN:.2%}. In {run.total_steps:,} steps the loss went "
             f"from {began:.5g} to {ended:.5g}" + (", no better than a constant prediction." if at_chance else "."),
-            fix=(lr_trial.fix(rate * 100, model, optimizer), "use the typical rate of this optimizer"),
+            fix=(lr_trial.fix(rate * 100, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={"learning_rate": rate, "largest_update": largest, "first_loss": began, "final_loss": ended},
             severity="warning" if at_chance else "note",
         )

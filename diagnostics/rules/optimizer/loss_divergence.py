@@ -86,7 +86,7 @@ class LossDivergence(Rule):
         return self.found(
             f"{loss_curve.describe('diverged', curve)}{not_the_updates}",
             fix=(
-                "check the signs: maximize=True, or a minus before a term of the loss",
+                "check the signs: maximize=True, or a minus sign before a term of the loss",
                 "look for a term of the loss without a lower bound",
                 "check what changed in the data or in a schedule when the loss began to rise",
             ),

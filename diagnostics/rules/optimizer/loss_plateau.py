@@ -108,7 +108,7 @@ class LossPlateau(Rule):
         if lowest < LITTLE * chance:
             return None
         return self.found(
-            f"The scores of the cross entropy are cosines times {factor:.3g}: they differ by at most "
+            f"The scores in the cross entropy are cosine similarities times {factor:.3g}: they differ by at most "
             f"{2 * factor:.3g}. With {classes:,} scores the loss is {chance:.4g} if all are equal, and cannot "
             f"fall below {lowest:.4g}, whatever the weights: the softmax stays almost uniform, so there is almost "
             "nothing to learn from.",

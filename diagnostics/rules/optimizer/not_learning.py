@@ -43,7 +43,7 @@ CUT_DOWN = 100.0  # times the clipping limit, which is usually 1 for gradients w
 
 CUT, EARLY = 1e-3, 0.5  # a rate below this share of the highest, before this share of the run
 
-SHOWN = 5  # causes listed as ruled out; the evidence has all
+SHOWN = 5  # statements listed as checked; the evidence has all
 SHOWN_LEFT = 3  # causes listed as not tested
 
 SUSPECTED = frozenset({"learning-rate-too-low", "learning-rate-too-high", "dead-units"})
@@ -185,7 +185,7 @@ class NotLearning(Rule):
         if not verdicts.complete:
             raise NotApplicable("needs a run that was not cut off")
         if not verdicts.trained_alone:
-            raise NotApplicable("needs a model that is not trained in alternation with another")
+            raise NotApplicable("needs a run that trains only this model")
         if warms_up(steps):
             raise NotApplicable("needs a run whose learning rate has stopped rising")
         late = targets.steps >= LATE * steps.total_steps
@@ -257,7 +257,7 @@ class NotLearning(Rule):
             f"rounding (at most {largest:.1g}). Prediction and target are equal from the first step on, so there "
             "is nothing to learn: either the target is computed from the prediction, or both are constant.",
             fix=(
-                "compute the target from the data, or from another model than the one that is trained",
+                "compute the target from the data, or with a model other than the one that is trained",
                 "print prediction and target of one batch",
             ),
             evidence={"largest": largest, "steps": steps.total_steps},
@@ -303,7 +303,7 @@ class NotLearning(Rule):
         return self.found(
             f"After {answers.steps:,} steps {_called(worst, answers)} {_how_much(worst)} better than a constant "
             f"prediction: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, "
-            f"that of a constant prediction {worst.constant_error:.4g}. {reason}",
+            f"against {worst.constant_error:.4g} for a constant prediction. {reason}",
             fix=_of_scale(answers) if far else PENALTY if len(answers.outputs) == 1 else SHARED,
             severity=None if far or is_learnable(worst.fit) else "note",
             evidence={
@@ -358,7 +358,7 @@ SHARED: Final = (
 
 
 def _called(worst: OutputScore, answers: FinalAnswers) -> str:
-    return "the model is" if len(answers.outputs) == 1 else f"output {worst.name} is"
+    return "the model is" if len(answers.outputs) == 1 else f"output '{worst.name}' is"
 
 
 def _how_much(worst: OutputScore) -> str:
@@ -398,9 +398,9 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
         )
     if (one := targets.sentinel) is not None:
         return (
-            f"In column {one.column} of the inputs {one.share:.1%} of the rows have the number {one.value:.4g}, "
-            f"{one.apart:,.0f} standard deviations from all others, like a placeholder for missing values. "
-            "Compared with it, the others are almost equal. ",
+            f"In column {one.column} of the inputs, {one.share:.1%} of the rows hold {one.value:.4g}, which is "
+            f"{one.apart:,.0f} standard deviations from all other values and looks like a placeholder for missing "
+            "values. Compared with it, the others are almost equal. ",
             ("replace it with the column's median, or drop these rows, before the columns are scaled",),
         )
     return "", ()
@@ -441,15 +441,15 @@ def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     still = "The loss was still falling. " if falling else ""
     if fit is None:
         return f"{still}It is not known whether the inputs predict the targets."
-    kind = "linear" if fit.linear else "radial"
+    kind = "linear" if fit.linear else "radial-basis"
     if is_learnable(fit):
         return (
-            f"{still}There is something to learn: a {kind} fit to {fit.fitted} of the rows leaves "
+            f"{still}There is something to learn: a {kind} fit to {fit.fitted} of the rows has "
             f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
         )
     return (
-        f"{still}Neither a linear nor a radial fit to {fit.fitted} of the rows predicts {fit.predicted} others: "
-        "the targets may have nothing to do with the inputs."
+        f"{still}Neither a linear nor a radial-basis fit to {fit.fitted} of the rows predicts {fit.predicted} "
+        "others: the targets may have nothing to do with the inputs."
     )
 
 
@@ -478,9 +478,9 @@ def _differential(verdicts: Verdicts, cut: int | None = None) -> str:
     clean = [rule for rule in EXCLUDES if rule in verdicts.judged - verdicts.found]
     out = [EXCLUDES[rule][0] for rule in clean if cut is None or rule != "collapsed-schedule"]
     left = [text for rule, (_, text) in EXCLUDES.items() if rule not in verdicts.judged]
-    ruled_out = f"Ruled out: {listed(out, most=SHOWN)}." if out else ""
+    fine = f"Checked and fine: {listed(out, most=SHOWN)}." if out else ""
     not_tested = f"Not tested: {listed(left, most=SHOWN_LEFT)}." if left else ""
-    return " ".join(filter(None, (first, ruled_out, not_tested)))
+    return " ".join(filter(None, (first, fine, not_tested)))
 
 
 def _advice(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[str, ...]:

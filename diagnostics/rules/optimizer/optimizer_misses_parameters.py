@@ -127,7 +127,7 @@ class OptimizerMissesParameters(MessageRule):
             f"The optimizer ({optimizer.name}) lacks {missing} of the model's {missing + optimizer.held} "
             f"trainable parameters: {describe_parameters(optimizer.missing)}. "
             f"{'It is' if missing == 1 else 'They are'} {scalars:,} of {model.num_trainable:,} trainable scalars "
-            f"({100 * share:.3g} %), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
+            f"({100 * share:.3g}%), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
             fix={
                 "torch": (rebuild, "if they should stay frozen: parameter.requires_grad_(False)"),
                 "peft": adapters,
@@ -166,7 +166,7 @@ class OptimizerMissesParameters(MessageRule):
                 f"The loss depends on {count_of(count, 'parameter')} that the model keeps in a Python list or "
                 f"dict: {describe_parameters(leaves.unregistered)}. `model.parameters()` does not find "
                 f"{'it' if count == 1 else 'them'} there, so no optimizer holds "
-                f"{'it' if count == 1 else 'them'}: {100 * share:.3g} % of all scalars, which get gradients but "
+                f"{'it' if count == 1 else 'them'}: {100 * share:.3g}% of all scalars, which get gradients but "
                 "stay as initialised.",
                 fix=(
                     "self.layers = nn.ModuleList([...])  # or nn.ModuleDict, nn.ParameterList",
@@ -180,10 +180,10 @@ class OptimizerMissesParameters(MessageRule):
             return self.found(
                 f"The predictions depend on {count_of(count, 'TensorFlow variable')} that the layers keep as "
                 f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks only its own variables, so "
-                f"`trainable_variables` does not include {'it' if count == 1 else 'them'}: {100 * share:.3g} % of "
+                f"`trainable_variables` does not include {'it' if count == 1 else 'them'}: {100 * share:.3g}% of "
                 "all scalars, which training has not changed and which no weights file contains.",
                 fix=(
-                    "self.w = self.add_weight(shape=(inputs, units))  # in build; no tf.Variable",
+                    "self.w = self.add_weight(shape=(inputs, units))  # in build, instead of a tf.Variable",
                     "if it should stay frozen: tf.Variable(..., trainable=False)",
                 ),
                 evidence=evidence | {"untracked": dict(leaves.untracked)},
@@ -193,7 +193,7 @@ class OptimizerMissesParameters(MessageRule):
             return self.found(
                 f"The model creates a layer in its forward pass ({listed(leaves.vanished)}), and the layer is "
                 f"discarded after the pass. The loss depends on its {sum(leaves.vanished.values()):,} weights, "
-                f"{100 * share:.3g} % of all scalars that the loss depends on. No optimizer has them, and the "
+                f"{100 * share:.3g}% of all scalars that the loss depends on. No optimizer has them, and the "
                 "next pass draws new ones.",
                 fix={
                     "torch": (
@@ -212,7 +212,7 @@ class OptimizerMissesParameters(MessageRule):
             return self.found(
                 f"The loss depends on {listed(leaves.heads)}, which takes the model's output, gets gradients and "
                 f"is in training mode, but no optimizer has any of its parameters: {scalars:,} scalars, "
-                f"{100 * share:.3g} % of all scalars that the loss depends on. They keep their random initial "
+                f"{100 * share:.3g}% of all scalars that the loss depends on. They keep their random initial "
                 "values.",
                 fix=(
                     f"optimizer = {optimizer.name}([*model.parameters(), *criterion.parameters()], ...)",
@@ -224,7 +224,7 @@ class OptimizerMissesParameters(MessageRule):
         names = listed(leaves.other_models)
         return self.found(
             f"The loss depends on {names}, which gives the model its input, gets gradients and is in training "
-            f"mode, but no optimizer has any of its parameters: {scalars:,} scalars, {100 * share:.3g} % of all "
+            f"mode, but no optimizer has any of its parameters: {scalars:,} scalars, {100 * share:.3g}% of all "
             "scalars that the loss depends on. They keep their random initial values.",
             fix={
                 "torch": (
@@ -246,10 +246,7 @@ class OptimizerMissesParameters(MessageRule):
 def _held_instead(optimizer: OptimizerFacts) -> str:
     if optimizer.frozen:
         rest = f" and {count_of(optimizer.foreign, 'tensor')} from elsewhere" if optimizer.foreign else ""
-        return (
-            f"It has only {count_of(optimizer.frozen, 'parameter')} of the model that {_are(optimizer.frozen)} "
-            f"frozen{rest}"
-        )
+        return f"It has only {count_of(optimizer.frozen, 'frozen parameter')} of the model{rest}"
     if optimizer.foreign:
         return (
             f"It has {count_of(optimizer.foreign, 'tensor')} from elsewhere: from another model, or from this one "

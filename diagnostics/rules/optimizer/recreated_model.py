@@ -72,12 +72,12 @@ class RecreatedModel(Rule):
             return None
         model, loop, what = first.names
         weights = what == "weights"
-        does = "initialised" if weights else "made"
+        does = "initialised" if weights else "created"
         return self.found(
             f"`{model}` is {does} and trained in the loop over `{loop}`. Each epoch begins with "
             f"{'' if weights else 'a new model and '}random weights, so everything learned in the previous epoch "
             "is lost.",
-            fix=f"{'initialise' if weights else 'make'} `{model}` once, before the loop",
+            fix=f"{'initialise' if weights else 'create'} `{model}` once, before the loop",
             evidence={"model": model, "loop": loop, "weights_alone": weights},
             where=first.where,
             severity=first.severity,

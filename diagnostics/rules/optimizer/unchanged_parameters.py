@@ -133,7 +133,7 @@ class UnchangedParameters(Rule):
         return self.found(
             f"fit(epochs={fit.epochs}, initial_epoch={fit.initial_epoch}) takes no steps: `epochs` is the index "
             "of the final epoch, not a count, and initial_epoch is already there. Keras gives no warning, and the "
-            f"weights do not change{'' if fit.fitted is None else ' after the previous fit'}.",
+            f"weights {'do not change' if fit.fitted is None else 'stay as the previous fit left them'}.",
             fix=f"model.fit(..., epochs={fit.initial_epoch} + more, initial_epoch={fit.initial_epoch})",
             evidence={"epochs": fit.epochs, "initial_epoch": fit.initial_epoch, "fitted": fit.fitted},
             severity="note" if fit.fitted is None else "warning",

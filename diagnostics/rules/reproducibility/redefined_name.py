@@ -82,7 +82,7 @@ class RedefinedName(Rule):
         more = f" The same applies to {listed(f'`{name}`' for name in others)}." if others else ""
         return self.found(
             f"`{found.name}` has been {found.value} since {found.bound}, line {found.bound.line}, but {by} calls "
-            f"it as a function.{was} Run from the top, that ends with TypeError.{more}",
+            f"it as a function.{was} When the notebook is run from the top, this ends with a TypeError.{more}",
             fix=(f"choose a name other than `{found.name}` for {found.value}",),
             evidence={"name": found.name, "bound_in_cell": found.bound.cell, "called_in_cell": found.called.cell},
             where=Where(f"{notebook.file}, cell {found.bound.cell}", found.bound.line, "<module>"),

@@ -88,9 +88,11 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
         return "A difference this small comes from an operation that does not sum in a fixed order."
     if reproduction.unseeded:
         count = reproduction.unseeded
+        were, them = ("was", "it") if count == 1 else ("were", "them")
         return (
-            f"The program has {count_of(count, 'generator')} created without a seed (or with a seed as long as "
-            "NumPy draws from the system), which a seed at the top of the script does not affect."
+            f"The program has {count_of(count, 'generator')} that {were} created without a seed (or with a seed "
+            "as long as those that NumPy takes from the operating system); a seed at the top of the script does "
+            f"not affect {them}."
         )
     return "Its random numbers come from a source without a fixed seed, such as a new generator or the clock."
 

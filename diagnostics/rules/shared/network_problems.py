@@ -171,8 +171,8 @@ def _port_taken(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure)
 def _not_a_store(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     return (
         (
-            f"{rank.place} reached {network.address}, but the program listening there is not rank 0 of a job: "
-            f"{failure.text}."
+            f"{rank.place} reached {network.address}, but the program listening there is not rank 0 of a job "
+            f"({failure.text})."
         ),
         (
             "MASTER_PORT: a port that no other program uses, the same on every host",
@@ -259,7 +259,7 @@ def _connections(network: NetworkFacts) -> Iterator[Problem]:
     pairs = tuple((rank.number, one.peer) for rank, one in failed if one.peer is not None)
     rank, first = failed[0]
     other = None if first.peer is None else network.rank(first.peer)
-    more = f" The same holds for {_pairs(pairs[1:])}." if len(pairs) > 1 else ""
+    more = f" The connection also fails from {_pairs(pairs[1:])}." if len(pairs) > 1 else ""
     how = {"refused": "refuses the connection", "no answer": f"does not answer within {network.limit:g} s"}
     place, _, why = first.text.partition(": ")
     ending = how.get(first.kind) or f"fails: {why}"
@@ -366,4 +366,4 @@ def _ranks(numbers: tuple[int, ...] | list[int]) -> str:
 
 
 def _pairs(pairs: tuple[tuple[int, int], ...]) -> str:
-    return listed((f"{one} to {other}" for one, other in pairs), most=MAX_NAMED)
+    return listed((f"rank {one} to rank {other}" for one, other in pairs), most=MAX_NAMED)

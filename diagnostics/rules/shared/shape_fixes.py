@@ -287,7 +287,7 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
         return "", f"make the number of values and the target shape match: there are {symptom.size} values"
     if symptom.library == "torch" and symptom.shape is None and len(rest) == 2 and first == rest[0] > 3:
         return (
-            f"If it should be an image or a mask of {first} x {first}, it was created with another size.",
+            f"If it should be an image or a mask of {first} x {first}, it was created with a different size.",
             (f"resize the image to {first} x {first} when you read it", "print its size and number of channels"),
         )
     if first > 0 and rest and each > 0 and symptom.size % each == 0:
@@ -319,8 +319,8 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
     keep = "x.flatten(1), which keeps the batch axis, and build the next layer with as many input features"
     if symptom.shape is None and len(rest) == 3 and rest[-1] == rest[-2] <= LARGEST_KERNEL:  # as in convolutions
         return (
-            "If these are weights read from a file, the file ends too early or belongs to another configuration "
-            "(classes, filters).",
+            "If these are weights read from a file, the file is truncated, or it belongs to a different "
+            "configuration (number of classes or filters).",
             ("use the configuration that belongs to the file, or download the file again", keep),
         )
     return "", keep

@@ -67,8 +67,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
             "classes differs.",
             (
                 "own = model.state_dict(); state = {key: value for key, value in state.items() if key in own and "
-                "value.shape == own[key].shape}; model.load_state_dict(state, strict=False), to train these from "
-                "scratch",
+                "value.shape == own[key].shape}; model.load_state_dict(state, strict=False)  # the weights left "
+                "out are trained from scratch",
                 build,
             ),
         )
@@ -80,7 +80,7 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
     if not all(_OF_IMAGE_SIZE.search(name) for name in symptom.weights):
         return None
     name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
-    return f"{name} depends on the image size and the window size: the model was built for other sizes.", (
+    return f"{name} depends on the image size and the window size: the model was built for different sizes.", (
         f"build {symptom.model} with the img_size and window_size of the checkpoint (its name often contains "
         "them)",
         "for masks and indices, which are computed: remove these keys from the state, and load with strict=False",

@@ -36,15 +36,17 @@ class TestLayers:
         rows = None if mode is GRAPH else 8
         assert (
             live.message
-            == f"last (Dense) was built for 4, but its input has shape ({rows}, 5), with 5 along axis 1."
+            == f"last (Dense) was built for size 4, but its input has shape ({rows}, 5), with 5 along axis 1."
         )
-        assert text.message == f"last was built for 4, but its input has shape ({rows}, 5), with 5 along axis 1."
+        assert (
+            text.message == f"last was built for size 4, but its input has shape ({rows}, 5), with 5 along axis 1."
+        )
 
     def test_images_that_were_not_flattened(self):
         model = keras.Sequential([layers.Input((784,)), layers.Dense(3)])
         for finding in explained(fit(model, ones(8, 28, 28), LABELS)):
             assert finding.message == (
-                "The model was built for 784, but its input has shape (None, 28, 28), with 28 along axis "
+                "The model was built for size 784, but its input has shape (None, 28, 28), with 28 along axis "
                 "2. Flattened, each example has 28 x 28 = 784 values."
             )
             assert finding.fix == "x.reshape(len(x), -1) before it"

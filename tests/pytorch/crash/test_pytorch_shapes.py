@@ -55,7 +55,7 @@ class TestLinear:
         )
         assert live.fix == "x.flatten(1) before it"
         assert text.message == (
-            "self.head (Linear) has in_features=1352, but its input has size 13, in 3,328 rows. If the input "
+            "self.head (Linear) has in_features=1352, but its input has 3,328 rows of size 13. If the input "
             "has more than two axes, its 3,328 rows of 13 are 32 examples of 1352 that were not flattened."
         )
 

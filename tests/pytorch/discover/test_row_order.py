@@ -77,7 +77,7 @@ def texts(collate, named=False):
 def test_a_collator_that_moves_the_inputs_alone_is_found(collate):
     (finding,) = found(texts(collate, named=collate is of_dicts), plain, Mean())
     assert finding.severity == "error"
-    assert "the collator puts them into another order" in finding.message
+    assert "the collator reorders them, for instance by length" in finding.message
 
 
 @pytest.mark.parametrize("collate", [sorted_together, as_they_are])
@@ -94,7 +94,7 @@ def test_a_loop_that_moves_the_inputs_alone_is_found():
         return nn.functional.cross_entropy(model(batch[0][torch.randperm(16)]), batch[1])
 
     (finding,) = found(loader_of_rows(), loop, nn.Linear(5, 3))
-    assert "the script puts them, between loader and model" in finding.message
+    assert "the script reorders them between loader and model" in finding.message
 
 
 def moved_together(model, batch):
@@ -138,5 +138,5 @@ def test_images_with_a_blank_border_in_another_order_than_their_labels():
         return nn.functional.cross_entropy(model(batch[0][order]), batch[1])
 
     (finding,) = found(loader, shuffled, model)
-    assert finding.message.startswith("In the first batch, 32 of 32 rows of the inputs are not at the position of")
+    assert finding.message.startswith("In the first batch, 32 of the 32 input rows are not in the position of")
     assert not found(loader, plain, model)

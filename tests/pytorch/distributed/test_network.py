@@ -126,7 +126,7 @@ class TestRanksThatCanTalk:
         assert code == 1, err
         finding = only_finding(report)
         assert finding["rule"] == "mixed-versions"
-        assert f"torch is {torch.__version__} on rank 0 and 2.1.0 on rank 1" in finding["message"]
+        assert f"torch is {torch.__version__} on rank 0 but 2.1.0 on rank 1" in finding["message"]
         assert set(status_of(report).values()) == {"passed"}
         assert ended(rank_1)[:2] == (0, None)  # rank 0 reports for both
 

@@ -215,7 +215,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     ),
     "a meter of numbers": (
         "out-of-memory",
-        "half the batch size",
+        "halve the batch size",
         "meter.update(loss.item(), x.size(0))\ntotal += loss.item()\nRuntimeError: CUDA error: out of memory",
     ),
     "map without return": ("emptied-dataset", "end encode with return", _MAPPED.format(end="")),

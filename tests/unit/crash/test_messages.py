@@ -253,7 +253,9 @@ AttributeError: Can't pickle local object 'Images.__init__.<locals>.<lambda>'
     def test_the_child_alone_sends_the_reader_to_the_parent(self):
         (finding,) = explain(self.CHILD).findings
         assert finding.rule == "worker-failure"
-        assert "The parent process names the object" in finding.message
+        assert (
+            "The traceback of the parent process, above the child's EOFError, names the object" in finding.message
+        )
 
     def test_with_the_parent_the_object_is_named(self):
         (finding,) = explain(self.PARENT + self.CHILD).findings
@@ -275,7 +277,7 @@ class TestFixes:
     def test_images_of_several_sizes_are_resized_and_not_padded(self):
         shapes = "[3, 224, 224] at entry 0 and [3, 180, 224] at entry 1"
         message, fix = self.fix("RuntimeError", f"stack expects each tensor to be equal size, but got {shapes}")
-        assert "nothing resizes them" in message
+        assert "nothing resizes the examples" in message
         assert fix.startswith("torchvision.transforms.Resize((height, width))")
 
     def test_a_request_that_is_refused_is_no_want_of_memory(self):

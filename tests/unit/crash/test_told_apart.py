@@ -49,7 +49,7 @@ class TestResultType:
             "/opt/venv/lib/python3.11/site-packages/torch/nn/functional.py",
             "binary_cross_entropy_with_logits",
         )
-        assert told(self.ERROR, loss).message.startswith("The loss got a target of int64")
+        assert told(self.ERROR, loss).message.startswith("The loss got an int64 target")
 
     def test_elsewhere_it_may_be_a_change_in_place(self):
         assert "changed in place" in told(self.ERROR).message

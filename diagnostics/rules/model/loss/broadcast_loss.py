@@ -139,9 +139,9 @@ class BroadcastLoss(MessageRule):
         traced = "tf.squeeze(y_pred, -1)" if is_column else "tf.squeeze(y_true, -1)"
         return self.found(
             f"{step} the loss subtracts a target of shape {target} and a prediction of shape {prediction} from "
-            f"each other; {size} is the batch size. That gives a {size}-by-{size} matrix: every prediction is "
-            "compared with every target. The constant prediction that minimises this loss is the mean, so the "
-            "model will learn to predict the mean.",
+            f"each other; {size} is the batch size. That gives a matrix of shape ({size}, {size}): every "
+            "prediction is compared with every target. The constant prediction that minimises this loss is the "
+            "mean, so the model will learn to predict the mean.",
             fix=traced if graph.traced else own,
             evidence={"prediction_shape": list(found[0]), "target_shape": list(found[1])},
         )
@@ -156,11 +156,11 @@ class BroadcastLoss(MessageRule):
         squeezed = "log_prob" if len(values) == 2 else "advantage"
         return self.found(
             f"The loss multiplies {size} values of shape {values}, which carry gradients, by {size} numbers of "
-            f"shape {numbers}, which do not. That gives a {size}-by-{size} matrix, which the loss then averages "
-            "or sums: each value is multiplied by the mean over all examples. So the differences between "
+            f"shape {numbers}, which do not. That gives a matrix of shape ({size}, {size}), which the loss then "
+            "averages or sums: each value is multiplied by the mean over all examples. So the differences between "
             "examples, such as an advantage or a weight, are averaged away.",
             fix=(
-                f"{squeezed}.squeeze(-1) before the product: both of shape ({size},)",
+                f"{squeezed}.squeeze(-1) before the product, so that both have shape ({size},)",
                 "assert log_prob.shape == advantage.shape",
             ),
             evidence={"values_shape": list(values), "numbers_shape": list(numbers)},
@@ -178,10 +178,15 @@ class BroadcastLoss(MessageRule):
         if equal and len(prediction or ()) < 2:
             return None  # one score for each target: the shapes are right
         if equal or symptom.sparse:
+            both = (
+                f"and the target both have shape {target}"
+                if equal
+                else f"has shape {prediction} and the target {target}"
+            )
             axis = "last" if symptom.sparse or len(prediction or ()) == 2 else "second"
             return self.found(
-                f"The prediction has shape {prediction} and the target {target}, but this loss reads class "
-                f"indices: one integer per prediction, along all axes of the prediction but the {axis}.",
+                f"The prediction {both}, but this loss reads class indices: the target should have the "
+                f"prediction's shape without its {axis} axis.",
                 fix=_fix_sparse(prediction, target) if symptom.sparse else ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
@@ -259,7 +264,7 @@ def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
             f"{seen} That is {each} targets per prediction: there is a label for each of {each} positions but one "
             "prediction for the whole input, one-hot rows were flattened, or the output was truncated.",
             (
-                "if there is one label per position: a model that predicts one value per position",
+                "if there is one label per position: use a model that predicts one value per position",
                 f"target.view(-1, {each}).argmax(1), if they are one-hot",
                 print_both,
             ),

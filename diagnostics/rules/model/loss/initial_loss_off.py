@@ -93,7 +93,7 @@ class InitialLossOff(Rule):
         if loss.class_weights:
             raise NotApplicable("needs a loss without class weights")
         if outputs.multiplied:
-            raise NotApplicable("needs scores that no factor scales up, as with cosines or a temperature")
+            raise NotApplicable("needs unscaled scores: these are multiplied by a factor, such as 1 / temperature")
         if not math.isfinite(loss.value):
             raise NotApplicable("needs a finite loss")
         chance = math.log(classes)
@@ -118,8 +118,8 @@ class InitialLossOff(Rule):
             what = f"The run has recovered: its last losses average {ended:.2g}."
         elif last + 1 < STEPS and ended < float(finding.evidence["loss"]):
             what = (
-                f"After {last + 1} steps the loss is {ended:.2g}: too early to say whether the high start did "
-                "harm."
+                f"After {last + 1} steps the loss is {ended:.2g}; it is too early to tell whether the high "
+                "initial loss did any harm."
             )
         else:
             return finding

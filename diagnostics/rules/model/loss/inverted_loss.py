@@ -101,15 +101,14 @@ class InvertedLoss(Rule):
         if loss.one_target or loss.last <= loss.first or loss.first < UNTRAINED * loss.constant:
             return None
         name = loss.kind.replace("_", " ")
-        does = f"The optimizer has maximize=True, but the loss is a {name}"
+        does = f"The optimizer has maximize=True, but the loss is the {name} between predictions and targets: it"
         if not loss.maximized:
-            does = f"The minimised loss is minus the {name}"
+            does = f"The minimised loss is minus the {name}: the {name} between predictions and targets"
         return self.found(
-            f"{does}: the {name} between predictions and targets rose from {loss.first:.4g} to {loss.last:.4g}. "
-            "Training makes the predictions worse.",
+            f"{does} rose from {loss.first:.4g} to {loss.last:.4g}. Training makes the predictions worse.",
             fix=MINIMISE
             if loss.maximized
-            else (f"loss = criterion(predictions, targets)  # the {name}, without a minus"),
+            else (f"loss = criterion(predictions, targets)  # the {name}, without a minus sign"),
             evidence={"loss": loss.kind, "first": loss.first, "last": loss.last, "maximized": loss.maximized},
         )
 
@@ -125,10 +124,13 @@ class InvertedLoss(Rule):
         if seen.maximized:
             goes, loss = "along", "The optimizer has maximize=True."
         return self.found(
-            f"The training moves the predictions away from the targets: in {seen.opposed} of {seen.steps} sampled "
+            f"Training moves the predictions away from the targets: in {seen.opposed} of {seen.steps} sampled "
             f"steps, a step {goes} the gradient of the loss {moves}. {loss}",
             fix=MINIMISE
             if seen.maximized
-            else ("loss = 1 - score, or -score, for a score that should be high", "loss = error, without a minus"),
+            else (
+                "loss = 1 - score, or -score, for a score that should be high",
+                "loss = error, without a minus sign",
+            ),
             evidence={"steps": seen.steps, "opposed": seen.opposed, "maximized": seen.maximized},
         )

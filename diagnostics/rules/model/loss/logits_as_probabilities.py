@@ -165,16 +165,16 @@ class LogitsAsProbabilities(MessageRule):
             if (np.abs(np.exp(values).sum(axis=-1) - 1) <= ADDS_UP).all():
                 return None
         lowest, highest = float(known.min()), float(known.max())
-        span = f"{call.function} got numbers from {lowest:.3g} to {highest:.3g}"
+        span = f"{lowest:.3g} to {highest:.3g}"
         probabilities = bool((values >= 0).all() and (np.abs(values.sum(axis=-1) - 1) <= ADDS_UP).all())
         if probabilities:
-            seen, fix = f"{span} that add up to 1: probabilities", "log_probs = probabilities.log()"
+            seen, fix = f"probabilities ({span}, adding up to 1)", "log_probs = probabilities.log()"
         else:
-            seen, fix = f"{span}: scores", "log_probs = scores.log_softmax(dim=-1)"
+            seen, fix = f"scores (from {span})", "log_probs = scores.log_softmax(dim=-1)"
         return self.found(
-            f"{seen}, but it reads log-probabilities, whose exponentials add up to 1 over the classes. With other "
-            "inputs the loss falls as all numbers grow, eventually below 0, whether or not the model "
-            "distinguishes the classes.",
+            f"{call.function} got {seen}, but it reads log-probabilities, whose exponentials add up to 1 over the "
+            "classes. With such inputs the loss falls as all numbers grow, eventually below 0, whether or not the "
+            "model distinguishes the classes.",
             fix=fix,
             evidence={
                 "lowest": lowest,

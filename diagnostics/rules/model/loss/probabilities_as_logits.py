@@ -72,8 +72,9 @@ class ProbabilitiesAsLogits(Rule):
         if last:
             seen = f"The model ends in a {last}, so its outputs are"
         named = f"the loss ({loss.name})" if loss.name else "the loss"
+        applies = f"another {again}" if (last or "softmax") == again else f"a {again} to them"
         return self.found(
-            f"{seen} probabilities, but {named} reads logits and applies another {again}. A {again} of numbers "
+            f"{seen} probabilities, but {named} reads logits and applies {applies}. A {again} of numbers "
             f"between 0 and 1 is never confident: {_best(binary, outputs.num_classes)}. Training is slow and "
             "reaches a plateau.",
             fix=_fixes(last or "softmax"),

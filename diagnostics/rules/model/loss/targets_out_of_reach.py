@@ -153,9 +153,11 @@ class TargetsOutOfReach(Rule):
         zeros = int((targets == 0).sum())
         if zeros < SHARE * targets.size or zeros + int((targets == 1).sum()) < targets.size:
             return None
+        seen = f"{zeros:,} of the {targets.size:,} targets are 0 and the others 1"
+        if zeros == targets.size:
+            seen = f"All {zeros:,} targets are 0"
         return self.found(
-            f"{zeros:,} of {targets.size:,} targets are 0 and the others 1, but {call.function} reads 1 and -1. "
-            f"{_OF_ZEROS[call.function]}",
+            f"{seen}, but {call.function} reads 1 and -1. {_OF_ZEROS[call.function]}",
             fix="targets = 2 * targets - 1  # 0 and 1 become -1 and 1",
             evidence={"function": call.function, "targets": targets.size, "zeros": zeros},
         )
@@ -193,7 +195,7 @@ class TargetsOutOfReach(Rule):
             f"{too_short:,} of {len(rows):,} examples have fewer frames than their labels need: the fewest frames "
             f"are {shortest}, and the longest target has {longest} labels. No alignment exists, so the loss is "
             "infinite; with zero_infinity=True the loss and its gradient are 0.",
-            fix="more frames for each label: a smaller stride between input and loss",
+            fix="keep more frames for each label: use a smaller stride between input and loss",
             evidence=evidence,
         )
 
@@ -254,10 +256,10 @@ class TargetsOutOfReach(Rule):
         if len(shape) > 2 or width > MANY or symmetric or several < SHARE:
             return None
         return self.found(
-            f"The targets of {several:.0%} of the examples contain several ones: several of {width} labels. "
+            f"The targets of {several:.0%} of the examples contain more than one 1: several of {width} labels. "
             "cross_entropy compares the outputs of an example with each other and has its minimum where they "
             "share a total probability of 1, so no output says whether its own label is present.",
-            fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example: its index as the target"),
+            fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example: use its index as the target"),
             evidence=evidence,
             severity="warning",
         )
@@ -336,17 +338,17 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(rows.min()), float(rows.max())
         numbers = highest > 1 and bool((rows == np.trunc(rows)).all())
-        what = "as class numbers" if numbers else "as several labels" if highest == 1 else "as quantities"
+        what = "class numbers" if numbers else "several labels" if highest == 1 else "quantities"
         named = _named(loss)
         return self.found(
             f"{share:.0%} of the examples have targets that are not a distribution over the {width} classes: "
-            f"several numbers from {lowest:.4g} to {highest:.4g}, {what}, which add up to "
+            f"several numbers from {lowest:.4g} to {highest:.4g}, which look like {what} and add up to "
             f"{np.median(rows.sum(1)):.4g} (the median) instead of 1. {named[0].upper()}{named[1:]} has its "
-            "minimum where the outputs are proportional to these numbers, and an accuracy compares the position "
-            "of the largest.",
+            "minimum where the outputs are proportional to these numbers, and an accuracy compares only the "
+            "positions of the largest values.",
             fix={
                 "torch": (
-                    "for one class per example: its index as the target",
+                    "for one class per example: use its index as the target",
                     "for several labels: torch.nn.BCEWithLogitsLoss()",
                 ),
                 "keras": (
@@ -405,7 +407,10 @@ class TargetsOutOfReach(Rule):
             "cross entropy has no minimum for such targets: it falls below 0 without limit as the logits grow.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
-            else ("scale the targets to 0..1, such as pixels / 255", "a squared error, if these are measurements"),
+            else (
+                "scale the targets to 0..1, such as pixels / 255",
+                "use a squared error, if these are measurements",
+            ),
             evidence={
                 "lowest_target": lowest,
                 "highest_target": highest,
@@ -417,11 +422,11 @@ class TargetsOutOfReach(Rule):
     def _classes(self, targets: Array, loss: LossFacts) -> Finding:
         classes = int(targets.max()) + 1
         return self.found(
-            f"The targets are whole numbers from {targets.min():.4g} to {targets.max():.4g}, as for {classes} "
-            f"classes, but the model has one output, and {_named(loss)} accepts only 0 and 1. For a target of 2 "
-            "or more the loss has no minimum: it falls below 0 without limit.",
+            f"The targets are whole numbers from {targets.min():.4g} to {targets.max():.4g}, which look like "
+            f"indices of {classes} classes, but the model has one output, and {_named(loss)} accepts only 0 and "
+            "1. For a target of 2 or more the loss has no minimum: it falls below 0 without limit.",
             fix={
-                "torch": f"{classes} outputs, and torch.nn.CrossEntropyLoss()",
+                "torch": f"use {classes} outputs and torch.nn.CrossEntropyLoss()",
                 "keras": f'keras.layers.Dense({classes}, activation="softmax") with '
                 'loss="sparse_categorical_crossentropy"',
             },

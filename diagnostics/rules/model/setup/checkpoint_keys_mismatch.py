@@ -289,7 +289,7 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
     if layer := divided(symptom.missing, symptom.unexpected):
         return (
             f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint has several layers in a row where the model "
-            f"has one, {layer}: it was saved from another class of that name.",
+            f"has one, {layer}: it was saved from a different class with that name.",
             (
                 "build the model with the code of the repository that published the checkpoint, and with the "
                 "library release that it names or bundles (its own timm, for example)",
@@ -312,8 +312,8 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
         "model.load_state_dict(state, strict=False), if only a new head is missing; print what it returns"
     )
     return (
-        f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint belongs to another architecture, or to another "
-        "version of this one.",
+        f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint belongs to a different architecture, or to a "
+        "different version of this one.",
         (build, in_part_only) if strict else build,
     )
 

@@ -124,7 +124,7 @@ class SettingWithoutEffect(Rule):
             f"`{first}` and `{second}` are parts of one dataset, so `{second}.dataset.{name} = {kept}` also "
             f"replaces the value set for `{first}.dataset.{name}`. `{lost}` is never used, not even in training.",
             fix=(
-                f"two datasets, each with its own {name}, and a Subset(dataset, indices) of each",
+                f"create two datasets, each with its own {name}, and take a Subset(dataset, indices) of each",
                 f"{second}.dataset = copy.copy({second}.dataset)  # before you set it",
             ),
             evidence={
@@ -194,7 +194,7 @@ def _of_optimizer(idle: IdleSetting) -> tuple[str, Fix]:
         f"its parameter groups, not from this attribute: every step checked used {idle.instead}.",
         (
             f'for group in optimizer.param_groups: group["lr"] = {idle.value}',
-            "a scheduler of torch.optim.lr_scheduler, which sets all groups",
+            "use a scheduler from torch.optim.lr_scheduler, which sets all groups",
         ),
     )
 
@@ -205,7 +205,7 @@ def _of_subset(idle: IdleSetting) -> tuple[str, Fix]:
         f"from the underlying {idle.kind}, whose own `{idle.name}` is {idle.instead}. So {idle.value} is never "
         "called.",
         (
-            f"a custom Dataset around the subset, whose __getitem__ calls {idle.value}",
+            f"wrap the subset in a custom Dataset whose __getitem__ calls {idle.value}",
             f"two {idle.kind}, each with its own transform, and a Subset(dataset, indices) of each",
         ),
     )

@@ -121,9 +121,9 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
                 ),
             )
         case "steps":
-            wanted = f"{int(what):,} batches are" if what else "More batches are"
+            wanted = f"{int(what):,} batches, but" if what else "more batches than the data provides:"
             return (
-                f"{wanted} requested by steps_per_epoch and epochs, but the data ended earlier.",
+                f"steps_per_epoch and epochs request {wanted} the data ended earlier.",
                 (
                     "leave out steps_per_epoch for finite data",
                     "dataset.repeat(), for a tf.data.Dataset; while True: in a generator",

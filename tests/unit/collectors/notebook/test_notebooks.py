@@ -73,7 +73,7 @@ BROKEN = {
         "redefined-name",
         "TypeError: 'float' object is not callable",
         "`sum` has been a number since cell 1 (In[3]), line 1, but `mean`, in cell 3 (In[2]), calls it as a "
-        "function. It was built in before. Run from the top, that ends with TypeError.",
+        "function. It was a built-in before. When the notebook is run from the top, this ends with a TypeError.",
     ),
     "the metric became its value": (
         [
@@ -84,7 +84,7 @@ BROKEN = {
         "redefined-name",
         "TypeError: 'str' object is not callable",
         "`accuracy` has been a text since cell 2 (In[2]), line 1, but cell 3 (In[8]) calls it as a function. It "
-        "was a function before. Run from the top, that ends with TypeError.",
+        "was a function before. When the notebook is run from the top, this ends with a TypeError.",
     ),
 }
 

@@ -35,9 +35,10 @@ class TestFromCrash:
         finding = RULE.from_crash(crash, RaggedColumns(clash=(8, 9), shapes=((3, 8, 8), (3, 8, 9))))
         assert finding.message == (
             "One example has the shape [3, 8, 8] and another [3, 8, 9], so they cannot be stacked into one batch. "
-            "A tensor is rectangular, and nothing resizes them. The name of the column and the other "
-            "lengths cannot be read from the traceback's text: pass the exception to diagnostics.explain. A "
-            "DataLoader worker passes on only the error's text: set num_workers=0 to see more."
+            "A tensor is rectangular, and nothing resizes the examples to one shape. The name of the column and "
+            "the other lengths cannot be read from the traceback's text: pass the exception to "
+            "diagnostics.explain. A DataLoader worker passes on only the error's text: set num_workers=0 to see "
+            "more."
         )
 
     def test_says_so_if_not_even_two_lengths_are_known(self):

@@ -36,7 +36,7 @@ class TestFromDataset:
         words = 100 + np.arange(100)
         finding = RULE.from_dataset(DatasetFacts(100, 100, token_lengths=np.full(100, 128), words=words))
         assert finding.evidence == {"longest": 128, "shortest": 128, "rows_at_longest": 100, "rows_read": 100}
-        assert "the texts of 71 have more words than that, up to 199" in finding.message
+        assert "71 of their texts have more words than that (up to 199)" in finding.message
 
     @pytest.mark.parametrize("words", [None, np.full(100, 128), np.repeat([129, 90], [49, 51])])
     def test_does_not_guess_whether_rows_of_one_length_are_blocks(self, words):

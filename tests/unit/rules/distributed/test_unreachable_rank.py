@@ -59,7 +59,7 @@ class TestFromNetwork:
             ("elsewhere", ""),
             ("port taken", ""),
             ("not a store", "closed"),
-            ("no interface", "GLOO_SOCKET_IFNAME=x, and the host has lo"),
+            ("no interface", "GLOO_SOCKET_IFNAME=x, but the host has only lo"),
         ],
     )
     def test_says_what_is_wrong_at_the_rendezvous(self, kind, text):

@@ -87,7 +87,9 @@ class TestWatchedRun:
 
     def test_says_what_is_not_known_without_the_weights_from_before(self):
         assert (
-            NonFiniteLoss().from_origin(origin(None, loss=math.inf, replayed=False, reason="too large")).severity
+            NonFiniteLoss()
+            .from_origin(origin(None, loss=math.inf, replayed=False, reason="the weights are too large"))
+            .severity
             == "error"
         )
 
@@ -105,4 +107,4 @@ class TestWatchedRun:
 
     def test_not_applicable_where_neither_loss_nor_origin_is_known(self):
         with pytest.raises(NotApplicable):
-            NonFiniteLoss().from_origin(origin(None, reason="too large"))
+            NonFiniteLoss().from_origin(origin(None, reason="the weights are too large"))

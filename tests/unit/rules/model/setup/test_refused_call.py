@@ -13,7 +13,7 @@ class TestFromMessage:
     def test_says_what_the_table_says_and_where(self):
         known = KnownFailure(
             "refused-call",
-            "The model is trained before compile() was called on it.",
+            "The model is trained before compile() is called on it.",
             ("model.compile(optimizer, loss)", "or else"),
             "said",
         )
