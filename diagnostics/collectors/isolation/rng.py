@@ -62,12 +62,15 @@ class OwnGenerator:
 def generators_within(*roots: Any) -> list[OwnGenerator]:
     """List the generators that can be reached from `roots`: attributes, elements, closures, globals of methods."""
     kinds = (*KINDS, *_of_torch("Generator"))
-
-    @functools.cache  # `isinstance` of a torch.Generator runs Python code
-    def is_kind(kind: type) -> bool:
-        return issubclass(kind, kinds) and not issubclass(kind, random.SystemRandom)
-
-    return [OwnGenerator(value) for value in objects_within(*roots) if is_kind(type(value))]
+    is_kind: dict[type, bool] = {}  # `isinstance` of a torch.Generator runs Python code, for each object
+    found = []
+    for value in objects_within(*roots):
+        kind = type(value)
+        if kind not in is_kind:
+            is_kind[kind] = issubclass(kind, kinds) and not issubclass(kind, random.SystemRandom)
+        if is_kind[kind]:
+            found.append(OwnGenerator(value))
+    return found
 
 
 def objects_within(*roots: Any) -> Iterator[Any]:
