@@ -62,7 +62,8 @@ class OwnGenerator:
 def generators_within(*roots: Any) -> list[OwnGenerator]:
     """List the generators that can be reached from `roots`: attributes, elements, closures, globals of methods."""
     kinds = (*KINDS, *_of_torch("Generator"))
-    found, is_kind = [], dict[type, bool]()  # by class: `isinstance` of a torch.Generator runs Python code
+    is_kind: dict[type, bool] = {}  # `isinstance` of a torch.Generator runs Python code, for each object
+    found = []
     for value in objects_within(*roots):
         kind = type(value)
         if kind not in is_kind:

@@ -129,7 +129,7 @@ class FirstStepRecorder:
         """Record a call that is about to run."""
         if self._calls and self._thread != threading.get_ident():
             return None
-        if not any(parameter.requires_grad for parameter in module.parameters()):
+        if module in self._frozen or not any(parameter.requires_grad for parameter in module.parameters()):
             self._frozen[module] = None
             if not self._calls or len(self._beside) == MAX_BESIDE:
                 return None
