@@ -25,6 +25,7 @@ from .report import Report
 from .whole_file import write_whole
 
 EVERY_S = 1.0  # between two looks
+PATIENCE_S = 5.0  # of a request: if the first has not answered by then, it may belong to a loop that is over
 
 
 def folder(user: int) -> Path:
@@ -47,7 +48,10 @@ def request_file(user: int, process: int) -> Path:
 
 
 class Requests:
-    """Answers requests to this process. Of several, the first answers: of a script, or of a loop in it."""
+    """Answers requests to this process. Of several, the first answers: of a script, or of a loop in it.
+
+    A loop that is over may stay in memory, as in a notebook; then another answers.
+    """
 
     _first: ClassVar[Callable[[], Requests | None]] = lambda: None
 
@@ -73,12 +77,11 @@ class Requests:
         if time.monotonic() < self._next or os.getpid() != self._process:
             return
         self._next = time.monotonic() + EVERY_S
-        first = Requests._first()
+        first, file = Requests._first(), request_file(user := os.getuid(), self._process)
         if first is None:
             Requests._first = weakref.ref(self)
-        elif first is not self:
+        elif first is not self and _age(file) < PATIENCE_S:
             return
-        file = request_file(user := os.getuid(), self._process)
         if not os.path.exists(file) or threading.current_thread() is not threading.main_thread():
             return
         drawn = random.getstate()  # the first import of rich draws
@@ -88,6 +91,13 @@ class Requests:
                     _answer(file, report)
         finally:
             random.setstate(drawn)
+
+
+def _age(file: Path) -> float:
+    """Return the seconds since a request was made; 0 if there is none."""
+    with contextlib.suppress(OSError):
+        return time.time() - file.stat().st_mtime
+    return 0.0
 
 
 def _answer(file: Path, known: Callable[[], Report]) -> None:

@@ -79,6 +79,12 @@ class TestAnswers:
         assert ended(asking, second)[0] == 1
         second.close()
 
+    def test_a_loop_that_is_over_does_not_keep_the_next_from_answering(self, own, monkeypatch):
+        monkeypatch.setattr(requests, "PATIENCE_S", 0.2)
+        second = Requests()
+        assert ended(start(os.getpid(), "--wait", "30"), second)[0] == 1
+        second.close()
+
     def test_a_forked_child_does_not_answer(self, own):
         asking = start(os.getpid(), "--wait", "30")
         file = requests.request_file(os.getuid(), os.getpid())
