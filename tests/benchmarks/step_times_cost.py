@@ -83,7 +83,7 @@ def main():
     torch.set_num_threads(1)
     gc.disable()
     train, (step, batch) = single_weight(), transformer()
-    timed(train), train(), step(), examined_batch(batch, ())  # loads what they need
+    timed(train), train(), step(), examined_batch(batch, (), shown=True)  # loads what they need
     added = []
     for pair in range(PAIRS):
         with_first = bool(pair % 2)
@@ -91,7 +91,7 @@ def main():
         second = seconds(train) if with_first else timed(train)
         added.append((first - second if with_first else second - first) / STEPS)
     steps = [seconds(step) for _ in range(PAIRS)]
-    panels = [seconds(lambda: examined_batch(batch, ())) for _ in range(PAIRS)]
+    panels = [seconds(lambda: examined_batch(batch, (), shown=True)) for _ in range(PAIRS)]
     timing, whole, panel = (statistics.median(values) for values in (added, steps, panels))
     low, _, high = (1e6 * value for value in statistics.quantiles(added, n=4))
     share = (timing + panel / RUN) / whole
