@@ -1,4 +1,4 @@
-"""Train a small network in Keras to read digits, from the few that are labelled.
+"""Train a small network in Keras to read digits, of which only a few are labelled.
 
 $ python bugs/39_number_that_lies/train.py
 """

@@ -49,14 +49,14 @@ train = DataLoader(
     instructions["train"], batch_size=BATCH_SIZE, shuffle=True, collate_fn=collate
 )
 
-# model: frozen, with an adapter at each linear layer, and a head that is trained
+# model: frozen, with an adapter on each linear layer, and a head that is trained
 lora = LoraConfig(
     task_type="CAUSAL_LM", target_modules="all-linear", modules_to_save=["lm_head"]
 )
 base = AutoModelForCausalLM.from_pretrained(MODEL, use_cache=False)
 model = get_peft_model(base, lora)
 
-# memory: keep what enters a layer, and compute the rest again in the backward pass
+# memory: store only the inputs of each layer, and recompute it in the backward pass
 checkpointing.apply_activation_checkpointing(
     model,
     checkpoint_wrapper_fn=functools.partial(

@@ -56,7 +56,7 @@ schedule = torch.optim.lr_scheduler.LinearLR(
 
 
 def serve(conversations):
-    """Let the model answer the task of each conversation; return its words."""
+    """Let the model answer the task of each conversation; return its answers."""
     prompts = tokenizer.apply_chat_template(
         [turns[:1] for turns in conversations],
         add_generation_prompt=True,
