@@ -31,7 +31,8 @@ class _Trial:
     def is_beside(self, other: _Trial) -> bool:
         """Whether it began where the other training did, of the same layers and at another rate."""
         alike = self.layers == other.layers and self.rates != other.rates
-        return alike and self.first > (other.first + other.last) / 2
+        # A loss that is NaN from the first watched step on is not where the other one ended, either.
+        return alike and not self.first <= (other.first + other.last) / 2
 
 
 def without_bad_trials(trainings: Sequence[TrainingReports]) -> list[TrainingReports]:

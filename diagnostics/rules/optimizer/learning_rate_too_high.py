@@ -13,7 +13,7 @@ from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.training import LossHistory, PredictionFacts, StepHistory, UpdateHistory
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.shared import loss_curve, lr_trial, update_size, whole_run
-from diagnostics.rules.shared.experiments import better_rate
+from diagnostics.rules.shared.experiments import better_rate, lower_rate_cures
 from diagnostics.rules.shared.learnable import is_learnable
 
 REPLACED = 1.0  # of a layer's norm, in one step: its earlier weights are lost
@@ -106,6 +106,12 @@ class LearningRateTooHigh(Rule):
 
     severity = "warning"
     causes = ("dead-units", *TOO_LARGE_STEPS)
+
+    def explains(self, cause: Finding, finding: Finding) -> bool | None:
+        """Steps that replace the weights explain what another cure shows, where a lower rate cures the run too."""
+        if cause.rule != self.name or cause.evidence.get("update_size", 0) < REPLACED:
+            return None
+        return lower_rate_cures(finding) or None
 
     @check
     def from_experiments(self, experiments: Experiments) -> Finding:

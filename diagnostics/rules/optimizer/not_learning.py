@@ -15,7 +15,7 @@ from diagnostics.facts.data import DatasetFacts
 from diagnostics.facts.experiments import Experiments
 from diagnostics.facts.loss_call import LossCalls
 from diagnostics.facts.training import LossHistory, StepHistory, UpdateHistory
-from diagnostics.rules.shared.experiments import evidence, fixes, in_vain, outcome
+from diagnostics.rules.shared.experiments import evidence, fixes, in_vain, lower_rate_cures, outcome
 from diagnostics.rules.shared.learnable import is_learnable
 from diagnostics.rules.shared.update_size import fastest_moved, largest_update, update_size, warms_up
 from diagnostics.rules.shared.whole_run import NO_BETTER, STEPS, check_whole, last_third, late_loss
@@ -163,6 +163,9 @@ class NotLearning(Rule):
 
     def explains(self, cause: Finding, finding: Finding) -> bool | None:
         """An experiment that puts one thing right shows that what is only suspected follows from it."""
+        own, other = (cause, finding) if cause.rule == self.name else (finding, cause)
+        if other.rule == "learning-rate-too-high" and lower_rate_cures(own):
+            return cause is other  # not only suspected: an experiment confirms it
         shown = any(one.rule == self.name and one.evidence.get("one_thing") for one in (cause, finding))
         return cause.rule == self.name if shown and {cause.rule, finding.rule} & SUSPECTED else None
 

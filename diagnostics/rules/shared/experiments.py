@@ -6,13 +6,14 @@ from typing import Any
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule
-from diagnostics.facts.experiments import ExperimentRun, Experiments
+from diagnostics.facts.experiments import BETTER, ExperimentRun, Experiments
 from diagnostics.text.join import capitalized, listed
 
 from .lr_trial import number
 
 CURVES = "loss_curves"  # the evidence that the page draws
 DIGITS = 5
+LOWER_RATE = "learning rate /"  # the experiments with one
 SCHEDULED = "no schedule"  # the experiment, which only a run with a schedule has
 OTHERS = 3  # further changes that are named
 
@@ -87,6 +88,13 @@ def evidence(experiments: Experiments) -> dict[str, Any]:
             best.phrase: rounded(best.losses),
         },
     }
+
+
+def lower_rate_cures(finding: Finding) -> bool:
+    """Return whether among the experiments that a finding reports one with a lower learning rate helps."""
+    tried = finding.evidence.get("experiments", {})
+    reached = [loss for name, loss in tried.items() if name.startswith(LOWER_RATE) and not isinstance(loss, str)]
+    return bool(reached) and min(reached) <= BETTER * finding.evidence["copies_constant_loss"]
 
 
 def rounded(losses: tuple[float, ...]) -> list[float | str]:

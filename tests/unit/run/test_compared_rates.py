@@ -55,6 +55,11 @@ class TestATrialAmongOthers:
         bad = trained(30.0, [*RISES, np.nan], nan)
         assert told(trained(0.001, FALLS), trained(0.1, FALLS), bad) == [("non-finite-loss", "note")]
 
+    def test_is_noted_where_its_first_watched_loss_is_nan(self):
+        nan = Finding("non-finite-loss", "error", "numerics", "The loss is NaN.", "lower the rate")
+        bad = trained(30.0, [np.nan] * 40, nan)
+        assert told(trained(0.001, FALLS), trained(0.1, FALLS), bad) == [("non-finite-loss", "note")]
+
     def test_is_known_by_layers_that_keras_numbers_anew(self):
         names = [tuple(f"sequential_{n}/dense_{2 * n + k}" for k in (0, 1)) for n in (1, 2, 3)]
         good = [trained(rate, FALLS, layers=own) for rate, own in zip((0.1, 0.01), names, strict=False)]

@@ -1,16 +1,19 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
+from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable
 from diagnostics.facts.course import SimpleFit, TargetHistory, Verdicts
 from diagnostics.facts.pipeline import LossFacts, ModelFacts, OptimizerFacts
 from diagnostics.facts.trials import TrialFacts
 from diagnostics.rules.optimizer.learning_rate_too_high import LearningRateTooHigh
+from diagnostics.rules.registry import all_rules, causality_of
 from tests.support.courses import answers, history, judge
 
-RULE = LearningRateTooHigh()
+RULE, CAUSALITY = LearningRateTooHigh(), causality_of(all_rules())
 FLOOR = 1.08  # nats: three classes, nearly balanced
 LOSS = LossFacts(1.13, "cross_entropy", FLOOR)
 KERAS = ModelFacts("DistilBertTextClassifier", "keras", 9, 9)
@@ -183,3 +186,14 @@ class TestEndedRun:
     @pytest.mark.parametrize("other", [{"update": 0.3}, {"error": 0.99}, {"constant": 2.0}])
     def test_is_silent_where_one_of_these_is_otherwise(self, other):
         assert self.judged(**other) is None
+
+    @pytest.mark.parametrize(
+        ("lower", "update", "explained"), [(0.01, 30.0, True), (1.09, 30.0, False), (0.01, 0.3, False)]
+    )
+    def test_explains_another_cure_where_a_lower_rate_cures_too(self, lower, update, explained):
+        rate = dataclasses.replace(self.judged(), evidence={"update_size": update})
+        tried = {"inputs standardised": 0.001, "learning rate * 10": "inf", "learning rate / 100": lower}
+        evidence = {"experiments": tried, "copies_constant_loss": 1.1}
+        cure = Finding("unscaled-inputs", "warning", "data", "The inputs are large.", "scale them", evidence)
+        assert CAUSALITY.explains(rate, cure) is explained
+        assert not CAUSALITY.explains(cure, rate)
