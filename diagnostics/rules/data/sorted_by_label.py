@@ -83,7 +83,7 @@ class SortedByLabel(Rule):
         if pure is None:
             return None
         if dataset.labels is None or not dataset.labels.size:
-            raise NotApplicable("needs to know which classes there are")
+            raise NotApplicable("needs to know all classes")
         classes, counts = np.unique(dataset.labels, return_counts=True)
         if classes.size < 2:
             if dataset.spread_out:
@@ -102,7 +102,7 @@ class SortedByLabel(Rule):
         ):
             return None
         if outputs.num_classes is None:
-            raise NotApplicable("needs to know which classes there are")
+            raise NotApplicable("needs to know all classes")
         different = np.unique(np.concatenate(pure)).size
         if outputs.num_classes < 2 or (outputs.num_classes == 2 and different < 2):
             return None  # with two outputs, one class may simply be rare
@@ -119,7 +119,9 @@ class SortedByLabel(Rule):
         sizes = answers.labels.sum(axis=1)
         counts = answers.labels[sizes >= MIN_LABELS]
         if len(counts) < LOOKS:
-            raise NotApplicable(f"needs the class labels of {LOOKS} batches, of at least {MIN_LABELS} labels each")
+            raise NotApplicable(
+                f"needs the class labels of {LOOKS} batches with at least {MIN_LABELS} labels each"
+            )
         pure = counts[(counts > 0).sum(axis=1) == 1]
         classes = np.flatnonzero(counts.sum(axis=0))
         if len(pure) <= len(counts) / 2 or np.unique(pure.argmax(axis=1)).size < 2:
@@ -182,7 +184,7 @@ class SortedByLabel(Rule):
         )
         return self.found(
             f"The rows are sorted by label, and validation_split holds out the last {len(held):,} of them before "
-            f"anything is shuffled: these all have label {shown}. {why}",
+            f"any shuffling: the held-out rows all have label {shown}. {why}",
             fix=(
                 "shuffle first: order = np.random.permutation(len(x)); x, y = x[order], y[order]",
                 "split by label: sklearn.model_selection.train_test_split(x, y, stratify=y)",
@@ -223,7 +225,7 @@ def _batches_of_one_class(dataset: DatasetFacts) -> list[Array] | None:
     judged = _judged(dataset)
     if len(judged) < MIN_BATCHES:
         raise NotApplicable(
-            f"needs the class labels of the first {MIN_BATCHES} batches, of at least {MIN_LABELS} labels each"
+            f"needs the class labels of the first {MIN_BATCHES} batches with at least {MIN_LABELS} labels each"
         )
     pure = [batch for batch in judged if (batch == batch[0]).all()]
     return pure if len(pure) >= MIN_BATCHES else None
