@@ -122,7 +122,7 @@ class SingleClassLabels(MessageRule):
             return None
         complete = dataset.size is not None and dataset.rows_read >= dataset.size
         return self.found(
-            f"Every label in the {dataset.rows_read} rows read is {counted[0]}, but the model has "
+            f"Every label in the {dataset.rows_read} rows that were read is {counted[0]}, but the model has "
             f"{outputs.num_classes} classes for each position. From a single class, the model can learn only a "
             "constant prediction.",
             fix=(
@@ -215,9 +215,9 @@ class SingleClassLabels(MessageRule):
             return None
         seen = "All" if not others.size else "All but one"
         return self.found(
-            f"{seen} of the {targets.size} targets read are the integer 0. Casting to integers truncates the "
-            "fractions, so values between 0 and 1, such as those from a scaler, all become 0. The model learns to "
-            "predict 0, and its loss falls to almost 0.",
+            f"{seen} of the {targets.size} targets that were read are the integer 0. Casting to integers "
+            "truncates the fractions, so values between 0 and 1, such as those from a scaler, all become 0. The "
+            "model learns to predict 0, and its loss falls to almost 0.",
             fix=(
                 "y = y.astype('float32')  # not int",
                 "print the targets and their mean as the loss receives them",
@@ -243,7 +243,7 @@ class SingleClassLabels(MessageRule):
             f"even {high:.3g} means that the class is almost certainly absent. The model learns to predict 0 "
             "everywhere, and its loss falls to almost 0.",
             fix=(
-                f"use targets of 0 and 1: these look as if they had been divided by {1 / high:.0f}",
+                f"use targets of 0 and 1: the current targets look as if they had been divided by {1 / high:.0f}",
                 "scale the inputs only, not the labels or masks",
             ),
             evidence={"targets": [0.0, high], "share_of_the_higher": round(float((labels > 0).mean()), 4)},

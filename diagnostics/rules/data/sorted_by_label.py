@@ -91,7 +91,7 @@ class SortedByLabel(Rule):
             raise NotApplicable("needs labels from the whole dataset, or the model's outputs")
         if _by_luck(dataset, len(pure), counts / counts.sum()) >= CHANCE:
             return None
-        return self._sorted(dataset, pure, int(classes.size), "the rows read contain", model)
+        return self._sorted(dataset, pure, int(classes.size), "the rows that were read contain", model)
 
     @check
     def from_outputs(self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
@@ -134,7 +134,7 @@ class SortedByLabel(Rule):
         every = len(pure) == len(counts)
         which = f"Each of the {len(counts)}" if every else f"{len(pure)} of the {len(counts)}"
         return self.found(
-            f"{which} training batches sampled contain{'s' if every else ''} only one class (label {shown}), but "
+            f"{which} sampled training batches contain{'s' if every else ''} only one class (label {shown}), but "
             f"there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so each "
             "step biases the model towards one class, and the next class undoes it.",
             fix=_fix(model),
@@ -203,7 +203,7 @@ class SortedByLabel(Rule):
         share = f"Each of the {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
         each = [int(batch[0]) for batch in pure]
         return self.found(
-            f"{share} batches {'read contains' if len(pure) == first else 'contain'} only one class "
+            f"{share} batches {'that were read contains' if len(pure) == first else 'contain'} only one class "
             f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows are "
             f"sorted by label and {_shuffle(dataset, model)}, so each step biases the model towards one class, "
             "and the next class undoes it.",

@@ -17,17 +17,17 @@ MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa starts one
 
 FIX = {
     "torch": (
-        "load tokenizer and model from the same checkpoint",
+        "load the tokenizer and the model from the same checkpoint",
         "after tokenizer.add_tokens(...): model.resize_token_embeddings(len(tokenizer))",
     ),
     "peft": (
-        "load tokenizer and base model from the same checkpoint",
+        "load the tokenizer and the base model from the same checkpoint",
         "after tokenizer.add_tokens(...): base.resize_token_embeddings(len(tokenizer)) before get_peft_model, and "
         "list the new rows in LoraConfig(trainable_token_indices=...); otherwise these rows stay random, because "
         "the base model is frozen",
     ),
     "keras": (
-        "load tokenizer and model from the same preset",
+        "load the tokenizer and the model from the same preset",
         "in a custom model: keras.layers.Embedding(n, ...), where n is the largest id + 1",
     ),
 }

@@ -116,7 +116,7 @@ def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, 
         first = "check the line that each rank is on for a lock, a read or a request without a timeout"
     elif unknown:
         first = (
-            "read the reports of the other hosts' ranks: diagnose run --output with a folder that all hosts share"
+            "read the reports of the ranks on other hosts: use diagnose run --output with a folder that all share"
         )
     else:
         first = "run diagnose network the way you start the job: it names the pairs that cannot communicate"

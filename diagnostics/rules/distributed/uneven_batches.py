@@ -109,7 +109,7 @@ class UnevenBatches(Rule):
 
     def _found(self, message: str, batches: dict[str, object], rank: StalledRank | None) -> Finding:
         return self.found(
-            f"{message} Every step is a collective, so all ranks must take the same number of steps.",
+            f"{message} Every step is a collective operation, so all ranks must take the same number of steps.",
             fix=FIX,
             evidence={"batches": batches},
             where=None if rank is None else rank.where,

@@ -86,7 +86,7 @@ class ShapeMismatch(MessageRule):
             got = f"has {rows}size {symptom.got}"
         else:
             along = f" along axis {symptom.axis}" if symptom.axis is not None else ""
-            got = f"has shape {symptom.shape}, with size {symptom.got}{along}"
+            got = f"has shape {symptom.shape}, with {symptom.got}{along}"
         seen, fix = shape_fixes.of_layer(symptom)
         return self.found(
             _sentences(f"{name} {built}, but its input {got}.", seen),

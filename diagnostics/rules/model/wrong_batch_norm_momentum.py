@@ -88,7 +88,7 @@ class WrongBatchNormMomentum(Rule):
         return self.found(
             f"{count_of(len(state.layers), 'batch norm layer')} ({layers_named(state.layers, most=SHOWN)}) "
             f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the weight of the old statistics, so "
-            f"after {state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving "
+            f"after {state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and moving "
             "variance 1. Training normalises with batch statistics, but evaluation with these initial values, so "
             "the evaluated network differs from the trained one.",
             fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},

@@ -187,7 +187,7 @@ class NotLearning(Rule):
         if not verdicts.trained_alone:
             raise NotApplicable("needs a run that trains only this model")
         if warms_up(steps):
-            raise NotApplicable("needs a run whose learning rate is no longer rising at the end")
+            raise NotApplicable("needs a run whose learning rate has stopped rising")
         late = targets.steps >= LATE * steps.total_steps
         last = last_third(losses, steps.total_steps)
         if late.sum() < SAMPLES or not last.size or not np.isfinite(last).all():
@@ -395,7 +395,7 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
         return (
             "Each input row has mean 0 and standard deviation 1: every row was standardised on its own, so its "
             "level and scale are lost. ",
-            ("standardise columns: (x - x.mean(axis=0)) / x.std(axis=0), with statistics of the training rows",),
+            ("standardise columns, with training statistics: (x - x.mean(axis=0)) / x.std(axis=0)",),
         )
     if (one := targets.sentinel) is not None:
         return (

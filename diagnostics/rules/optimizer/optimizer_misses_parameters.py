@@ -179,8 +179,8 @@ class OptimizerMissesParameters(MessageRule):
             return self.found(
                 f"The predictions depend on {count_of(count, 'TensorFlow variable')} that the layers keep as "
                 f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks only its own variables, so "
-                f"`trainable_variables` does not include {'it' if count == 1 else 'them'}. Training has not "
-                f"changed these {100 * share:.3g}% of all weights, and no weights file contains them.",
+                f"`trainable_variables` does not include {'it' if count == 1 else 'them'}: {100 * share:.3g}% of "
+                "all weights are not changed by training and missing from weights files.",
                 fix=(
                     "self.w = self.add_weight(shape=(inputs, units))  # in build, instead of a tf.Variable",
                     "if it should stay frozen: tf.Variable(..., trainable=False)",
@@ -222,7 +222,7 @@ class OptimizerMissesParameters(MessageRule):
             )
         names = listed(leaves.other_models)
         return self.found(
-            f"The loss depends on {names}, which gives the model its input, gets gradients and is in training "
+            f"The loss depends on {names}, which computes the model's input, gets gradients and is in training "
             f"mode, but no optimizer has any of its parameters. These {scalars:,} weights, {100 * share:.3g}% of "
             "all weights that the loss depends on, keep their random initial values.",
             fix={

@@ -121,7 +121,7 @@ class UnchangedParameters(Rule):
             f"{frozen.weights:,} weights was trainable, so no call changed any weight. In Keras 3, trainable = "
             "False applies to a model wherever it is used, even if it was compiled before.",
             fix=(
-                "set model.trainable = True before its train_on_batch, and False before the combined model's",
+                "set model.trainable = True before model.train_on_batch, and False before the combined model's",
                 "write a keras.Model with a train_step, and with one optimizer for each of the two models",
             ),
             evidence={"model": frozen.model, "calls": frozen.calls, "weights": frozen.weights},
@@ -192,7 +192,7 @@ def _why(
         return (
             f"The optimizer ({optimizer.name}) has none of the model's parameters.",
             {
-                "torch": f"optimizer = {optimizer.name}(model.parameters(), ...)  # of the model that is trained",
+                "torch": f"optimizer = {optimizer.name}(model.parameters(), ...)  # the model being trained",
                 "peft": f"optimizer = {optimizer.name}(p for p in model.parameters() if p.requires_grad), after "
                 "the adapters were added; the base model stays frozen",
             },

@@ -67,7 +67,7 @@ class UnseededRandomness(Rule):
         by = "" if difference is None else f" (up to {difference:.2g}, in values of up to {largest:.2g})"
         rounding = bool(difference is not None and largest and difference <= ROUNDING * largest)
         others = reproduction.differing - 1
-        after = f"; {others:,} others of the {reproduction.compared:,} compared tensors differ" if others else ""
+        after = f"; {others:,} more of the {reproduction.compared:,} compared tensors differ" if others else ""
         return self.found(
             "Running one training step twice with the same weights, rows and seeds gave different results. The "
             f"first difference is in {reproduction.first}{by}{after}. {_why(reproduction, rounding)}",

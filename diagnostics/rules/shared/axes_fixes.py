@@ -71,7 +71,7 @@ def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
         side = math.isqrt(shape[1] // channels)
         if fewest == 3 and side > 1 and side * side * channels == shape[1]:
             return (
-                f"{shape[1]} is {channels} x {side} x {side}.",
+                f"{shape[1]} = {channels} x {side} x {side}.",
                 f"x.view(-1, {channels}, {side}, {side}) before this layer, if each row is an image",
             )
         if fewest == 2 and channels == 1:

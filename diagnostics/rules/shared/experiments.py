@@ -50,9 +50,9 @@ def outcome(experiments: Experiments) -> str:
     also = [f"{other.phrase} ({other.reached:.4g})" for other in others]
     return (
         f"{capitalized(best.phrase)}, the same {experiments.steps} steps reach a loss of {best.reached:.4g} "
-        f"instead of {unchanged:.4g}, against {experiments.constant:.4g} for a constant prediction. This was "
-        f"measured on {experiments.rows} held-out rows, with copies of the model that were retrained from its "
-        "initial weights with one change at a time."
+        f"instead of {unchanged:.4g}; a constant prediction has a loss of {experiments.constant:.4g}. These "
+        f"losses were measured on {experiments.rows} held-out rows, for copies of the model that were retrained "
+        "from its initial weights with one change at a time."
     ) + (f" Other changes that help: {listed(also, most=OTHERS)}." if also else "")
 
 

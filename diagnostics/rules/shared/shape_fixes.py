@@ -58,8 +58,8 @@ def _of_rows(symptom: LayerMisfit) -> Repair:
         if rows == each or (square and got > 1):
             examples = rows // each
             return (
-                f"If the input has more than two axes, its {rows:,} rows of {got} are "
-                f"{count_of(examples, 'example')} of {wanted} that were not flattened.",
+                f"If the input has more than two axes, its {rows:,} rows of {got} values are "
+                f"{count_of(examples, 'example')} of {wanted} values that were not flattened.",
                 ("x.flatten(1) before this layer, if the input has more than two axes", change),
             )
     return "", change
@@ -314,7 +314,7 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
         return (
             f"It has {rows} rows of {each} values{times}: either the rows include an axis that the code counts "
             "separately (heads, channels, positions, several inputs in one batch), or the examples are larger.",
-            (f"print({name}.shape) where it is created", f"{open_view}, if {each} values belong together"),
+            (f"print({name}.shape) where {name} is created", f"{open_view}, if {each} values belong together"),
         )
     if symptom.shape is not None and len(symptom.shape) > 1 and len(rest) == 1:
         held = values_each(symptom.shape)

@@ -28,7 +28,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
         ((size,),) = outputs
         return (
             f"Only the number of outputs of {listed(sorted(owners), most=4)} differs.",
-            f"build {symptom.model} with {size} outputs, as in the checkpoint, load it, then replace these layers",
+            f"build {symptom.model} with {size} outputs, as in the checkpoint, load the weights, then replace "
+            "these layers",
         )
     if only_outputs:
         (owner,), ((size,),) = owners, outputs
@@ -36,7 +37,7 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
             return _of_embedding(symptom, owner, size)
         return (
             f"Only the number of outputs{f' of {owner}' if owner else ''} differs.",
-            f"build {symptom.model} with {size} outputs, as in the checkpoint, load it, then replace "
+            f"build {symptom.model} with {size} outputs, as in the checkpoint, load the weights, then replace "
             f"{owner or 'that layer'}",
         )
     differing = {
@@ -55,7 +56,7 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
                 f"load all weights except this one, and retrain this layer for {new[1]} inputs",
             ),
         )
-    build = f"build {symptom.model} with the sizes in the checkpoint, then load the checkpoint"
+    build = f"build {symptom.model} with the sizes in the checkpoint, then load the weights"
     pairs = [
         [(a, b) for a, b in zip(saved, new, strict=False) if a != b] for saved, new in symptom.weights.values()
     ]

@@ -71,7 +71,7 @@ class TestFound:
         )
         assert "steps in a row." in said
         assert (
-            "gradient originates in the backward pass of the model itself (Distance), outside its layers." in said
+            "infinity first appears in the backward pass of the model itself (Distance), outside its layers." in said
         )
         assert "Found by replaying that step on a copy" in said
 
