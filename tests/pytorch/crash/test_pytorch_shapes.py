@@ -56,7 +56,8 @@ class TestLinear:
         assert live.fix == "x.flatten(1) before this layer"
         assert text.message == (
             "self.head (Linear) has in_features=1352, but its input has 3,328 rows of size 13. If the input "
-            "has more than two axes, its 3,328 rows of 13 values are 32 examples of 1352 values that were not flattened."
+            "has more than two axes, its 3,328 rows of 13 values are 32 examples of 1352 values that were not "
+            "flattened."
         )
 
     def test_a_layer_within_layers_is_named_as_python_reaches_it(self):

@@ -40,8 +40,8 @@ BROKEN = {
         [(5, "rows = [clean(r) for r in ['a ', ' b']]"), (2, "def clean(r):\n    return r.strip()"), (6, "rows")],
         "name-before-definition",
         "NameError: name 'clean' is not defined",
-        "Cell 1 (In[5]) reads `clean`, which is defined only further down, in cell 2 (In[2]). When the notebook is "
-        "run from the top, cell 1 (In[5]) raises NameError.",
+        "Cell 1 (In[5]) reads `clean`, which is defined only further down, in cell 2 (In[2]). When the notebook "
+        "is run from the top, cell 1 (In[5]) raises NameError.",
     ),
     "a function reads a loader that comes later": (
         [
@@ -53,15 +53,15 @@ BROKEN = {
         ],
         "name-before-definition",
         "NameError: name 'val_loader' is not defined",
-        "Cell 3 calls `evaluate`, which reads `val_loader`, which is defined only further down, in cell 4. When the "
-        "notebook is run from the top, cell 3 raises NameError.",
+        "Cell 3 calls `evaluate`, which reads `val_loader`, which is defined only further down, in cell 4. When "
+        "the notebook is run from the top, cell 3 raises NameError.",
     ),
     "memory was freed too early": (
         numbered("model = [1.0]\nbig = [0] * 10", "del big, model", "print(model)"),
         "name-before-definition",
         "NameError: name 'model' is not defined",
-        "Cell 3 (In[3]) reads `model`, which was deleted in cell 2 (In[2]). When the notebook is run from the top, "
-        "cell 3 (In[3]) raises NameError.",
+        "Cell 3 (In[3]) reads `model`, which was deleted in cell 2 (In[2]). When the notebook is run from the "
+        "top, cell 3 (In[3]) raises NameError.",
     ),
     "sum was a running loss": (
         [
