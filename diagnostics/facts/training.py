@@ -127,7 +127,7 @@ class UpdateHistory:
         weight_norms: float32 (m, layers), L2, before the step; NaN for a layer that no optimizer holds.
     """
 
-    described: ClassVar[str] = "steps before and after which the weights were compared"
+    described: ClassVar[str] = "steps with the weights compared before and after"
 
     layers: tuple[str, ...]
     steps: Array

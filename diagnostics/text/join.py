@@ -66,7 +66,7 @@ def not_known(what: str, live: bool) -> str:
         live: whether the exception itself was given; its text alone holds no frames.
     """
     if live:
-        return f"{capitalized(what)} could not be read from the exception's frames."
+        return f"{capitalized(what)} could not be read from the traceback."
     return (
-        f"{capitalized(what)} cannot be read from the traceback's text: pass the exception to diagnostics.explain."
+        f"{capitalized(what)} cannot be read from the traceback text: pass the exception to diagnostics.explain."
     )

@@ -35,10 +35,10 @@ def parameters(origin: OriginFacts) -> str:
 def how_known(origin: OriginFacts) -> str:
     """Describe in one sentence how the origin was found."""
     if origin.replayed:
-        return "Found by replaying that step on a copy, with its weights, batch and random state."
+        return "Found by replaying that step on a copy of the model with the same weights, batch and random state."
     reason = origin.reason.removeprefix("the step was not replayed, because ")
     return (
-        f"Found by searching the model as it was at step {origin.noticed}; step {origin.step} was not replayed"
+        f"Found by searching the model's state at step {origin.noticed}; step {origin.step} was not replayed"
         + (f", because {reason}." if reason else ".")
     )
 

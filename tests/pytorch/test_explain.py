@@ -23,7 +23,7 @@ NAMED = (
 NAMED_FROM_TEXT = (
     "Label 2 is beyond the model's last class. Classes are counted from 0, so the model needs at least "
     "one more output than the largest label. The number of outputs and the examples with that label "
-    "cannot be read from the traceback's text: pass the exception to diagnostics.explain."
+    "cannot be read from the traceback text: pass the exception to diagnostics.explain."
 )
 
 

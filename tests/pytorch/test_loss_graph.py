@@ -309,5 +309,5 @@ def test_the_graph_of_the_first_step_of_a_script_is_judged():
     assert not run.faults
     (report,) = run.examined
     assert "ignored-output-gradient" in {finding.rule for finding in report.findings}
-    assert report.not_applicable["undetached-target"] == "needs a target that the model computes"
+    assert report.not_applicable["undetached-target"] == "needs a target computed by the model"
     assert report.not_applicable["loss-plateau"] == "needs a trial of the learning rate"

@@ -28,7 +28,7 @@ _WORDS: dict[type, str] = {
     int: "a number",
     float: "a number",
     complex: "a number",
-    str: "a text",
+    str: "a string",
     bytes: "bytes",
     type(None): "None",
 }
@@ -54,7 +54,7 @@ def value_words(value: ast.expr) -> str:
         case ast.Constant(value=constant):
             return _WORDS.get(type(constant), "")
         case ast.JoinedStr():
-            return "a text"
+            return "a string"
         case ast.List() | ast.ListComp():
             return "a list"
         case ast.Dict() | ast.DictComp():

@@ -59,29 +59,29 @@ class NoLabelsLeft(Rule):
         """Count the labels that are not ignored."""
         labels, ids, ignored = batch.labels, batch.token_ids, batch.ignore_index
         if labels is None or labels.dtype.kind not in "iu" or ignored is None:
-            raise NotApplicable("needs integer labels, and the label that the loss ignores")
+            raise NotApplicable("needs integer labels and the label that the loss ignores")
         of_tokens = ids is not None and labels.shape == ids.shape
         if labels.size < (TOKENS if of_tokens else ROWS):
-            raise NotApplicable(f"needs at least {TOKENS} labels of tokens, or {ROWS} labels of rows")
+            raise NotApplicable(f"needs at least {TOKENS} token labels or {ROWS} row labels")
         if loss.kind not in ("cross_entropy", "other"):
             raise NotApplicable("needs a loss that can ignore labels")
         if (labels != ignored).any():
             return None
         usually = (
-            " Usually the labels are ignored up to a marker text; it was not found, so the answer is ignored "
-            "along with the prompt."
+            " Usually, the labels before a marker text are masked; if the marker is not found, the answer is "
+            "masked along with the prompt."
         )
         return self.found(
-            f"All {labels.size:,} labels of this batch ({len(labels)} rows) are {ignored}, which the loss "
-            "ignores: the loss is the mean of no values, which is NaN, and no gradient reaches the "
+            f"All {labels.size:,} labels in this batch ({len(labels)} rows) are {ignored}, which the loss "
+            "ignores. The loss is therefore a mean over zero elements, which is NaN, and no gradient reaches the "
             f"model.{usually if of_tokens else ''}",
             fix=(
                 "assert (labels != -100).any(dim=1).all()  # in the collator: each row has labels",
                 "compare tokenizer.tokenize(marker) with tokenizer.tokenize(conversation): spaces and newlines at "
-                "the marker's ends merge with the tokens next to them",
+                "the marker's ends merge with adjacent tokens",
                 "raise max_length if truncation has cut off the answers",
             )
             if of_tokens
-            else (f"check where the labels become {ignored}: no row has any other label",),
+            else (f"check where the labels become {ignored}: this batch has no other label",),
             evidence={"labels": int(labels.size), "rows": len(labels), "ignored": ignored},
         )

@@ -85,9 +85,9 @@ class PaddingInLoss(Rule):
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
         return self.found(
             f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) {'is' if one else 'are'} "
-            f"at padding positions ({what}), where the attention mask is 0. The model learns these labels within "
+            f"in the padding ({what}), where the attention mask is 0. The model learns these labels within "
             "a few steps, so the loss makes the model look better than it is, and the real tokens count for "
-            f"less.{' This share does little harm, but shorter texts have a larger one.' if small else ''}",
+            f"less.{' This share does little harm, but shorter texts have a larger share.' if small else ''}",
             fix=_fixes(batch),
             evidence={
                 "labels_at_padding": number,
@@ -103,7 +103,7 @@ class PaddingInLoss(Rule):
         """Count the labels at a decoder's padding: the pad token repeated up to the end of a row."""
         labels, pad = batch.labels, model.pad_token_id
         if model.library != "transformers" or pad is None or loss.kind != "cross_entropy":
-            raise NotApplicable("needs a decoder of transformers, its pad token, and its own cross-entropy loss")
+            raise NotApplicable("needs a transformers decoder with its pad token and its own cross-entropy loss")
         if labels is None or labels.ndim != 2 or labels.dtype.kind not in "iu" or pad == batch.ignore_index:
             raise NotApplicable("needs one label per token")
         counted = np.ones(labels.shape, bool) if batch.ignore_index is None else labels != batch.ignore_index
@@ -121,7 +121,7 @@ class PaddingInLoss(Rule):
             "model look better than it is, and the real tokens count for less.",
             fix=(
                 "labels[labels == tokenizer.pad_token_id] = -100",
-                "DataCollatorForSeq2Seq(tokenizer, model=model), and leave the labels unpadded before it",
+                "DataCollatorForSeq2Seq(tokenizer, model=model), and do not pad the labels before collation",
             ),
             evidence={
                 "labels_at_padding": number,
@@ -150,6 +150,6 @@ def _fixes(batch: BatchFacts) -> dict[str, Fix]:
         "transformers": (line, f"data_collator={collator}, which pads the labels too"),
         "keras": (
             "yield (inputs, labels, sample_weight) with the padding mask as sample_weight",
-            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100) and labels of -100 at padding",
+            "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100), with labels of -100 at padding",
         ),
     }

@@ -97,7 +97,7 @@ class RaggedBatch(MessageRule):
         }
         if symptom.lengths:
             count = max(map(len, symptom.lengths.values()))
-            examples = f"{count} examples" if crash.in_keras else f"{count} examples of this batch"
+            examples = f"{count} examples" if crash.in_keras else f"{count} examples in this batch"
             return self.found(
                 f"The {examples} differ in length: {_ranges(symptom.lengths)}. {rectangular}.",
                 fix=RESIZE if images else _fixes(symptom.lengths),
@@ -109,7 +109,7 @@ class RaggedBatch(MessageRule):
             lists = "The lists of a column" if column is None else f"The lists of {_called(column)}"
             return self.found(
                 f"{lists} could not be made into one tensor. Either they differ in length, and nothing pads them, "
-                "or the column holds text, None or lists within lists. The first error of the traceback shows "
+                "or the column holds text, None or nested lists. The first error in the traceback shows "
                 "which: 'expected sequence of length' if they differ, \"too many dimensions 'str'\" or 'Could not "
                 "infer dtype of NoneType' if they hold anything other than numbers.",
                 fix=(
@@ -123,7 +123,7 @@ class RaggedBatch(MessageRule):
         seen = f"Examples of different lengths{of} cannot be stacked"
         if symptom.shapes:
             one, other = map(list, symptom.shapes)
-            seen = f"One example has the shape {one}{of} and another {other}, so they cannot be stacked"
+            seen = f"One example has shape {one}{of} and another {other}, so they cannot be stacked"
         elif symptom.clash:
             one_size, other_size = symptom.clash
             seen = f"One example has {one_size} values{of} and another {other_size}, so they cannot be stacked"
@@ -137,8 +137,8 @@ class RaggedBatch(MessageRule):
             unknown = f" {not_known('the name of the column', live=True)}"
         of_arrays = _of_arrays(crash)
         told = (
-            "The rows of a NumPy array differ in shape, which NumPy has refused since 1.24. They are unpadded "
-            "rows of a dataset, or evaluation results: the last batch is smaller, or there are several outputs."
+            "The rows of a NumPy array differ in shape, which NumPy has refused since 1.24. They are either "
+            "unpadded rows of a dataset, or evaluation results with a smaller last batch or several outputs."
             if of_arrays
             else f"{seen} into one batch. {rectangular}.{unknown}"
         )
@@ -162,7 +162,7 @@ def _fixes(columns: Collection[str]) -> dict[str, Fix]:
 
 
 def _called(column: str) -> str:
-    return f"item {column} of each" if column.isdigit() else column
+    return f"item {column} of each example" if column.isdigit() else column
 
 
 def _ranges(lengths: Mapping[str, tuple[int, ...]]) -> str:

@@ -95,11 +95,11 @@ class RepeatedBatch(Rule):
         if distinct != 1:
             return None
         if (token := _only_token(batch, model)) is not None:
-            return self._of_one_token(token, f"all {rows:,} training rows read have the same inputs")
+            return self._of_one_token(token, f"all {rows:,} training rows that were read have the same inputs")
         return self.found(
-            f"All {rows:,} training rows read have the same inputs. Every step trains on the same example, and "
-            "the model learns nothing about the rest of the dataset. Usually __getitem__ ignores its index, or a "
-            "generator always yields the same row.",
+            f"All {rows:,} training rows that were read have the same inputs. Every step trains on the same "
+            "example, and the model learns nothing about the rest of the dataset. Usually __getitem__ ignores its "
+            "index, or a generator always yields the same row.",
             fix="return self.rows[index]  # in __getitem__: use its index",
             evidence={"distinct_rows": distinct, "rows_read": rows, "size": dataset.size},
         )
@@ -111,19 +111,21 @@ class RepeatedBatch(Rule):
         """Check whether all rows read fit into one batch."""
         distinct, rows = _counted(dataset)
         if rows < max(MANY_ROWS, BATCHES * batch.size):
-            raise NotApplicable(f"needs at least {MANY_ROWS} rows and {BATCHES} batches of them")
+            raise NotApplicable(f"needs at least {MANY_ROWS} rows in at least {BATCHES} batches")
         if not 1 < distinct <= batch.size or not (distinct < MAX_DISTINCT * rows or distinct == batch.size):
             return None
         if (token := _only_token(batch, model)) is not None:
-            return self._of_one_token(token, f"only {distinct} of the {rows:,} training rows read are distinct")
+            return self._of_one_token(
+                token, f"only {distinct} of the {rows:,} training rows that were read are distinct"
+            )
         if not _rarely_repeat(batch):
             return None
         if model is not None and model.library == "keras" and dataset.spread_out and distinct != batch.size:
             return None  # all rows are in arrays and never generated: windows of a periodic series repeat
         return self.found(
-            f"Only {distinct} of {rows:,} training rows read have distinct inputs, and a batch has {batch.size} "
-            "examples: every batch contains the same few rows. Usually a generator yields the same batch over and "
-            "over, or __getitem__ uses only part of its index.",
+            f"The {rows:,} training rows that were read have only {distinct} distinct inputs, and a batch has "
+            f"{batch.size} examples: every batch contains the same few rows. Usually a generator yields the same "
+            "batch over and over, or __getitem__ uses only part of its index.",
             fix="print the inputs of the first two batches, and make the generator or __getitem__ advance to the "
             "next rows",
             evidence={
@@ -139,7 +141,7 @@ class RepeatedBatch(Rule):
         """Check whether every step had the same batch."""
         prints = steps.batch_fingerprints
         if (prints != 0).sum() < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps whose batches were seen")
+            raise NotApplicable(f"needs {STEPS} steps with recorded batches")
         if (steps.passes > 1).any():
             raise NotApplicable(
                 "needs one forward pass per step: with gradient accumulation, only the last batch is compared"
@@ -170,15 +172,15 @@ class RepeatedBatch(Rule):
         """Compare the rows of the batches with those of the dataset, when the run is over."""
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if dataset.size is None or not size:
-            raise NotApplicable("needs the number of rows of the dataset, and of a batch")
+            raise NotApplicable("needs the number of rows in the dataset and in a batch")
         if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
-            raise NotApplicable("needs a run that was not cut off, with one forward pass per step")
+            raise NotApplicable("needs a run that was not interrupted, with one forward pass per step")
         if (prints != 0).sum() >= STEPS and (prints == prints[0]).all():
             if not _left_over(dataset, size):
                 return None
             return self._of_batches(steps.total_steps, size, dataset.size, batch, model)
         if rows is None or rows.drawn < MANY_ROWS or dataset.distinct_rows is None:
-            raise NotApplicable(f"needs {MANY_ROWS} rows of the batches")
+            raise NotApplicable(f"needs {MANY_ROWS} rows from the batches")
         if rows.distinct > DRAWN * min(rows.drawn, dataset.distinct_rows):
             return None
         if (token := _only_token(batch, model)) is not None:
@@ -203,9 +205,9 @@ class RepeatedBatch(Rule):
         """
         prints, size = steps.batch_fingerprints, int(steps.batch_sizes.max(initial=0))
         if size != length.batch_size:
-            raise NotApplicable("needs batches of the size that the DataLoader collates")
+            raise NotApplicable("needs batches of the DataLoader's own batch size")
         if not verdicts.complete or not verdicts.trained_alone or (steps.passes > 1).any():
-            raise NotApplicable("needs a run that was not cut off, with one forward pass per step")
+            raise NotApplicable("needs a run that was not interrupted, with one forward pass per step")
         if (prints != 0).sum() < STEPS or (prints != prints[0]).any() or length.rows < BATCHES * size:
             return None
         return self._of_batches(steps.total_steps, size, length.rows, batch, model)
@@ -220,11 +222,11 @@ class RepeatedBatch(Rule):
 
     def _of_one_token(self, token: int, seen: str) -> Finding:
         return self.found(
-            f"Every token in a batch has the id {token}, except for padding and tokens that occur only once per "
+            f"Every token in a batch has id {token}, except for padding and tokens that occur only once per "
             f"row: {seen}. Different texts become identical like this when none of their words is in the "
             "vocabulary, so each word becomes the unknown token.",
             fix=(
-                "build the vocabulary from the training texts, split and lower-cased exactly as in encoding",
+                "build the vocabulary from the training texts, split and lower-cased exactly as for encoding",
                 "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
             ),
             evidence={"only_token": token},
@@ -236,7 +238,7 @@ class RepeatedBatch(Rule):
             return self.found(
                 f"{seen}. The dataset has {rows:,} rows, but the {batch.size} rows of the first batch have only "
                 f"{count_of(alike, 'distinct input')}, and rows with the same input have different labels. So the "
-                "dataset, the tokenizer or the collator has made different rows the same.",
+                "dataset, the tokenizer or the collator has made different rows identical.",
                 fix=(
                     "print(dataset[0], dataset[1])  # do their inputs differ?",
                     "print(loader.collate_fn([dataset[0], dataset[1]]))  # do they still differ?",
@@ -249,8 +251,8 @@ class RepeatedBatch(Rule):
                 },
             )
         return self.found(
-            f"{seen}. The dataset has {rows:,} rows: the model learns nothing about the others. The loop or the "
-            "sampler does not go through the data, unless you are testing whether the model can memorise a batch.",
+            f"{seen}. The dataset has {rows:,} rows: the model learns nothing about the rest. Unless you are "
+            "testing whether the model can memorise a batch, the loop or the sampler skips most of the data.",
             fix=(
                 "for batch in loader: ...  # not next(iter(loader)), which always returns the first batch",
                 "let the sampler yield every index: RandomSampler(dataset)",

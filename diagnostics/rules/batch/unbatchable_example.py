@@ -64,7 +64,7 @@ def _of_type(what: str) -> tuple[str, Fix]:
             "for this example, or one of its values is missing.",
             (
                 "return a value on every path of __getitem__; remove unusable rows when you build the dataset",
-                "a collate_fn that drops them: default_collate([x for x in batch if x is not None])",
+                "a collate_fn that drops such examples: default_collate([x for x in batch if x is not None])",
                 "leave out optional values instead of returning None",
             ),
         )
@@ -72,7 +72,7 @@ def _of_type(what: str) -> tuple[str, Fix]:
         return (
             f"The examples are PIL images ({what}), but a batch needs tensors.",
             (
-                "transforms.ToTensor(), as the last of the transforms",
+                "transforms.ToTensor(), as the last transform",
                 "torch.from_numpy(numpy.asarray(image))",
             ),
         )
@@ -80,7 +80,7 @@ def _of_type(what: str) -> tuple[str, Fix]:
         f"The examples contain a {what}, which cannot be batched: a batch needs tensors, arrays, numbers, "
         "strings, or tuples and dicts of them.",
         (
-            "turn it into a tensor in __getitem__",
+            "convert this value to a tensor in __getitem__",
             "DataLoader(..., collate_fn=...), which puts such values into a list; PyTorch Geometric has its "
             "own DataLoader",
         ),
@@ -91,7 +91,7 @@ def _of_rows(symptom: facts.UnbatchableExample) -> tuple[str, Fix]:
     expected, got = symptom.rows or (0, 0)
     return (
         f"The columns have different lengths: {symptom.what} has {got:,} rows, but the others have {expected:,}. "
-        "A batched function in Dataset.map returned a different number of rows from the columns that it keeps.",
+        "A batched function in Dataset.map returned a different number of rows than the columns it keeps.",
         (
             "dataset.map(function, batched=True, remove_columns=dataset.column_names)",
             "return every column with the same number of rows: attention_mask as well as input_ids",

@@ -104,9 +104,9 @@ class UnstableBatch(Rule):
         lengths = _token_counts(reread)
         return self._finding(
             reread,
-            f"Reading the same {_rows(reread)} twice, with the same random numbers, gave two different batches: "
+            f"Reading the same {_rows(reread)} twice, with the same random seed, gave two different batches: "
             f"{_difference(changed[0], one, other)}{lengths}.{others} {capitalized(who)} {edits}, so each epoch "
-            "trains on rows that the previous one has changed.",
+            "trains on rows already modified by the previous epoch.",
             {
                 "changed": changed,
                 "rows": reread.rows,
@@ -125,10 +125,10 @@ class UnstableBatch(Rule):
             if found is not None:
                 count, before, after = found
                 return self.found(
-                    f"{capitalized(_called(name))} became narrower during the run: its standard deviation was "
-                    f"{before:.3g} in the first {count} batches sampled, and {after:.3g} in the "
-                    f"{len(sample.batches) - count} after them. Normalising rows in place has this effect: each "
-                    "epoch normalises rows that the previous epoch has already normalised.",
+                    f"{capitalized(_called(name))} shrank in scale during the run: its standard deviation was "
+                    f"{before:.3g} in the first {count} batches sampled, and {after:.3g} in the next "
+                    f"{len(sample.batches) - count}. Normalising rows in place has this effect: each epoch "
+                    "normalises rows that the previous epoch has already normalised.",
                     fix=(
                         "x = (x - mean) / std, not x -= mean and x /= std, in __getitem__ or the transform",
                         "copy the row before you edit it: row = self.rows[index].clone() or .copy()",
@@ -142,8 +142,8 @@ class UnstableBatch(Rule):
     ) -> Finding:
         if reread.fresh_workers:
             message += (
-                " The loader's worker processes start each epoch with a fresh copy, which hides the bug; it "
-                "appears with num_workers=0 or persistent_workers=True."
+                " The loader's worker processes start each epoch with a fresh copy of the dataset, which hides "
+                "the bug; it appears with num_workers=0 or persistent_workers=True."
             )
         return self.found(
             message,

@@ -69,9 +69,9 @@ class UntrainedNewTokens(Rule):
             return None
         kinds = len(np.unique(ids[new]))
         return self.found(
-            f"{count_of(int(new.sum()), 'token')} of {count_of(kinds, 'kind')} in this batch were added to the "
-            f"model by resize_token_embeddings(), which added the rows from {added.first:,} on to its embedding. "
-            "The embedding is frozen, so these rows keep their initial values.",
+            f"This batch contains {count_of(int(new.sum()), 'new token')} ({kinds:,} distinct), whose embedding "
+            f"rows, from row {added.first:,} onwards, were added by resize_token_embeddings(). The embedding is "
+            "frozen, so these rows keep their initial values.",
             fix=(
                 "LoraConfig(..., trainable_token_indices={'embed_tokens': new_ids})",
                 "model.get_input_embeddings().weight.requires_grad_(True)",

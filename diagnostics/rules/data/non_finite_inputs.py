@@ -13,7 +13,7 @@ from diagnostics.text.nonfinite import examples
 
 MAX_ROWS_NAMED = 8  # in the message; the evidence holds every row
 FIX = (
-    "drop these rows: np.isfinite(values) finds them",
+    "drop these rows: use np.isfinite(values) to find them",
     "fill the missing values before training",
 )
 
@@ -105,7 +105,7 @@ class NonFiniteInputs(MessageRule):
         places = ", ".join(f"input {name}" if name.isdigit() else name for name in origin.inputs) or "the input"
         return self.found(
             f"The batch of step {origin.step} has NaN or infinity in {places}.{examples(origin)} The weights were "
-            "finite before it. One optimizer step makes every weight NaN.",
+            "finite before this step. One optimizer step makes every weight NaN.",
             fix=FIX,
             evidence={
                 "rows": list(origin.rows),
@@ -118,7 +118,7 @@ class NonFiniteInputs(MessageRule):
 
     def _bad(self, batch: BatchFacts, rows: dict[str, list[int]], loss: LossFacts, harm: str) -> Finding:
         culprits = _culprits(rows)
-        places = ", ".join(f"input {name}" if name.isdigit() else name for name in rows)
+        places = " and ".join(f"input {name}" if name.isdigit() else name for name in rows)
         one = len(culprits) == 1
         named = ", ".join(map(str, culprits[:MAX_ROWS_NAMED])) + (", …" if culprits[MAX_ROWS_NAMED:] else "")
         return self.found(
@@ -143,7 +143,7 @@ def _rows(batch: BatchFacts) -> dict[str, list[int]]:
         arrays[batch.target_name] = batch.labels
     arrays = {name: a for name, a in arrays.items() if a.ndim and np.issubdtype(a.dtype, np.inexact)}
     if not arrays:
-        raise NotApplicable("needs inputs or targets that are floating-point numbers")
+        raise NotApplicable("needs floating-point inputs or targets")
     rows = {name: _bad_rows(name, array) for name, array in arrays.items()}
     return {name: numbers for name, numbers in rows.items() if numbers}
 

@@ -80,16 +80,17 @@ class RepeatedWorkerRandomness(Rule):
         again = "" if workers.persistent else " Each epoch starts new workers with the same copies."
         if workers.workers == 1:
             drawn = (
-                "the worker draws from a copy of it, which is recreated for each epoch: all epochs draw the same"
+                "the worker draws from a copy of it that is recreated for each epoch, so all epochs draw the same"
             )
             again = ""
         else:
             drawn = (
-                f"each of the {workers.workers} workers has a copy of it in the same state, so all draw the same"
+                f"each of the {workers.workers} workers has a copy of it in the same state, so all workers draw "
+                "the same"
             )
         return self.found(
             f"{held.drawn_in} draws from {_called(held)}, one {held.kind} for all rows, and {drawn} "
-            f"numbers.{again} So the random augmentations repeat.",
+            f"random numbers.{again} So the random augmentations repeat.",
             evidence={
                 "workers": workers.workers,
                 "persistent": workers.persistent,
@@ -100,16 +101,17 @@ class RepeatedWorkerRandomness(Rule):
 
     def _seeded_alike(self, workers: WorkerFacts) -> Finding:
         alike = (
-            "the worker draws the same numbers in each epoch"
+            "the worker draws the same random numbers in each epoch"
             if workers.workers == 1
-            else f"all {workers.workers} workers draw the same numbers"
+            else f"all {workers.workers} workers draw the same random numbers"
         )
-        again = "" if workers.persistent or workers.workers == 1 else ", in each epoch from the start"
+        again = "" if workers.persistent or workers.workers == 1 else ", and start over in each epoch"
         return self.found(
-            f"`worker_init_fn` seeds {workers.same_seed} with a number that depends neither on the worker nor on "
-            f"the epoch, and the dataset draws from it: {alike}{again}. So the random augmentations repeat.",
+            f"`worker_init_fn` seeds {workers.same_seed} with a value that depends neither on the worker nor on "
+            f"the epoch, and the dataset draws from that generator: {alike}{again}. So the random augmentations "
+            "repeat.",
             fix=(
-                "leave out worker_init_fn: PyTorch then seeds torch, random and numpy.random differently in each "
+                "remove worker_init_fn: PyTorch then seeds torch, random and numpy.random differently in each "
                 "worker",
                 "np.random.seed(torch.initial_seed() % 2**32)  # differs by worker and by epoch",
             ),
@@ -130,8 +132,8 @@ class RepeatedWorkerRandomness(Rule):
         generator, seed, draw = first.names
         return self.found(
             f"{first.where.function} seeds {generator} with {seed} for every row, and then calls {draw}, which "
-            "returns the same numbers for each row in each epoch. So all rows get the same noise. In the main "
-            "process everything else that draws from this generator, including shuffling and dropout, restarts "
+            "returns the same values for every row in every epoch. So all rows get the same noise. In the main "
+            "process, everything else that draws from this generator, including shuffling and dropout, restarts "
             "with each row.",
             fix=(
                 "seed once, before the dataset is created",

@@ -93,11 +93,11 @@ class SingleClassLabels(MessageRule):
             raise NotApplicable("needs all labels if a sampler may draw rare rows more often")
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
-            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. With "
-            "only one class it can only learn a constant prediction.",
+            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. From a "
+            "single class, the model can learn only a constant prediction.",
             fix=(
                 "shuffle before you select: dataset.shuffle(seed=0).select(range(n)) keeps every class",
-                "check how the rows were chosen: a filter, or a constant label column",
+                "check how the rows were selected: look for a filter or a constant label column",
             ),
             evidence={
                 "label": int(labels[0]),
@@ -122,13 +122,13 @@ class SingleClassLabels(MessageRule):
             return None
         complete = dataset.size is not None and dataset.rows_read >= dataset.size
         return self.found(
-            f"Every label in the {dataset.rows_read} rows read is {counted[0]}, but the model has "
-            f"{outputs.num_classes} classes for each position. From one class it can only learn a constant "
-            "prediction.",
+            f"Every label in the {dataset.rows_read} rows that were read is {counted[0]}, but the model has "
+            f"{outputs.num_classes} classes for each position. From a single class, the model can learn only a "
+            "constant prediction.",
             fix=(
-                "print mask.unique() of one row before and after each transform: a mask that is scaled to 0 to 1, "
-                "as an image is, becomes 0 when it is cast to integers",
-                "read masks as class numbers: torch.from_numpy(np.array(mask)).long(), not to_tensor(mask)",
+                "print mask.unique() of one row before and after each transform: a mask that is scaled to the "
+                "range 0 to 1 like an image becomes 0 when it is cast to integers",
+                "read masks as class indices: torch.from_numpy(np.array(mask)).long(), not to_tensor(mask)",
             ),
             evidence={"label": counted[0], "rows_read": dataset.rows_read, "num_classes": outputs.num_classes},
             severity="error" if complete else "warning",
@@ -138,7 +138,7 @@ class SingleClassLabels(MessageRule):
     def from_targets(self, targets: TargetHistory, verdicts: Verdicts) -> Finding | None:
         """Check the labels that the loss received in the sampled steps."""
         if targets.kind not in ("binary_cross_entropy", "mean_squared_error") or targets.outputs != 1:
-            raise NotApplicable("needs a binary cross entropy, or a squared error, with one output")
+            raise NotApplicable("needs a binary cross-entropy or squared-error loss with one output")
         if not verdicts.trained_alone:
             raise NotApplicable("needs a run that trains only this model")
         if targets.kind == "mean_squared_error":
@@ -147,11 +147,11 @@ class SingleClassLabels(MessageRule):
             return None
         return self.found(
             f"All labels of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
-            f"{targets.only_target:g}. With only one class the model can only learn a constant prediction, and "
+            f"{targets.only_target:g}. From a single class, the model can learn only a constant prediction, and "
             "its loss falls to 0.",
             fix=(
                 "print the labels and their counts before training",
-                "check the code that creates them for a comparison with a different spelling, or a filter",
+                "check the code that creates the labels: look for a misspelt class name or a filter",
             ),
             evidence={"label": targets.only_target, "examples": targets.examples},
             severity="warning" if targets.only_target == 0 else "note",
@@ -166,12 +166,12 @@ class SingleClassLabels(MessageRule):
             return None  # small numbers that differ, such as returns per minute
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
-            f"{value:.4g}. With only one value the model can only learn a constant prediction, and its loss falls "
-            "to almost 0. Usually numbers between 0 and 1 were cast to integers, or the wrong column is the "
-            "target.",
+            f"{value:.4g}. From a single value, the model can learn only a constant prediction, and its loss "
+            "falls to almost 0. Usually, values between 0 and 1 were cast to integers, or the wrong column is "
+            "used as the target.",
             fix=(
                 "targets.float()  # from the start, not .long() or .int(), which truncate the fractions",
-                "print ten targets as the loss gets them",
+                "print ten targets as the loss receives them",
             ),
             evidence={"target": value, "examples": targets.examples},
             severity="warning",
@@ -183,18 +183,18 @@ class SingleClassLabels(MessageRule):
         counted = {label: rows - zero for label, (rows, zero) in weights.by_label.items() if rows > zero}
         dropped = {label: rows for label, (rows, zero) in weights.by_label.items() if rows == zero}
         if not weights.by_label:
-            raise NotApplicable("needs sample weights, and one class for each row")
+            raise NotApplicable("needs sample weights and one class per row")
         if len(counted) != 1 or sum(dropped.values()) < MIN_ROWS or sum(counted.values()) < MIN_ROWS:
             return None
         (label,) = counted
         others = listed([str(other) for other in sorted(dropped)])
         return self.found(
-            f"All {sum(dropped.values()):,} rows of class {others} in {weights.batches} batches checked have the "
-            f"weight 0: only class {label} counts in the loss. With only one class the model can only learn a "
-            "constant prediction, and its loss falls to 0.",
+            f"All {sum(dropped.values()):,} rows of class {others} in the {weights.batches} batches checked have "
+            f"weight 0, so only class {label} contributes to the loss. From a single class, the model can learn "
+            "only a constant prediction, and its loss falls to 0.",
             fix=(
                 "weights = np.ones(len(y)), then a larger weight for the rare class",
-                f"class_weight={{{label}: ..., {sorted(dropped)[0]}: 1.0}}: no class at 0",
+                f"class_weight={{{label}: ..., {sorted(dropped)[0]}: 1.0}}: give no class a weight of 0",
             ),
             evidence={"label": label, "rows": weights.rows, "without_weight": weights.zero_rows},
             severity="warning",
@@ -207,20 +207,20 @@ class SingleClassLabels(MessageRule):
 
         targets = dataset.labels
         if loss.kind not in ("mean_squared_error", "mean_absolute_error"):
-            raise NotApplicable("needs a squared or absolute error")
+            raise NotApplicable("needs a squared-error or absolute-error loss")
         if targets is None or not np.issubdtype(targets.dtype, np.integer) or targets.size < ROUNDED_ROWS:
-            raise NotApplicable(f"needs {ROUNDED_ROWS} targets that are integers")
+            raise NotApplicable(f"needs {ROUNDED_ROWS} integer targets")
         others = targets[targets != 0]
         if others.size > 1 or (others != 1).any():
             return None
         seen = "All" if not others.size else "All but one"
         return self.found(
-            f"{seen} of the {targets.size} targets that were read are 0, and they are integers. Casting to "
-            "integers truncates the fractions, so numbers between 0 and 1, such as a scaler returns, all become "
-            "0. The model learns to predict 0, and its loss falls to almost 0.",
+            f"{seen} of the {targets.size} targets that were read are the integer 0. Casting to integers "
+            "truncates the fractions, so values between 0 and 1, such as those from a scaler, all become 0. The "
+            "model learns to predict 0, and its loss falls to almost 0.",
             fix=(
                 "y = y.astype('float32')  # not int",
-                "print the targets and their mean as the loss gets them",
+                "print the targets and their mean as the loss receives them",
             ),
             evidence={"targets": int(targets.size), "other_than_zero": int(others.size)},
             severity="warning",
@@ -233,17 +233,17 @@ class SingleClassLabels(MessageRule):
 
         labels = batch.labels
         if loss.kind != "binary_cross_entropy" or labels is None or labels.dtype.kind != "f":
-            raise NotApplicable("needs floating-point targets and a binary cross entropy")
+            raise NotApplicable("needs floating-point targets and a binary cross-entropy loss")
         values = np.unique(labels)
         if labels.size < MIN_ROWS or len(values) != 2 or values[0] != 0 or not 0 < values[1] <= NEXT_TO_NOTHING:
             return None
         high = float(values[1])
         return self.found(
-            f"All targets of this batch are 0 or {high:.3g}. Binary cross entropy reads them as probabilities, so "
+            f"All targets in this batch are 0 or {high:.3g}. Binary cross entropy reads them as probabilities, so "
             f"even {high:.3g} means that the class is almost certainly absent. The model learns to predict 0 "
             "everywhere, and its loss falls to almost 0.",
             fix=(
-                f"use targets of 0 and 1: these look as if they had been divided by {1 / high:.0f}",
+                f"use targets of 0 and 1: the current targets look as if they had been divided by {1 / high:.0f}",
                 "scale the inputs only, not the labels or masks",
             ),
             evidence={"targets": [0.0, high], "share_of_the_higher": round(float((labels > 0).mean()), 4)},

@@ -83,7 +83,7 @@ class SortedByLabel(Rule):
         if pure is None:
             return None
         if dataset.labels is None or not dataset.labels.size:
-            raise NotApplicable("needs to know which classes there are")
+            raise NotApplicable("needs to know all classes")
         classes, counts = np.unique(dataset.labels, return_counts=True)
         if classes.size < 2:
             if dataset.spread_out:
@@ -91,7 +91,7 @@ class SortedByLabel(Rule):
             raise NotApplicable("needs labels from the whole dataset, or the model's outputs")
         if _by_luck(dataset, len(pure), counts / counts.sum()) >= CHANCE:
             return None
-        return self._sorted(dataset, pure, int(classes.size), "the rows read contain", model)
+        return self._sorted(dataset, pure, int(classes.size), "the rows that were read contain", model)
 
     @check
     def from_outputs(self, dataset: DatasetFacts, outputs: OutputFacts, model: ModelFacts) -> Finding | None:
@@ -102,7 +102,7 @@ class SortedByLabel(Rule):
         ):
             return None
         if outputs.num_classes is None:
-            raise NotApplicable("needs to know which classes there are")
+            raise NotApplicable("needs to know all classes")
         different = np.unique(np.concatenate(pure)).size
         if outputs.num_classes < 2 or (outputs.num_classes == 2 and different < 2):
             return None  # with two outputs, one class may simply be rare
@@ -119,7 +119,9 @@ class SortedByLabel(Rule):
         sizes = answers.labels.sum(axis=1)
         counts = answers.labels[sizes >= MIN_LABELS]
         if len(counts) < LOOKS:
-            raise NotApplicable(f"needs the class labels of {LOOKS} batches, of at least {MIN_LABELS} labels each")
+            raise NotApplicable(
+                f"needs the class labels of {LOOKS} batches with at least {MIN_LABELS} labels each"
+            )
         pure = counts[(counts > 0).sum(axis=1) == 1]
         classes = np.flatnonzero(counts.sum(axis=0))
         if len(pure) <= len(counts) / 2 or np.unique(pure.argmax(axis=1)).size < 2:
@@ -132,7 +134,7 @@ class SortedByLabel(Rule):
         every = len(pure) == len(counts)
         which = f"Each of the {len(counts)}" if every else f"{len(pure)} of the {len(counts)}"
         return self.found(
-            f"{which} training batches sampled contain{'s' if every else ''} only one class (label {shown}), but "
+            f"{which} sampled training batches contain{'s' if every else ''} only one class (label {shown}), but "
             f"there are {classes.size} classes in all. The rows are sorted by label and not shuffled, so each "
             "step biases the model towards one class, and the next class undoes it.",
             fix=_fix(model),
@@ -182,7 +184,7 @@ class SortedByLabel(Rule):
         )
         return self.found(
             f"The rows are sorted by label, and validation_split holds out the last {len(held):,} of them before "
-            f"anything is shuffled: these all have label {shown}. {why}",
+            f"any shuffling: the held-out rows all have label {shown}. {why}",
             fix=(
                 "shuffle first: order = np.random.permutation(len(x)); x, y = x[order], y[order]",
                 "split by label: sklearn.model_selection.train_test_split(x, y, stratify=y)",
@@ -201,7 +203,7 @@ class SortedByLabel(Rule):
         share = f"Each of the {first}" if len(pure) == first else f"{len(pure)} of the first {first}"
         each = [int(batch[0]) for batch in pure]
         return self.found(
-            f"{share} batches {'read contains' if len(pure) == first else 'contain'} only one class "
+            f"{share} batches {'that were read contains' if len(pure) == first else 'contain'} only one class "
             f"(label {', then '.join(map(str, _runs(each)))}), while {whence} {classes} classes. The rows are "
             f"sorted by label and {_shuffle(dataset, model)}, so each step biases the model towards one class, "
             "and the next class undoes it.",
@@ -223,7 +225,7 @@ def _batches_of_one_class(dataset: DatasetFacts) -> list[Array] | None:
     judged = _judged(dataset)
     if len(judged) < MIN_BATCHES:
         raise NotApplicable(
-            f"needs the class labels of the first {MIN_BATCHES} batches, of at least {MIN_LABELS} labels each"
+            f"needs the class labels of the first {MIN_BATCHES} batches with at least {MIN_LABELS} labels each"
         )
     pure = [batch for batch in judged if (batch == batch[0]).all()]
     return pure if len(pure) >= MIN_BATCHES else None

@@ -17,24 +17,24 @@ MAX_FIRST_POSITION = 2  # most models count positions from 0; RoBERTa starts one
 
 FIX = {
     "torch": (
-        "load tokenizer and model from the same checkpoint",
+        "load the tokenizer and the model from the same checkpoint",
         "after tokenizer.add_tokens(...): model.resize_token_embeddings(len(tokenizer))",
     ),
     "peft": (
-        "load tokenizer and base model from the same checkpoint",
+        "load the tokenizer and the base model from the same checkpoint",
         "after tokenizer.add_tokens(...): base.resize_token_embeddings(len(tokenizer)) before get_peft_model, and "
-        "the new rows in LoraConfig(trainable_token_indices=...); otherwise they stay random, because the base "
-        "model is frozen",
+        "list the new rows in LoraConfig(trainable_token_indices=...); otherwise these rows stay random, because "
+        "the base model is frozen",
     ),
     "keras": (
-        "load tokenizer and model from the same preset",
+        "load the tokenizer and the model from the same preset",
         "in a custom model: keras.layers.Embedding(n, ...), where n is the largest id + 1",
     ),
 }
 NOT_NEGATIVE = "pad the input with the pad token's id instead of -100"
 NOT_FOUND = (
-    "give missing words an id of their own, from 0 up: index.get(word, -1), str.find and pandas category codes "
-    "return -1 for them",
+    "give missing words their own id, 0 or higher: index.get(word, -1), str.find and pandas category codes return "
+    "-1 for them",
     "pad with 0 (pad_sequences, mask_zero=True), and start the word ids at 1",
 )
 """For an id of -1, which no tokenizer pads with."""
@@ -105,14 +105,17 @@ class TokenIdsOutOfRange(MessageRule):
         if symptom.ids is not None and symptom.rows is not None:
             if _are_positions(symptom.ids):
                 return self._too_long(symptom.ids, symptom.rows, crash.where)
-            finding = self._compare(symptom.ids, symptom.rows, "ids", f"if these are tokens, {WHY}", crash.where)
+            finding = self._compare(
+                symptom.ids, symptom.rows, "ids", f"if these are token ids, {WHY}", crash.where
+            )
             if finding is not None:
                 return finding
         if symptom.offending is not None and symptom.rows is not None:
             return self._one(symptom.offending, symptom.rows, crash)
         return self.found(
-            "An embedding got an index beyond its last row: either a token id beyond its vocabulary, or a "
-            f"position beyond its longest sequence. {not_known('the index and the number of rows', crash.live)}",
+            "An embedding got an index beyond its last row: either a token id outside the vocabulary, or a "
+            "position beyond the maximum sequence length. "
+            f"{not_known('the index and the number of rows', crash.live)}",
             fix=FIX,
             where=crash.where,
         )
@@ -122,7 +125,7 @@ class TokenIdsOutOfRange(MessageRule):
         table = f"the embedding has {rows} rows, for ids 0 to {rows - 1}"
         seen = f"An id in this batch is {offending}, but {table}."
         if offending >= 0:
-            seen += f" If it is a token, {WHY}."
+            seen += f" If this is a token id, {WHY}."
         return self.found(
             seen,
             fix=NOT_FOUND if offending == -1 else NOT_NEGATIVE if offending < 0 else FIX,
@@ -147,14 +150,14 @@ class TokenIdsOutOfRange(MessageRule):
         verb = "is" if outside.size == 1 else "are"
         if low < 0:
             return self.found(
-                f"The {called} run from {low} to {high}, but {table}. {counted} {verb} out of range. A negative "
-                "number such as -100 belongs in the labels, where the loss ignores it.",
+                f"The {called} range from {low} to {high}, but {table}. {counted} {verb} out of range. A negative "
+                "value such as -100 belongs in the labels, where the loss ignores it.",
                 fix=NOT_NEGATIVE,
                 evidence=evidence,
                 where=where,
             )
         return self.found(
-            f"The {called} run from {low} to {high}, but {table}. {counted} {verb} out of range: {why}.",
+            f"The {called} range from {low} to {high}, but {table}. {counted} {verb} out of range: {why}.",
             fix=FIX,
             evidence=evidence,
             where=where,
@@ -164,8 +167,8 @@ class TokenIdsOutOfRange(MessageRule):
         length, first = int(positions.shape[-1]), int(positions.min())
         return self.found(
             f"The failing embedding has only {rows} rows, but got consecutive indices up to "
-            f"{int(positions.max())}. These look like positions, not tokens: a sequence of {length} exceeds the "
-            "model's maximum length.",
+            f"{int(positions.max())}. These look like positions, not tokens: a sequence length of {length} "
+            "exceeds the model's maximum length.",
             fix=f"truncate the sequences: tokenizer(..., truncation=True, max_length={rows - first})",
             evidence={"sequence_length": length, "positions": rows},
             where=where,

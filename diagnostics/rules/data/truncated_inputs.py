@@ -71,8 +71,8 @@ class TruncatedInputs(Rule):
         if np.unique(lengths[lengths < longest], return_counts=True)[1].max() >= NEXT * at_limit:
             return None
         seen = (
-            f"{at_limit} of the {lengths.size} rows read have exactly {longest} tokens, and no row has more: they "
-            "were probably truncated."
+            f"{at_limit} of the {lengths.size} rows that were read have exactly {longest} tokens, and no row has "
+            "more, so they were probably truncated."
         )
         return self._truncated(seen, lengths, longest, at_limit)
 
@@ -85,12 +85,12 @@ class TruncatedInputs(Rule):
         longer = 0 if words is None else int((words > longest).sum())
         if words is None or longer < AT_LIMIT * lengths.size:
             raise NotApplicable(
-                f"all {lengths.size} rows have exactly {longest} tokens: only their texts show whether these are "
-                "blocks, or texts cut to that length"
+                f"all {lengths.size} rows have exactly {longest} tokens; only the original texts show whether "
+                "these are packed blocks or truncated examples"
             )
         return self._truncated(
-            f"All {lengths.size} rows read have exactly {longest} tokens, but {longer} of their texts have more "
-            f"words than that (up to {words.max()}), so they were truncated.",
+            f"All {lengths.size} rows that were read have exactly {longest} tokens, but {longer} of their texts "
+            f"have more words than that (up to {words.max()}), so they were truncated.",
             lengths,
             longest,
             lengths.size,

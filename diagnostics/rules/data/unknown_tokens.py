@@ -18,13 +18,13 @@ QUOTED = 16  # tokens of the row that is shown
 FIX = {
     "torch": (
         "prepare the texts as you did for the vocabulary: with the same lower-casing, splitting and normalisation",
-        "load the tokenizer of the checkpoint that the model comes from: AutoTokenizer.from_pretrained(name)",
+        "load the tokenizer from the model's own checkpoint: AutoTokenizer.from_pretrained(name)",
         "build the vocabulary from the training texts, or load the right vocabulary file",
         "print(tokenizer.decode(batch[0]))  # is anything left of the text?",
     ),
     "keras": (
         "vectorize.adapt(train_texts)  # the same texts, standardize= and split= as in training",
-        "a vocabulary from a file needs the standardize= that it was made with",
+        "for a vocabulary from a file: use the same standardize= as when the file was created",
         "print(vectorize(texts[:2]))  # 1 is the unknown token",
     ),
 }
@@ -105,7 +105,7 @@ class UnknownTokens(Rule):
         words = [vocabulary.words.get(id, str(id)) for id in ids[row][real[row]].tolist()]
         quoted = " ".join(words[:QUOTED]) + (" …" if len(words) > QUOTED else "")
         return self.found(
-            f"{share:.0%} of the tokens in this batch are unknown: {int(unknown.sum()):,} of {tokens:,} have the "
+            f"{share:.0%} of the tokens in this batch are unknown: {int(unknown.sum()):,} of {tokens:,} have "
             f"id {vocabulary.unknown}, which stands for every word outside the vocabulary ({vocabulary.name}). "
             f"Row {row} is read as: {quoted}. The model cannot tell such texts apart.",
             fix=FIX,

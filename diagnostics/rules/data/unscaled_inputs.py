@@ -115,9 +115,9 @@ class UnscaledInputs(Rule):
             return None
         first, chance = float(start.evidence["loss"]), float(start.evidence["chance"])
         return self.found(
-            f"{scale.message()}, and before training the loss is {first:.4g}, while the chance level for "
-            f"{outputs.num_classes} classes is {chance:.2f}. Initial weights and usual learning rates are chosen "
-            "for inputs of about unit size: these inputs give large outputs, and the initial predictions are "
+            f"{scale.message()}, and the initial loss is {first:.4g}, while the chance level for "
+            f"{outputs.num_classes} classes is {chance:.2f}. Default initial weights and learning rates assume "
+            "inputs on a scale of about 1: these inputs give large outputs, and the initial predictions are "
             "confidently wrong.",
             fix=scale.fixes(),
             evidence=scale.evidence() | {"loss": first, "chance": chance},
@@ -128,14 +128,14 @@ class UnscaledInputs(Rule):
         """Report scaled images that the first layer scales again, as if they were bytes."""
         after = max(abs(scaled.low), abs(scaled.high)) * scaled.scale
         return self.found(
-            f"The inputs are scaled already, from {scaled.low:.3g} to {scaled.high:.3g}, and the first layer, "
-            f"{scaled.layer}, multiplies them by {scaled.scale:.3g}, as if they ran to 255. The next layers get "
-            f"pixels of at most {after:.2g}, so all images look almost the same to them.",
+            f"The inputs are already scaled ({scaled.low:.3g} to {scaled.high:.3g}), but the first layer, "
+            f"{scaled.layer}, multiplies them by {scaled.scale:.3g}, as if they ranged up to 255. The next layers "
+            f"get pixel values of at most {after:.2g}, so all images look almost the same to them.",
             fix={
                 "keras": (
-                    "give the model the pixels from 0 to 255: do not divide by 255 in the pipeline or the "
+                    "pass pixels from 0 to 255 to the model: do not divide by 255 in the pipeline or the "
                     "generator",
-                    "remove the layer; for a keras.applications base: include_preprocessing=False",
+                    "remove the rescaling layer; for a keras.applications base: include_preprocessing=False",
                 )
             },
             evidence={"layer": scaled.layer, "scale": scaled.scale, "low": scaled.low, "high": scaled.high},
@@ -145,11 +145,11 @@ class UnscaledInputs(Rule):
     def from_normalization(self, adapted: AdaptedElsewhere) -> Finding:
         """Report a standardisation with statistics of numbers on another scale."""
         return self.found(
-            f"The first layer, {adapted.layer}, was adapted to numbers on a different scale: it subtracts "
-            f"{adapted.mean:.4g} and divides by {adapted.deviation:.3g}, and a batch has "
-            f"{adapted.input_mean:.4g} ± {adapted.input_deviation:.3g}. Its output has a standard deviation of "
-            f"{adapted.spread:.2g} instead of 1.",
-            fix={"keras": f"{adapted.layer}.adapt(x_train)  # as the model gets them: scaled once, there or here"},
+            f"The first layer, {adapted.layer}, was adapted to values on a different scale: it subtracts "
+            f"{adapted.mean:.4g} and divides by {adapted.deviation:.3g}, but the values in a batch are "
+            f"{adapted.input_mean:.4g} ± {adapted.input_deviation:.3g}. The layer's output has a standard "
+            f"deviation of {adapted.spread:.2g} instead of 1.",
+            fix={"keras": f"{adapted.layer}.adapt(x_train)  # as the model receives it: scale the data only once"},
             evidence={
                 "layer": adapted.layer,
                 "mean": adapted.mean,
@@ -192,8 +192,8 @@ class UnscaledInputs(Rule):
             return None
         return self.found(
             f"{scale.message()}. A copy of the model, trained on this batch for {len(trial.losses)} steps at your "
-            f"learning rate ({trial.learning_rate:g}), {_course(trial)}. A constant prediction would score "
-            f"{baseline:.4g}. Initial weights and usual learning rates are chosen for inputs of about unit size; "
+            f"learning rate ({trial.learning_rate:g}), {_course(trial)}. A constant prediction has a loss of "
+            f"{baseline:.4g}. Default initial weights and learning rates assume inputs on a scale of about 1; "
             "with these inputs, each step overshoots.",
             fix=scale.fixes(),
             evidence=scale.evidence() | _run(trial) | {"floor": baseline},
@@ -219,13 +219,13 @@ class UnscaledInputs(Rule):
         centre = "mean" if loss.kind == "mean_squared_error" else "median"
         low, high = float(labels.min()), float(labels.max())
         return self.found(
-            f"The targets run from {low:,.6g} to {high:,.6g}, but the model's initial outputs only "
+            f"The targets range from {low:,.6g} to {high:,.6g}, but the model's initial outputs only "
             f"from {outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model, trained on this batch for "
             f"{len(trial.losses)} steps at your learning rate ({trial.learning_rate:g}), "
-            + (f"moved {_percent(share)} of the way to their {centre}. " if stays else f"{_course(trial)}. ")
+            + (f"moved {_percent(share)} of the way to the target {centre}. " if stays else f"{_course(trial)}. ")
             + (
-                "At that pace most of the training only reaches the scale of the targets, before the model learns "
-                "anything from the inputs."
+                "At that pace, most of the training is spent reaching the scale of the targets, before the model "
+                "learns anything from the inputs."
                 if stays
                 else "Errors of that size give gradients that destabilise the weights."
             ),
@@ -244,7 +244,7 @@ class UnscaledInputs(Rule):
         """Report inputs that keep a run from learning, and a copy with standardised inputs that does learn."""
         cure_named(experiments, self.name)
         return self.found(
-            f"The run did not learn. {outcome(experiments)}",
+            f"The model did not learn. {outcome(experiments)}",
             fix=fixes(experiments),
             evidence=evidence(experiments),
         )
@@ -261,7 +261,7 @@ class UnscaledInputs(Rule):
     ) -> Finding | None:
         """Check large or tiny inputs against the final loss of the run."""
         if steps.total_steps < RUN or not verdicts.complete or not verdicts.trained_alone:
-            raise NotApplicable(f"needs {RUN} steps of a run that ended by itself, and was the only one")
+            raise NotApplicable(f"needs a complete run of at least {RUN} steps that trains only this model")
         if model is not None and model.scales_inputs:
             raise NotApplicable("needs a model without a layer that scales its inputs")
         found = _off_scale(drawn)
@@ -284,13 +284,13 @@ class UnscaledInputs(Rule):
             else "With inputs this large, each step makes the outputs jump"
         )
         return self.found(
-            f"{capitalized(what)} runs from {low:,.4g} to {high:,.4g} in the batches sampled, and the run ended "
-            f"with a loss of {ended:.4g}, where a constant prediction would score {constant:.4g}. {why}. A "
-            "simple fit to the same rows, standardised, predicts other rows.",
+            f"{capitalized(what)} ranges from {low:,.4g} to {high:,.4g} in the sampled batches, and the run ended "
+            f"with a loss of {ended:.4g}, against {constant:.4g} for a constant prediction. {why}. A simple "
+            "model fitted to the same rows, standardised, does predict the targets of other rows.",
             fix={
                 "torch": (
                     "(x - mean) / std, with mean and std of each feature over the training set",
-                    *(["divide by 255 only once: ToTensor() already does so"] if size < SMALL else []),
+                    *(["divide by 255 only once: ToTensor() already does it"] if size < SMALL else []),
                 )
             },
             evidence={

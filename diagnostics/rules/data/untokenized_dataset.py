@@ -93,7 +93,7 @@ class UntokenizedDataset(MessageRule):
         if not dataset.text_columns or _any_tokens(tuple(batch.inputs)):
             return None
         if any(name.endswith(IDS) for name in batch.inputs if name not in NO_TOKENS):
-            raise NotApplicable("needs a batch whose token ids have the names that the model takes")
+            raise NotApplicable("needs a batch in which the token ids have the names that the model expects")
         arrived = (*batch.inputs, batch.labels_name) if batch.labels_name else tuple(batch.inputs)
         return self._raw(arrived, dataset.text_columns, "reached the batch")
 
@@ -110,14 +110,14 @@ class UntokenizedDataset(MessageRule):
         """Report that a string reached a layer."""
         held = f"plain text ({', '.join(symptom.columns)})" if symptom.columns else "plain text"
         if symptom.reads_tokens:
-            why = f"The model reads token ids, not strings: {CAUSE}."
+            why = f"The model expects token ids, not strings: {CAUSE}."
         else:
             why = (
-                f"A layer computes with numbers, not strings. If the text is sentences, {CAUSE}; if it is "
-                "category names, convert them to integers first (keras.layers.StringLookup)."
+                f"A layer computes with numbers, not strings. If the text consists of sentences, {CAUSE}; if it "
+                "consists of category names, convert them to integers first (keras.layers.StringLookup)."
             )
         return self.found(
-            f"The rows hold {held} where the model expects numbers. {why}",
+            f"The rows contain {held} where the model expects numbers. {why}",
             fix=_fix(symptom.columns),
             evidence={"arrived": None, "text_columns": list(symptom.columns) or None},
             where=crash.where,
@@ -131,14 +131,14 @@ class UntokenizedDataset(MessageRule):
         crash: CrashFacts | None = None,
     ) -> Finding:
         text = _to_tokenize(text_columns or ())
-        held = f"hold plain text ({', '.join(text)}) and no input_ids" if text else "hold no input_ids"
+        held = f"contain plain text ({', '.join(text)}) but no input_ids" if text else "contain no input_ids"
         if arrived is not None:
             held += f": only {listed(arrived)} {verb}" if arrived else f": nothing {verb}"
         unknown = ""
         if text_columns is None and crash is not None:
-            unknown = " " + not_known("the names of the columns with the text", crash.live)
+            unknown = " " + not_known("the names of the text columns", crash.live)
         return self.found(
-            f"The rows {held}. The model reads token ids, not strings: {CAUSE}.{unknown}",
+            f"The rows {held}. The model expects token ids, not strings: {CAUSE}.{unknown}",
             fix=_fix(text),
             evidence={
                 "arrived": None if arrived is None else list(arrived),
@@ -167,7 +167,7 @@ def _fix(text_columns: Sequence[str]) -> Fix:
     columns = text_columns if 1 <= len(text_columns) <= 2 else ("text",)
     texts = ", ".join(f'rows["{name}"]' for name in columns)
     return (
-        f"tokenized = dataset.map(lambda rows: tokenizer({texts}, truncation=True), batched=True), and pass "
+        f"tokenized = dataset.map(lambda rows: tokenizer({texts}, truncation=True), batched=True), and train on "
         "tokenized",
-        "if the data is already tokenized: pass that dataset",
+        "if you have already tokenized the data: pass the tokenized dataset",
     )

@@ -61,7 +61,7 @@ class RanksShareRandomness(Rule):
         drawn = [step for step in steps if all(notes.samples[step].drawn for notes in ranks)]
         if len(ranks) < 2 or len(drawn) < FEWEST_STEPS or any(_is_short(notes) for notes in ranks):
             raise NotApplicable(
-                "needs two ranks that share a model, and that draw random numbers between its passes"
+                "needs two ranks that train the same model and draw random numbers between its forward passes"
             )
         rows = [tuple(notes.samples[step].rows for step in drawn) for notes in ranks]
         same = [name for name in GENERATORS if all(_is_same(ranks, step, name) for step in drawn)]
@@ -70,8 +70,8 @@ class RanksShareRandomness(Rule):
         named = [GENERATORS[name] for name in same]
         return self.found(
             f"Ranks {listed(notes.number for notes in ranks)} got different rows, but drew the same random "
-            f"numbers from {listed(named)} between their forward passes, in each of the {len(drawn)} steps "
-            "compared: so noise, time steps or augmentations are the same on every rank.",
+            f"numbers from {listed(named)} between their forward passes in each of the {len(drawn)} steps "
+            "compared, so noise, time steps or augmentations are the same on every rank.",
             fix=(
                 "torch.manual_seed(SEED + dist.get_rank()) after the model is created; Accelerate: "
                 "set_seed(SEED, device_specific=True)",

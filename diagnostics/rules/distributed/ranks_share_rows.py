@@ -62,7 +62,7 @@ class RanksShareRows(Rule):
             for rank, samples in replicas.ranks.items()
         }
         if len(rows) < 2 or any(None in seen or len(set(seen)) < FEWEST_BATCHES for seen in rows.values()):
-            raise NotApplicable("needs three different batches of each of two ranks")
+            raise NotApplicable("needs three different batches from each of two ranks")
         same = [pair for pair in combinations(sorted(rows), 2) if rows[pair[0]] == rows[pair[1]]]
         if not same:
             return None
@@ -70,7 +70,7 @@ class RanksShareRows(Rule):
         ranks = sorted({rank for pair in same for rank in pair})
         return self.found(
             f"Ranks {listed(ranks)} got the same batch in all {compared} compared: their gradients are equal, "
-            "so averaging changes nothing, and all ranks but one do no useful work.",
+            "so averaging changes nothing, and all but one of these ranks do no useful work.",
             fix=(
                 "DataLoader(dataset, sampler=DistributedSampler(dataset)), and sampler.set_epoch(epoch)",
                 "for an IterableDataset: split the stream by rank (itertools.islice(rows, rank, None, world))",

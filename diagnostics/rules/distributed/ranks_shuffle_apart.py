@@ -55,7 +55,7 @@ class RanksShuffleApart(Rule):
         """Compare the iterations one by one."""
         ranks = {number: notes.iterations for number, notes in sorted(joined.ranks.items()) if notes.iterations}
         if len(ranks) < 2:
-            raise NotApplicable("needs the loaders of two ranks that train")
+            raise NotApplicable("needs the training loaders of two ranks")
         compared = False
         for turn, at_once in enumerate(zip(*ranks.values(), strict=False)):
             if len({one.size for one in at_once}) > 1 or at_once[0].size is None:
@@ -75,8 +75,8 @@ class RanksShuffleApart(Rule):
     def _split(self, ranks: list[int], at_once: tuple[Iteration, ...], turn: int) -> Finding:
         return self.found(
             f"Ranks {listed(ranks, most=MAX_NAMED)} have different subsets of {at_once[0].size:,} training rows, "
-            "and each rank takes its share from its own subset: the rows were split with different random "
-            "numbers. So rows that one rank holds out for evaluation are training rows on another.",
+            "and each rank takes its share from its own subset: the rows were split with different seeds. So rows "
+            "held out for evaluation on one rank are training rows on another.",
             fix=(
                 (
                     "random_split(dataset, lengths, generator=torch.Generator().manual_seed(42)), the same on all "
@@ -90,14 +90,14 @@ class RanksShuffleApart(Rule):
     def _shuffled(self, ranks: list[int], at_once: tuple[Iteration, ...], turn: int) -> Finding:
         orders = {rank: one.shuffled for rank, one in zip(ranks, at_once, strict=True)}
         told = listed(
-            (f"{seed} and {epoch} on rank {rank}" for rank, (seed, epoch) in _known(orders).items()),
+            (f"({seed}, {epoch}) on rank {rank}" for rank, (seed, epoch) in _known(orders).items()),
             most=MAX_NAMED,
         )
         return self.found(
-            f"The DistributedSamplers of the ranks shuffle differently: seed and epoch are {told}. So their "
-            "shares overlap: some rows are drawn several times in an epoch, others not at all.",
+            f"The ranks' DistributedSamplers shuffle differently: (seed, epoch) is {told}. So the ranks' shares "
+            "overlap: some rows are drawn several times in an epoch, others not at all.",
             fix=(
-                "DistributedSampler(dataset, seed=SEED) and set_epoch(epoch) with the same numbers on every rank",
+                "DistributedSampler(dataset, seed=SEED) and set_epoch(epoch) with the same values on every rank",
                 "different seeds for augmentation only: torch.manual_seed(SEED + rank)",
             ),
             evidence={

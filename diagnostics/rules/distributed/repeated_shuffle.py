@@ -59,17 +59,15 @@ class RepeatedShuffle(Rule):
                 groups.setdefault((one.dataset, one.optimizer), []).append(one)
         repeated = [group for group in groups.values() if len(group) > 1]
         if not repeated:
-            raise NotApplicable(
-                "needs two iterations for training over a loader with a shuffling DistributedSampler"
-            )
+            raise NotApplicable("needs two training iterations over a loader with a shuffling DistributedSampler")
         same = next((group for group in repeated if len({one.shuffled for one in group}) == 1), None)
         if same is None or same[0].shuffled is None:
             return None
         seed, epoch = same[0].shuffled
         return self.found(
-            f"{count_of(len(same), 'iteration')} over the training rows had the same order: the "
-            f"DistributedSampler shuffles by its seed and its epoch, which were {seed} and {epoch} each time. "
-            "Without set_epoch every epoch has the same batches, and this rank never gets another rank's rows.",
+            f"{count_of(len(same), 'iteration')} over the training rows used the same order: the "
+            f"DistributedSampler shuffles by its seed and epoch, which were {seed} and {epoch} each time. Without "
+            "set_epoch, every epoch has the same batches, and this rank never gets another rank's rows.",
             fix="sampler.set_epoch(epoch) at the start of each epoch, before the loop over the loader",
             evidence={
                 "iterations": len(same),

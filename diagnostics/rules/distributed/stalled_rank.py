@@ -69,13 +69,13 @@ class StalledRank(Rule):
             every = "Both" if len(waits) == 2 else f"All {len(waits)}"
             message = f"{for_long} {every} ranks that report here wait in {call(waits[0])}."
             message += (
-                f" The other {count_of(unknown, 'rank')} may not have reached it."
+                f" The other {count_of(unknown, 'rank')} may not have reached this call."
                 if unknown
-                else " Every rank has made this call, so the messages between the ranks do not arrive."
+                else " Every rank has made this call, so messages between the ranks are not arriving."
             )
             where = waits[0].where
         else:
-            message = f"{for_long} None of them is in a collective: {_position(absent, by_name=True)}."
+            message = f"{for_long} No rank is in a collective: {_position(absent, by_name=True)}."
             where = absent[0].where
         return self.found(
             message,
@@ -111,17 +111,17 @@ def _position(ranks: list[Stalled], *, by_name: bool = False) -> str:
 
 def _fixes(one_is_late: bool, somebody_works: bool, unknown: int) -> tuple[str, ...]:
     if one_is_late:
-        first = "look at the line that the late rank is on, for a lock, a read or a request without a timeout"
+        first = "check the line that the late rank is on for a lock, a read or a request without a timeout"
     elif somebody_works:
-        first = "look at the line each rank is on, for a lock, a read or a request without a timeout"
+        first = "check the line that each rank is on for a lock, a read or a request without a timeout"
     elif unknown:
         first = (
-            "read the reports of the other hosts' ranks: diagnose run --output with a folder that all hosts share"
+            "read the reports of the ranks on other hosts: use diagnose run --output with a folder that all share"
         )
     else:
         first = "run diagnose network the way you start the job: it names the pairs that cannot communicate"
     return (
         first,
-        "if the rank is busy, for example with a checkpoint or an evaluation: a longer --stall-timeout and "
+        "if the rank is busy, for example with a checkpoint or an evaluation: set a longer --stall-timeout and "
         "init_process_group(timeout=...)",
     )

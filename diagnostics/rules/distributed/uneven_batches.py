@@ -65,7 +65,7 @@ class UnevenBatches(Rule):
         waits = waiting(stall)
         known = [rank for rank in stall.ranks if rank.epochs or rank.drawn]
         if not waits or len(known) < 2:
-            raise NotApplicable("needs the batches of two ranks, one of which waits in a collective")
+            raise NotApplicable("needs the batch counts of two ranks, one of them waiting in a collective")
         if len(by_call(waits)) < 2 and not elsewhere(stall):
             return None  # all wait in the same call: no rank has left
         for less in known:
@@ -75,9 +75,9 @@ class UnevenBatches(Rule):
                     continue
                 return self._found(
                     f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. In "
-                    f"iteration {epoch + 1} over its training loader rank {less.number} got "
-                    f"{count_of(less.epochs[epoch], 'batch', 'batches')}, but rank {more.number} got more; rank "
-                    f"{more.number} waits in {call(more)} for a rank that has finished.",
+                    f"iteration {epoch + 1} over its training loader, rank {less.number} got "
+                    f"{count_of(less.epochs[epoch], 'batch', 'batches')}, but rank {more.number} got more. Rank "
+                    f"{more.number} is waiting in {call(more)} for a rank that has finished.",
                     {str(rank.number): [*rank.epochs, *([rank.drawn] if rank.drawn else [])] for rank in known},
                     more,
                 )
@@ -89,7 +89,7 @@ class UnevenBatches(Rule):
         done = [rank for rank in joined.ranks.values() if rank.exit_code == 0 and not rank.error]
         lost = [rank for rank in joined.ranks.values() if rank.exit_code and LOST.search(rank.error)]
         if not done or not lost or any(rank.joined for rank in joined.ranks.values()):
-            raise NotApplicable("needs a rank that ended by itself, and one that lost the connection to it")
+            raise NotApplicable("needs a rank that finished and another that lost the connection to it")
         for less in done:
             for more in lost:
                 if (counted := _counted(less, more)) is None:
@@ -97,7 +97,7 @@ class UnevenBatches(Rule):
                 kind, fewer, further = counted
                 return self._found(
                     f"Rank {less.number} ended after {count_of(fewer, *kind)}, and rank {more.number} failed in "
-                    f"{kind[0]} {further:,} because the connection was gone: it was waiting for a rank that had "
+                    f"{kind[0]} {further:,} because the connection was lost: it was waiting for a rank that had "
                     "finished.",
                     {
                         str(rank.number): {"batches": rank.batches, "backward_passes": rank.backward_passes}
@@ -109,7 +109,7 @@ class UnevenBatches(Rule):
 
     def _found(self, message: str, batches: dict[str, object], rank: StalledRank | None) -> Finding:
         return self.found(
-            f"{message} Every step is a collective, so all ranks must take the same number of steps.",
+            f"{message} Every step is a collective operation, so all ranks must take the same number of steps.",
             fix=FIX,
             evidence={"batches": batches},
             where=None if rank is None else rank.where,
@@ -121,7 +121,7 @@ FIX: Fix = (
         "DistributedSampler(dataset), which gives every rank the same number of rows, and drop_last=True for "
         "the loader"
     ),
-    "with model.join(): around the epoch; it answers for the ranks that have finished",
+    "wrap the epoch in `with model.join():`, which takes part in collectives for the ranks that have finished",
     "for a stream: find the number of batches that every rank has (dist.all_reduce(count, dist.ReduceOp.MIN)), "
     "and use islice(loader, count)",
     "to stop early: decide on one rank, and broadcast the decision",

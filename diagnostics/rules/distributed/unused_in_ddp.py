@@ -58,13 +58,13 @@ class UnusedInDdp(Rule):
             kind = "Parameters" if symptom.parameters[0].isdigit() else "The parameters"
             which = f"{kind} {listed(symptom.parameters, most=MAX_NAMED)}"
         return self.found(
-            f"{which} got no gradient in the last step, but DistributedDataParallel waits for the gradient of "
-            "each parameter.",
+            f"{which} got no gradient at the last step, but DistributedDataParallel waits for the gradient of "
+            "every parameter.",
             fix=(
                 "remove the layers that the loss does not use, or use every output in the loss",
-                "DistributedDataParallel(model, find_unused_parameters=True), if other parameters are unused in "
-                "each step",
-                "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the parameters",
+                "DistributedDataParallel(model, find_unused_parameters=True), if different parameters are unused "
+                "at each step",
+                "set TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the parameters",
             ),
             evidence={"rank": symptom.rank, "parameters": list(symptom.parameters)},
             where=crash.where,

@@ -87,7 +87,7 @@ class Overfitting(Rule):
             return None
         return self.found(
             f"The evaluation loss was lowest after step {steps[best]:,}, at {losses[best]:.4g}, and rose to "
-            f"{losses[-1]:.4g} by step {steps[-1]:,}, over {len(since) - 1} evaluations. Meanwhile the training "
+            f"{losses[-1]:.4g} by step {steps[-1]:,}, over {len(since) - 1} evaluations. Meanwhile, the training "
             f"loss fell from {at_best:.4g} to {at_end:.4g}: the model is memorising its training examples, and "
             "its current weights are not its best.",
             fix=(

@@ -60,8 +60,8 @@ class ShuffledPredictions(Rule):
                 "predictions with the labels in their original order. Predictions and labels belong to different "
                 "rows, so any accuracy or confusion matrix computed from them is at chance level.",
                 fix=(
-                    "shuffle=False in the data that is evaluated",
-                    "collect the labels batch by batch, together with the rows",
+                    "set shuffle=False for the evaluation data",
+                    "collect the labels batch by batch, together with the inputs",
                 ),
                 evidence={"sequence": passes.sequence},
             )

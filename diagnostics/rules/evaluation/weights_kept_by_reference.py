@@ -73,7 +73,7 @@ class WeightsKeptByReference(Rule):
         first = wrong[0]
         between = first.used_after - first.taken_after
         since = (
-            f"the {count_of(between, 'step')} since have also changed them. {_effect(first)}"
+            f"the {count_of(between, 'step')} since then have also changed these weights. {_effect(first)}"
             if between
             else (
                 f"weights of {first.times_taken} different steps were kept, and all share the same memory. The "
@@ -89,8 +89,8 @@ class WeightsKeptByReference(Rule):
         }
         return self.found(
             f"`load_state_dict` got weights that `state_dict()` had returned {_after(first.taken_after)}, but "
-            f"they are the model's own memory, not a copy: {since}",
-            fix=("copy.deepcopy(model.state_dict())", "torch.save(model.state_dict(), path), and load that"),
+            f"these share the model's own memory and are not a copy: {since}",
+            fix=("copy.deepcopy(model.state_dict())", "torch.save(model.state_dict(), path), and load that file"),
             evidence=evidence,
             where=first.where,
             step=max(0, first.used_after - 1),
@@ -122,7 +122,8 @@ class WeightsKeptByReference(Rule):
             "After the loop it has the weights of the last step, not the best ones.",
             fix=(
                 f"{kept} = copy.deepcopy({model})",
-                f'torch.save({model}.state_dict(), "{kept.rpartition(".")[2]}.pt"), and load that after the loop',
+                f'torch.save({model}.state_dict(), "{kept.rpartition(".")[2]}.pt"), and load that file after the '
+                "loop",
             ),
             evidence={"kept": kept, "model": model},
             where=first.where,
@@ -140,4 +141,4 @@ def _effect(one: RestoredWeights) -> str:
             f"The load changed none of the {count_of(one.tensors, 'parameter')}: the model still has the weights "
             f"of step {one.used_after:,}."
         )
-    return f"The other model got the weights of step {one.used_after:,}, not the ones that were kept."
+    return f"The other model got the weights of step {one.used_after:,}, not the weights that were kept."

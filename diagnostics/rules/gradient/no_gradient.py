@@ -17,7 +17,7 @@ RECONNECT = (
     "compute the loss from the model's own output, without .detach(), .item(), .numpy() or argmax in between, and "
     "outside torch.no_grad() and torch.inference_mode()"
 )
-UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only for the layers to train"
+UNFREEZE = "for p in model.parameters(): p.requires_grad_(True)  # or only for the layers you want to train"
 UNFREEZE_ADAPTERS = (
     "make the adapters trainable: get_peft_model(model, config), with a new head in modules_to_save; the base "
     "model stays frozen, and model.print_trainable_parameters() shows which parameters are trained",
@@ -32,12 +32,12 @@ RECONNECT_KERAS = (
     "compute the loss from the model's own output with keras.ops, without .numpy(), argmax or stop_gradient in "
     "between"
 )
-UNFREEZE_KERAS = "model.trainable = True  # or only the layers to train; then compile again"
+UNFREEZE_KERAS = "model.trainable = True  # or only the layers you want to train; then compile again"
 STEPS = 3  # in a watched run
 NEARLY_ALL = 0.9  # of its steps have no gradient: the last batch of each epoch may still have one
 WEIGHED = 8  # batches with sample weights; fewer may all be unusual ones
 ORDER = "optimizer.zero_grad(), then loss.backward(), then optimizer.step(), in this order"
-REQUIRE = "keep requires_grad=True on the parameters to train"
+REQUIRE = "keep requires_grad=True on the parameters you want to train"
 
 
 class NoGradient(MessageRule):
@@ -98,9 +98,9 @@ class NoGradient(MessageRule):
                 evidence={"connected": False, "num_trainable": 0},
             )
         return self.found(
-            f"The model has {gradients.num_trainable:,} trainable scalars, but the loss does not depend on any of "
-            "them: the graph is broken between the model's output and the loss. No parameter gets a gradient, so "
-            "training would not change the model.",
+            f"The model has {gradients.num_trainable:,} trainable parameters, but the loss does not depend on any "
+            "of them: the graph is broken between the model's output and the loss. No parameter gets a gradient, "
+            "so training would not change the model.",
             fix={"torch": RECONNECT, "peft": RECONNECT_ADAPTERS, "keras": RECONNECT_KERAS},
             evidence={"connected": False, "num_trainable": gradients.num_trainable},
         )
@@ -111,7 +111,7 @@ class NoGradient(MessageRule):
     ) -> Finding | None:
         """Check whether the calls in the loop leave gradients for the optimizer."""
         if order.steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps of an optimizer")
+            raise NotApplicable(f"needs {STEPS} optimizer steps")
         without = order.cleared + order.without_backward
         seen = 0 if gradients is None else int((gradients.norms != 0).sum())
         if without < NEARLY_ALL * order.steps or seen > (1 - NEARLY_ALL) * len(steps.steps):
@@ -125,7 +125,7 @@ class NoGradient(MessageRule):
                 evidence=evidence,
             )
         return self.found(
-            f"In {order.without_backward:,} of {order.steps:,} steps no `backward()` had been called since the "
+            f"In {order.without_backward:,} of {order.steps:,} steps, `backward()` had not been called since the "
             "previous step: the optimizer found no gradients, so it could not change any weight.",
             fix=("call loss.backward() before each step, inside the loop over the batches", ORDER),
             evidence=evidence,
@@ -141,12 +141,12 @@ class NoGradient(MessageRule):
         which = "all" if weights.blank == weights.batches else f"{weights.blank:,} of the"
         return self.found(
             f"In {which} {weights.batches:,} batches checked, every example has a sample weight of 0 "
-            f"({weights.zero_rows:,} of {weights.rows:,} examples). Their loss is multiplied by 0, so it is 0 "
-            "whatever the model predicts, and so is the gradient.",
+            f"({weights.zero_rows:,} of {weights.rows:,} examples). Their losses are multiplied by 0, so both the "
+            "loss and the gradient are 0 whatever the model predicts.",
             fix=(
                 "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",
-                "compute them with /, not //, which is integer division and gives 0",
-                "check the class names: a weight that is looked up by a name that no label has is 0",
+                "compute the weights with /, not //: integer division gives 0",
+                "check the class names: weights selected by a name that no label has are all 0",
             ),
             evidence={"batches": weights.batches, "blank": weights.blank, "zero_rows": weights.zero_rows},
         )
@@ -158,8 +158,8 @@ class NoGradient(MessageRule):
             "No variable got a gradient: the loss does not depend on any trainable variable. The graph is broken "
             "between the model's output and the loss."
             if crash.in_keras
-            else "No parameter got a gradient: the loss does not depend on any parameter that requires one. The "
-            "graph is broken between the model's output and the loss, or all parameters are frozen."
+            else "No parameter got a gradient: the loss does not depend on any parameter with requires_grad=True. "
+            "The graph is broken between the model's output and the loss, or all parameters are frozen."
         )
         reconnect: Fix = RECONNECT_ADAPTERS if symptom.adapters else (RECONNECT, REQUIRE)
         return self.found(seen, fix={"torch": reconnect, "keras": RECONNECT_KERAS}, where=crash.where)

@@ -59,7 +59,7 @@ class NonFiniteGradients(MessageRule):
             return self._unlocated(origin)
         if origin.kind is None:
             raise NotApplicable(
-                f"needs a second run of the step that shows the origin; {origin.reason or 'this one did not'}"
+                f"needs a replay that shows where the NaN arose, but {origin.reason or 'this one did not'}"
             )
         if origin.kind != "gradient":
             return None
@@ -67,27 +67,25 @@ class NonFiniteGradients(MessageRule):
         if origin.loss is not None and origin.replayed:
             finite = "The model's output and the loss are finite"
         if origin.module is not None:
-            where = (
-                f"the first such gradient originates in the backward pass of {nonfinite.module(origin)}".rstrip(
-                    ","
-                )
+            where = f"the NaN or infinity first appears in the backward pass of {nonfinite.module(origin)}".rstrip(
+                ","
             )
             fix = (
                 "look in this module for a square root, norm, log, power or division whose derivative is infinite "
-                "at 0, and add a small epsilon inside it"
+                "at 0, and add a small epsilon to its argument"
             )
         elif origin.replayed:
             where = (
-                "so is the model's own backward pass: the NaN or infinity originates in the backward pass of the "
-                "loss"
+                "the model's own backward pass is finite too, so the NaN or infinity originates in the backward "
+                "pass of the loss"
             )
             fix = (
                 "look in the loss, and between the model's output and the loss, for a square root, norm, log or "
                 "division whose derivative is infinite at 0"
             )
         else:
-            where = "its origin is not known"
-            fix = "watch(model, optimizer, every=1) finds the module"
+            where = "the origin of the NaN or infinity is not known"
+            fix = "run with watch(model, optimizer, every=1), which finds the module"
         table = nonfinite.table(origin.frames)
         return self.found(
             f"{_seen(origin)} {finite}; {where}. {nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
@@ -102,13 +100,13 @@ class NonFiniteGradients(MessageRule):
         import numpy as np
 
         if not np.isfinite(gradients.norms).all():
-            raise NotApplicable("needs a second run of the step that went wrong")
+            raise NotApplicable("needs a replay of the step that went wrong")
         return None
 
     def _unlocated(self, origin: OriginFacts) -> Finding:
         return self.found(
             f"{_seen(origin)} It is not known whether the loss was finite. {nonfinite.how_known(origin)}",
-            fix="watch(model, optimizer, every=1) with watch.step(loss) finds the module",
+            fix="run with watch(model, optimizer, every=1) and watch.step(loss), which finds the module",
             evidence=nonfinite.evidence(origin) | {"loss": None},
             step=origin.step,
         )
@@ -116,7 +114,7 @@ class NonFiniteGradients(MessageRule):
 
 def _seen(origin: OriginFacts) -> str:
     which = nonfinite.parameters(origin)
-    seen = f"In step {origin.step} the gradient of {which} is NaN or infinite."
+    seen = f"At step {origin.step}, the gradient of {which} is NaN or infinite."
     if not origin.left_out:
         return seen
     return f"{seen} Because of this, the loss scaler skipped {origin.left_out} steps in a row."

@@ -63,15 +63,16 @@ class UndetachedTarget(Rule):
         """Report a target that is differentiated with its prediction."""
         targets = list(_bootstrapped(graph))
         if not targets:
-            raise NotApplicable("needs a target that the model computes")
+            raise NotApplicable("needs a target computed by the model")
         weights, best = max(targets)
         if not weights:
             return None
         which = "the highest prediction" if best else "a prediction"
         return self.found(
-            f"The target of the squared error is a reward plus {which} for the next state, and its gradient "
-            f"flows into the same {weights} parameters that produce the trained predictions: each step also moves "
-            "the target towards the prediction. Is the target network the trained network under another name?",
+            f"The target of the squared error is a reward plus {which} for the next state, and gradients flow "
+            f"through the target into the same {weights} parameters that produce the trained predictions, so each "
+            "step also moves the target towards the prediction. Is the target network the trained network under "
+            "another name?",
             fix=(
                 "target_net = copy.deepcopy(policy_net)  # then load_state_dict every few steps",
                 "with torch.no_grad(): target = reward + gamma * target_net(next_state).max(1)[0]",

@@ -27,12 +27,12 @@ NAMED = 5  # layers named in the message; the evidence holds them all
 ADAPTERS = (
     "with gradient checkpointing, call model.enable_input_require_grads(); otherwise the frozen embedding "
     "breaks the graph",
-    "if they are unused on purpose: take their layers out of LoraConfig(target_modules=..., modules_to_save=...)",
+    "if these layers are unused on purpose: remove them from LoraConfig(target_modules=..., modules_to_save=...)",
 )
 
 NO_PATH: Final = (
-    "no differentiable path leads there from the loss, because the result is not used, or because something such "
-    "as detach(), no_grad or argmax breaks the path"
+    "no gradient path from the loss reaches this part of the model, because its result is not used, or because "
+    "something such as detach(), no_grad or argmax breaks the path"
 )
 
 
@@ -108,18 +108,19 @@ class UnreachedParameters(Rule):
             f"{len(unreached)} of the {len(unreached) + len(gradients.norms)} trainable parameters "
             f"{'gets' if one else 'get'} no gradient from this batch: "
             f"{describe_parameters(unreached, gradients.norms)}. {'It holds' if one else 'They hold'} "
-            f"{scalars:,} of the {gradients.num_trainable:,} trainable scalars ({100 * share:.3g}%) and "
-            f"{'stays' if one else 'stay'} as initialised: {NO_PATH}.",
+            f"{scalars:,} of the {gradients.num_trainable:,} trainable weights ({100 * share:.3g}%) and "
+            f"{'keeps its' if one else 'keep their'} initial values: {NO_PATH}.",
             fix={
                 "torch": (
-                    "use their result in the loss, with no .detach() or torch.no_grad() in between",
-                    "parameter.requires_grad_(False)  # if they are unused on purpose",
+                    "use the result of these parameters in the loss, with no .detach() or torch.no_grad() in "
+                    "between",
+                    "parameter.requires_grad_(False)  # if it is unused on purpose",
                 ),
                 "peft": ADAPTERS,
                 "keras": (
-                    "use their result in the loss, without operations that have no gradient: .numpy(), NumPy, "
-                    "tf.stop_gradient, argmax, round, a cast to integers",
-                    "layer.trainable = False  # if they are unused on purpose",
+                    "use the result of these weights in the loss, without operations that have no gradient: "
+                    ".numpy(), NumPy, tf.stop_gradient, argmax, round, a cast to integers",
+                    "layer.trainable = False  # if it is unused on purpose",
                 ),
             },
             evidence={
@@ -139,7 +140,7 @@ class UnreachedParameters(Rule):
             raise NotApplicable(f"needs {STEPS} steps with a gradient")
         ratios, weights = updates.ratios, updates.weight_norms
         if len(ratios) < COMPARED:
-            raise NotApplicable(f"needs {COMPARED} steps before and after which the weights were compared")
+            raise NotApplicable(f"needs {COMPARED} steps with the weights compared before and after")
         held = ~np.isnan(ratios).all(axis=0)
         silent = held & (gradients.layer_norms == 0).all(axis=0) & _unchanged(ratios, weights)
         if not silent.any():
@@ -149,14 +150,15 @@ class UnreachedParameters(Rule):
         names = [name for name, is_silent in zip(gradients.layers, silent, strict=True) if is_silent]
         count, known, one = int(held.sum()), len(gradients.steps), len(names) == 1
         return self.found(
-            f"{len(names)} of the {count} layers that the optimizer holds had no gradient in any of the "
-            f"{known:,} known steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed since "
-            "the first sample, while the other layers learned: "
+            f"{len(names)} of the {count} layers in the optimizer had no gradient at any of the "
+            f"{known:,} recorded steps: {_listed(names)}. {'Its' if one else 'Their'} weights have not changed "
+            "since the first sample, while the other layers learned: "
             f"{NO_PATH}.",
             fix={
                 "torch": (
-                    "use their result in the loss, with no .detach(), .data, NumPy or torch.no_grad() in between",
-                    "parameter.requires_grad_(False)  # if they are unused on purpose",
+                    "use the result of these layers in the loss, with no .detach(), .data, NumPy or "
+                    "torch.no_grad() in between",
+                    "parameter.requires_grad_(False)  # if it is unused on purpose",
                 ),
                 "peft": ADAPTERS,
             },
@@ -174,8 +176,8 @@ class UnreachedParameters(Rule):
         return self.found(
             f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on values that "
             f"the model computes, but {'is' if one else 'are'} not part of any model: {named}. "
-            f"{'Its result goes' if one else 'Their results go'} nowhere, so the model is smaller than the code "
-            "suggests: a later line calls the next layer on another tensor.",
+            f"{'Its result is' if one else 'Their results are'} not used, so the model is smaller than the code "
+            "suggests: a later line calls the next layer on a different tensor.",
             fix=(
                 "x = Dense(64)(inputs); x = Dense(32)(x): call each layer on the result of the previous one",
                 "remove the layer if you do not need it",
@@ -190,21 +192,21 @@ class UnreachedParameters(Rule):
         zero = [name for name, of in zip(gradients.layers, silent & gradients.reached, strict=True) if of]
         none = [name for name, of in zip(gradients.layers, silent & ~gradients.reached, strict=True) if of]
         one = len(zero) == 1
-        also = f" No path leads from the loss to {_listed(none)}." if none else ""
+        also = f" No gradient path leads from the loss to {_listed(none)}." if none else ""
         recurrent = all(OF_RECURRENT in name for name in zero)
         why = (
             "Its result is not used: the model continues with the output or state of another layer or direction"
             if recurrent
             else (
-                "On this path the gradient is multiplied by 0: dead or saturated units, weights that are all 0, a "
-                "softmax over one number, or a factor of 0"
+                "Along this path, the gradient is multiplied by 0: by dead or saturated units, weights that are "
+                "all 0, a softmax over a single value, or a factor of 0"
             )
         )
         return self.found(
-            f"{len(zero)} of the {count} layers that the optimizer holds got gradients of exactly 0 in all of the "
-            f"{len(gradients.steps):,} known steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have not "
-            "changed since the first sample, while the other layers learned. A path leads from the loss to "
-            f"{'it' if one else 'them'}. {why}.{also}",
+            f"{len(zero)} of the {count} layers in the optimizer got gradients of exactly 0 at all of the "
+            f"{len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have "
+            "not changed since the first sample, while the other layers learned. A gradient path leads from the "
+            f"loss to {'it' if one else 'them'}. {why}.{also}",
             fix=(
                 "h_n[-1]  # for a stack: the last layer's state; h_n[0] is the first layer's",
                 "torch.cat([h_n[-2], h_n[-1]], dim=1)  # for two directions: both states of the last layer",
@@ -213,7 +215,7 @@ class UnreachedParameters(Rule):
             else (
                 "check the operations after these layers: a ReLU whose inputs are negative, a layer of zeros, a "
                 "mask",
-                "if these units died in training, use a lower learning rate, or LeakyReLU or GELU",
+                "if these units died during training, use a lower learning rate, or LeakyReLU or GELU",
             ),
             evidence={
                 "layers": zero,

@@ -108,12 +108,12 @@ class VanishingGradients(Rule):
         profile = _profile(layer)
         length = int(layer.lengths[-1])
         return self.found(
-            f"The gradient vanishes within the sequences of {length} positions of '{layer.module}' "
-            f"({layer.kind}): with respect to the layer's input it is {profile.max():.2g} at the end and "
-            f"{_words(profile[0])} at the beginning ({_of(share)} of that; medians over "
+            f"The gradient vanishes along the sequences of {length} positions in '{layer.module}' "
+            f"({layer.kind}): with respect to the layer's input, it is {profile.max():.2g} at the end and "
+            f"{_words(profile[0])} at the beginning, a ratio of {_of(share)} (medians over "
             f"{_later(layer.steps).size} sampled steps){_decay(profile, length)}. The layer cannot learn from the "
-            f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} in the first step, "
-            f"{losses.values[-1]:.4g} in the last.",
+            f"beginning of a sequence, and the loss has not fallen: {losses.values[0]:.4g} at the first step, "
+            f"{losses.values[-1]:.4g} at the last.",
             fix=(
                 "torch.nn.LSTM with a forget gate bias above 0, or torch.nn.GRU  # instead of RNN",
                 "use the mean, the maximum or attention over all positions instead of the last state",
@@ -136,7 +136,7 @@ class VanishingGradients(Rule):
         """Compare the gradients of the first layers with those of the last."""
         known = np.isfinite(gradients.norms)
         if known.sum() < STEPS or len(updates.ratios) < SAMPLES:
-            raise NotApplicable(f"needs {STEPS} steps with a gradient, and {SAMPLES} whose weights were compared")
+            raise NotApplicable(f"needs {STEPS} steps with a gradient and {SAMPLES} with compared weights")
         norms = _median(_later(gradients.layer_norms[known]))
         moved = _median(_later(updates.ratios))
         used = np.flatnonzero((norms > 0) & np.isfinite(moved))
@@ -151,7 +151,7 @@ class VanishingGradients(Rule):
         first, last = gradients.layers[used[0]], gradients.layers[used[-1]]
         return self.found(
             f"The gradient vanishes from the last layer to the first: its norm is {norms[-1]:.2g} in '{last}' and "
-            f"{norms[0]:.2g} in '{first}', {_of(norms[0] / norms[-1])} of that (the median over "
+            f"{norms[0]:.2g} in '{first}', a ratio of {_of(norms[0] / norms[-1])} (medians over "
             f"{known.sum() // 2} steps). A step changes the weights of '{first}' by {moved[0]:.2g} of their norm; "
             f"0.001 is typical. The first {third} of {len(used)} layers keep their initial weights.",
             fix=(
@@ -202,11 +202,11 @@ def _decay(profile: Array, length: int) -> str:
     decades = math.log10(profile[there[-1]] / profile[there[0]]) if len(there) > 1 else 0.0
     if decades <= 0:
         return ""
-    return f": it decreases tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions"
+    return f", and it decreases tenfold every {(there[-1] - there[0]) * length / PARTS / decades:.2g} positions"
 
 
 def _words(value: float) -> str:
-    return f"{value:.2g}" if value > 0 else "0, too small for float32,"
+    return f"{value:.2g}" if value > 0 else "0 (too small for float32)"
 
 
 def _of(share: float) -> str:

@@ -17,19 +17,19 @@ NO_BATCH_HELPS = 0.9  # of the memory: a model that needs more leaves no room fo
 MOSTLY_FROZEN = 0.1  # gradients / weights, in bytes: a few hundredths for adapters or a new head on a backbone
 _TWO_MOMENTS = ("Adam", "AdamW", "NAdam", "Nadam", "RAdam")
 
-MAYBE_EVALUATION = "if memory ran out during evaluation: torch.no_grad() around it, and a smaller batch there"
+MAYBE_EVALUATION = "if memory ran out during evaluation: evaluate under torch.no_grad(), with a smaller batch"
 SEARCH = "search for the largest batch that fits: diagnostics.largest_batch(step)"
 LESS = {
     "torch": (
-        "torch.autocast, which halves the activations",
+        "torch.autocast, which halves activation memory",
         "activation checkpointing (model.gradient_checkpointing_enable() in transformers), which recomputes "
         "activations instead of storing them",
     ),
     "trainer": (
-        "TrainingArguments(bf16=True), which halves the activations",
+        "TrainingArguments(bf16=True), which halves activation memory",
         "TrainingArguments(gradient_checkpointing=True), which recomputes activations instead of storing them",
     ),
-    "keras": ('keras.mixed_precision.set_global_policy("mixed_float16"), which halves the activations',),
+    "keras": ('keras.mixed_precision.set_global_policy("mixed_float16"), which halves activation memory',),
 }
 ACCUMULATE = {
     "torch": "call optimizer.step() every two batches",
@@ -39,9 +39,9 @@ ACCUMULATE = {
 SAME = ": the gradient stays the same"
 
 WHILE_WEIGHTS_ARE_PLACED = (
-    "nvidia-smi: end the process that holds the GPU's memory: another user's, a notebook's or an earlier run's",
+    "run nvidia-smi, and stop the process that holds the memory: a notebook, an earlier run or another user's",
     "use another GPU: CUDA_VISIBLE_DEVICES=1",
-    "if the GPU was empty: use a smaller model, or keep its weights in half precision",
+    "if no other process uses the GPU: use a smaller model, or keep its weights in half precision",
 )
 IN_EVALUATION: dict[str, tuple[str, Fix]] = {
     "gathered": (
@@ -49,10 +49,10 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
         "all batches on the GPU until the end.",
         (
             "Trainer(preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), which keeps one "
-            "number per position instead of the whole vocabulary; logits[0], if the model returns several "
-            "outputs",
-            "TrainingArguments(eval_accumulation_steps=8), which moves them to the host's memory every 8 batches",
-            "TrainingArguments(prediction_loss_only=True), if no other metric is needed; "
+            "index per position instead of all logits; use logits[0] if the model returns several outputs",
+            "TrainingArguments(eval_accumulation_steps=8), which moves the predictions to host memory every 8 "
+            "batches",
+            "TrainingArguments(prediction_loss_only=True), if you need no other metric; "
             "predict_with_generate=True for a Seq2SeqTrainer",
         ),
     ),
@@ -60,11 +60,11 @@ IN_EVALUATION: dict[str, tuple[str, Fix]] = {
         "Memory ran out during evaluation, which has its own batch size.",
         (
             "use a smaller TrainingArguments(per_device_eval_batch_size=...): the default is 8",
-            "TrainingArguments(bf16_full_eval=True), which halves weights and activations in the evaluation",
+            "TrainingArguments(bf16_full_eval=True), which halves the memory for weights and activations",
         ),
     ),
     "lightning": (
-        "Memory ran out in the validation, test or prediction, whose loader has its own batch size.",
+        "Memory ran out during validation, testing or prediction, whose loader has its own batch size.",
         (
             "use a smaller batch_size in val_dataloader or test_dataloader",
             "x.detach().cpu(), for tensors that validation_step keeps until the end of the epoch",
@@ -169,12 +169,12 @@ class OutOfMemory(MessageRule):
     def _killed(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding:
         who = "A data loader worker" if symptom.worker else "The process"
         return self.found(
-            f"{who} was killed by signal 9 (SIGKILL), so it could not raise an exception. Unless a person sent "
-            "the signal, the operating system or the container did, nearly always because host memory (not GPU "
-            "memory) ran out. A job scheduler does the same at its own limit.",
+            f"{who} was killed by signal 9 (SIGKILL), so it could not raise an exception. Unless someone sent the "
+            "signal by hand, it came from the operating system or the container, nearly always because host "
+            "memory (not GPU memory) ran out. A job scheduler also sends it at its own memory limit.",
             fix=(
                 "confirm the cause: `dmesg | grep -i kill`",
-                "use fewer workers (num_workers): each holds a copy of the dataset's data in memory",
+                "use fewer workers (num_workers): each worker holds a copy of the dataset in memory",
                 "read the data from disk row by row",
                 "use a smaller batch",
             ),
@@ -185,7 +185,7 @@ class OutOfMemory(MessageRule):
     def _shared_memory(self, crash: CrashFacts) -> Finding:
         return self.found(
             "A data loader worker ran out of shared memory: workers pass their batches through /dev/shm, which is "
-            "full. In a container its default size is 64 MiB.",
+            "full. In a container, /dev/shm defaults to 64 MiB.",
             fix=(
                 "start the container with --shm-size=8g (or --ipc=host)",
                 "use fewer workers, or num_workers=0",
@@ -207,15 +207,15 @@ class OutOfMemory(MessageRule):
 
 
 def _requested(symptom: OutOfMemoryCrash) -> str:
-    device = "The host's memory" if symptom.device == "CPU" else f"The memory of {symptom.device}"
-    device = "The GPU's memory" if symptom.device == "GPU" else device
+    device = "The host" if symptom.device == "CPU" else symptom.device
+    device = "The GPU" if symptom.device == "GPU" else device
     if symptom.tried is None:
-        return f"{device} ran out."
+        return f"{device} ran out of memory."
     tensor = ""
     if symptom.shape is not None:
-        of = f" of {symptom.dtype}" if symptom.dtype else ""
+        of = f" and type {symptom.dtype}" if symptom.dtype else ""
         tensor = f" for a tensor of shape {symptom.shape}{of}"
-    return f"{device} ran out: {in_bytes(symptom.tried)} more was requested{tensor}."
+    return f"{device} ran out of memory: another {in_bytes(symptom.tried)} was requested{tensor}."
 
 
 def _room(symptom: OutOfMemoryCrash) -> str:
@@ -334,12 +334,12 @@ def _places_weights(crash: CrashFacts) -> bool:
 
 
 def _before_any_batch(symptom: OutOfMemoryCrash) -> str:
-    said = "This was before any batch, while weights were put on the GPU, so a smaller batch does not help."
+    said = "This happened before any batch, while weights were moved to the GPU, so a smaller batch does not help."
     if symptom.tried is None or symptom.card is None or symptom.tried > symptom.card / 2:
         return said
     return (
-        f"{said} What was requested is {symptom.tried / symptom.card:.0%} of the card's {in_bytes(symptom.card)}: "
-        "other processes, or variables made before it, hold the rest."
+        f"{said} The request is {symptom.tried / symptom.card:.0%} of the card's {in_bytes(symptom.card)}: other "
+        "processes or earlier variables hold the rest."
     )
 
 
@@ -347,7 +347,7 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
     """Return the fix if a smaller batch is not the first thing to try; None if it is."""
     need = symptom.need
     if symptom.elsewhere and symptom.card and symptom.elsewhere > 0.5 * symptom.card:
-        return "free memory first: other processes hold most of the GPU, and `diagnose gpu` lists them"
+        return "free GPU memory first: other processes hold most of it, and `diagnose gpu` lists them"
     if _was_refused(symptom):
         return (
             "watch nvidia-smi while the run starts: another process may take the memory for a moment",
@@ -356,11 +356,11 @@ def _unless_a_batch_helps(symptom: OutOfMemoryCrash) -> Fix | None:
         )
     unused = _unused(symptom)
     if need is not None and symptom.capacity is not None and need.total > NO_BATCH_HELPS * symptom.capacity:
-        fewer = "train fewer of the weights (freeze the rest, or use LoRA)"
+        fewer = "train fewer weights (freeze the rest, or use LoRA)"
         if need.gradients < MOSTLY_FROZEN * need.weights:
             fewer = "load the frozen weights in 4 bits (in transformers: BitsAndBytesConfig(load_in_4bit=True))"
         return (
-            f"no batch is small enough: {fewer}",
+            f"no batch size is small enough: {fewer}",
             "store the weights in half precision",
             "use an optimizer with less state",
             "use a smaller model or a larger GPU",

@@ -16,10 +16,10 @@ NEARLY_ALL = 0.8
 FIX = (
     "in that program, before any other TensorFlow call: tf.config.experimental.set_memory_growth(gpu, True) for "
     "each gpu in tf.config.list_physical_devices('GPU')",
-    "TF_FORCE_GPU_ALLOW_GROWTH=true in its environment",
-    "if it is a forgotten notebook, shut it down",
+    "set TF_FORCE_GPU_ALLOW_GROWTH=true in the environment of that program",
+    "if the process is a forgotten notebook, shut it down",
 )
-DEFAULT = "By default TensorFlow reserves nearly all free memory on first use, however little it needs"
+DEFAULT = "By default, TensorFlow reserves nearly all free memory on first use, however little it needs"
 
 
 class TensorflowHoldsGpu(Rule):
@@ -76,8 +76,8 @@ class TensorflowHoldsGpu(Rule):
         have = "has" if others == 1 else "have"
         crowd = f" {count_of(others, 'other process', 'other processes')} {have} the rest." if others else ""
         return self.found(
-            f"{_holds(holder)} of the {in_bytes(card.total)} of GPU {card.index} ({card.name}), "
-            f"{holder.size / card.total:.0%}.{crowd} {DEFAULT}; only that process knows how much of it is in use.",
+            f"{_holds(holder)} ({holder.size / card.total:.0%}) of the {in_bytes(card.total)} of GPU {card.index} "
+            f"({card.name}).{crowd} {DEFAULT}; only that process knows how much of this memory is in use.",
             fix=FIX,
             evidence={
                 "gpu": card.index,
@@ -93,15 +93,14 @@ class TensorflowHoldsGpu(Rule):
     def from_crash(self, crash: CrashFacts, symptom: OutOfMemoryCrash) -> Finding | None:
         """Look for such a process after GPU memory ran out."""
         if not symptom.on_gpu or symptom.others is None or symptom.card is None:
-            raise NotApplicable("needs a GPU out-of-memory error, and the processes that hold the memory")
+            raise NotApplicable("needs a GPU out-of-memory error and the processes that hold the memory")
         holder = _tensorflow(symptom.others, symptom.card)
         if holder is None or holder.size is None:
             return None
         return self.found(
-            f"{_holds(holder)} of the {in_bytes(symptom.card)} of {symptom.device}, "
-            f"{holder.size / symptom.card:.0%}. {DEFAULT}, and frees it only when its process exits, so this "
-            "process got "
-            "only the rest.",
+            f"{_holds(holder)} ({holder.size / symptom.card:.0%}) of the {in_bytes(symptom.card)} of "
+            f"{symptom.device}. {DEFAULT}, and frees it only when its process exits, so this process got only the "
+            "rest.",
             fix=FIX,
             evidence={"pid": holder.pid, "held_bytes": holder.size, "capacity_bytes": symptom.card},
             where=crash.where,

@@ -72,7 +72,7 @@ class PaddingAttended(Rule):
         if padding is None:
             raise NotApplicable(dependence.why_not.get("padding", "needs a padded input"))
         if not dependence.trained:
-            raise NotApplicable("needs the model as it is after the run")
+            raise NotApplicable("needs the model's state after the run")
         shown = "the input" if padding.input.isdigit() else f"the input {padding.input!r}"
         evidence = {
             "rows": padding.rows,
@@ -84,18 +84,18 @@ class PaddingAttended(Rule):
         }
         if padding.hides_words:
             return self.found(
-                f"The padding mask given to attention is True at every word of {padding.rows} rows of {shown} and "
-                f"False at their padding, up to {padding.longest} positions. In PyTorch's attention, True means "
-                "that a position is ignored, so the words are hidden and the padding is read.",
+                f"The padding mask passed to attention is True at every word in {padding.rows} rows of {shown} "
+                f"and False at their padding (up to {padding.longest} positions). In PyTorch's attention, True "
+                "means that a position is ignored, so the words are hidden and the padding is read.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",
             )
         if padding.fails == padding.rows:
             return self.found(
-                f"Without its padding, each of {padding.rows} rows of {shown} gets a prediction of NaN; with the "
-                "padding, the prediction is finite. The mask hides the words and shows the padding: in PyTorch's "
-                "attention, True in a padding mask means that a position is ignored.",
+                f"Without padding, the prediction for each of {padding.rows} rows of {shown} is NaN; with "
+                "padding, it is finite. The mask hides the words and exposes the padding: in PyTorch's attention, "
+                "True in a padding mask means that a position is ignored.",
                 fix=MASK,
                 evidence=evidence,
                 severity="error",
@@ -105,8 +105,8 @@ class PaddingAttended(Rule):
         return self.found(
             f"In {padding.rows} rows of {shown} with up to {padding.longest} positions of padding, replacing the "
             "words "
-            f"changes the prediction by {padding.with_padding:.2g}; without the padding, it changes by "
-            f"{padding.without:.2g}. The model reads the padding, and the words hardly matter.",
+            f"changes the prediction by {padding.with_padding:.2g}; in the same rows without padding, it changes "
+            f"the prediction by {padding.without:.2g}. The model reads the padding, and the words hardly matter.",
             fix=(
                 "take the output at the last word of each row: outputs[range(len(x)), lengths - 1]",
                 "pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False) before the recurrent "

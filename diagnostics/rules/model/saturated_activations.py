@@ -92,13 +92,13 @@ class SaturatedActivations(Rule):
         first = saturated[0]
         return self.found(
             f"{_listed(saturated)} saturated for nearly all of the {batch.size} examples in this batch. A "
-            "saturated unit is on the flat part of its function and passes almost no gradient, so earlier layers "
-            "hardly learn. Usually the inputs are not scaled, or the initial weights are too large.",
+            "saturated unit is on the flat part of its activation and passes almost no gradient, so earlier "
+            "layers hardly learn. Usually the inputs are not scaled, or the initial weights are too large.",
             fix={
                 library: (
-                    "scale the inputs to about mean 0 and standard deviation 1",
+                    "scale the inputs to a mean of about 0 and a standard deviation of about 1",
                     f"initialise the weights of layer '{first.layer}' with {initialiser}",
-                    f"add a normalisation before layer '{first.layer}'",
+                    f"add a normalisation layer before layer '{first.layer}'",
                 )
                 for library, initialiser in (("torch", "xavier_uniform_"), ("keras", "glorot_uniform"))
             },
@@ -153,13 +153,13 @@ class SaturatedActivations(Rule):
         first = stuck[0]
         return self.found(
             f"{_listed(latest)} saturated for nearly all examples, in each of the last {LASTING} sampled batches, "
-            "and the loss has not fallen. A saturated unit is on the flat part of its function and passes almost "
-            f"no gradient, so earlier layers hardly learn. In the first sampled batch, {int(first.saturated[0])} "
-            f"of the {int(first.units[0])} were saturated.",
+            "and the loss has not fallen. A saturated unit is on the flat part of its activation and passes "
+            "almost no gradient, so earlier layers hardly learn. In the first sampled batch, "
+            f"{int(first.saturated[0])} of the {int(first.units[0])} units of '{first.layer}' were saturated.",
             fix=(
-                "scale the inputs to about mean 0 and standard deviation 1",
+                "scale the inputs to a mean of about 0 and a standard deviation of about 1",
                 f"initialise the weights of layer '{first.layer}' with xavier_uniform_",
-                f"add a normalisation before layer '{first.layer}'",
+                f"add a normalisation layer before layer '{first.layer}'",
                 "lower the learning rate, if the units saturated during training",
             ),
             evidence={

@@ -90,15 +90,15 @@ class ScrambledAxes(Rule):
         shape, made = graph.nodes[found].operands[0].shape or (), graph.nodes[found].shape or ()
         swaps = len(shape) == 3 and made == (shape[0], shape[2], shape[1])
         what = (
-            f"It should exchange the last two axes, but only splits the same numbers into rows of {made[-1]}"
+            f"It should swap the last two axes, but it only splits the same values into rows of {made[-1]}"
             if swaps
-            else f"A row of {made[-1]} numbers should hold the {shape[1]} channels of one position; it holds "
-            "neighbouring positions of one channel"
+            else f"Each row of {made[-1]} values should hold the {shape[1]} channels of one position, but it "
+            "holds neighbouring positions of one channel"
         )
         axes = "0, 2, 1" if len(shape) == 3 else "0, " + ", ".join(str(n) for n in range(2, len(shape))) + ", 1"
         result = ", ".join(map(str, made)) if len(made) != 2 else f"-1, {made[-1]}"
         return self.found(
-            f"A view changes a tensor of shape {shape} to {made}. {what}: a view does not move axes.",
+            f"A view reshapes a tensor of shape {shape} to {made}. {what}: a view does not move axes.",
             fix=f"x.permute({axes})" + ("" if len(made) == len(shape) else f".reshape({result})"),
             evidence={"shape": list(shape), "view": list(made)},
         )
@@ -108,13 +108,13 @@ class ScrambledAxes(Rule):
         """Report channels-first images that a convolution reads as channels-last."""
         _, channels, side, _ = images.shape
         return self.found(
-            f"The images have the shape {images.shape}: channels first. The convolution {images.layer} reads them "
-            f"as channels last, that is, as {channels} by {side} pixels with {side} channels each: it slides over "
-            f"the {channels} channel{'s' * (channels > 1)} and one side, and reads the other side as channels.",
+            f"The images have shape {images.shape}, with channels first. The convolution {images.layer} expects "
+            f"channels last, so it sees {channels} by {side} pixels with {side} channels each: it slides over the "
+            f"{channels} channel{'s' * (channels > 1)} and one side, and treats the other side as channels.",
             fix={
                 "keras": (
                     f"x = x.transpose(0, 2, 3, 1)  # ({side}, {side}, {channels}); a reshape would mix the pixels",
-                    'data_format="channels_first" in every convolution and pooling layer, where the device '
+                    'data_format="channels_first" in every convolution and pooling layer, if the device '
                     "supports it",
                 )
             },
@@ -136,13 +136,16 @@ class ScrambledAxes(Rule):
             memory = (*sides, CHANNELS) if first else (CHANNELS, *sides)
             made, of_batch = ("(2, 0, 1)", "(0, 3, 1, 2)") if first else ("(1, 2, 0)", "(0, 2, 3, 1)")
             return self.found(
-                f"The images have the shape {values.shape}, and neighbouring pixels differ {before:.0%} as much "
-                f"as two random pixels. Read in the order {memory}, neighbouring numbers differ only {after:.0%} "
-                "as much, as in a real image: a reshape or view was meant to move the channels, but does not move "
-                "axes. Each channel now holds a third of the image, with three colours side by side.",
+                f"The images have shape {values.shape}, and neighbouring pixels differ {before:.0%} as much as "
+                f"two random pixels. Read in the order {memory}, neighbouring values differ only {after:.0%} as "
+                "much, as in a real image: a reshape or view was meant to move the channels, but it does not move "
+                "axes. Each channel now holds a third of the image, with its three colours side by side.",
                 fix={
-                    "torch": (f"image.permute{made}  # not reshape or view", f"x.permute{of_batch}  # of a batch"),
-                    "keras": (f"image.transpose{made}  # not reshape", f"x.transpose{of_batch}  # of a batch"),
+                    "torch": (
+                        f"image.permute{made}  # not reshape or view",
+                        f"x.permute{of_batch}  # batched",
+                    ),
+                    "keras": (f"image.transpose{made}  # not reshape", f"x.transpose{of_batch}  # batched"),
                 },
                 severity="warning",
                 evidence={"shape": list(values.shape), "neighbours": before, "neighbours_put_back": after},
@@ -165,9 +168,9 @@ class ScrambledAxes(Rule):
         if first == second or labels != (second, first):
             return None
         return self.found(
-            f"The scores have the shape {scores}, the labels {labels}, and both were flattened for the loss. Both "
-            f"have {first * second:,} numbers, but the order of the axes differs: a score is compared with the "
-            "label of another position, often of another example.",
+            f"The scores have shape {scores}, the labels have shape {labels}, and both were flattened for the "
+            f"loss. Both have {first * second:,} positions, but in a different order: each score is compared with "
+            "the label at a different position, often in a different example.",
             fix=(
                 f"loss_fn(scores.transpose(0, 1).reshape(-1, {classes}), labels.reshape(-1))",
                 "batch_first=True in each recurrent layer",

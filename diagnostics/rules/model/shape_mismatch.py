@@ -106,7 +106,7 @@ class ShapeMismatch(MessageRule):
     def from_axes(self, crash: CrashFacts, symptom: AxesMisfit) -> Finding | None:
         """Name the layer and the number of axes that it takes."""
         seen, fix = axes_fixes.of_axes(symptom)
-        got = f"has shape {symptom.shape}, with {symptom.got}" if symptom.shape else f"has {symptom.got}"
+        got = f"has {symptom.got}, with shape {symptom.shape}" if symptom.shape else f"has {symptom.got}"
         return self.found(
             _sentences(
                 f"{_name(symptom.layer, symptom.path)} takes inputs with {symptom.wanted} axes, but its input "
@@ -147,7 +147,7 @@ class ShapeMismatch(MessageRule):
         seen, fix = _indivisible(symptom) or shape_fixes.of_reshape(symptom)
         has = f"has {symptom.size} values"
         if symptom.shape is not None:
-            has = f"has shape {symptom.shape}, which is {symptom.size} values"
+            has = f"has shape {symptom.shape}, with {symptom.size} values"
         return self.found(
             _sentences(
                 f"{symptom.tensor or ('An array' if symptom.library == 'numpy' else 'A tensor')} cannot be "
@@ -176,7 +176,7 @@ class ShapeMismatch(MessageRule):
         seen, fix = weights_fixes.of_weights(symptom)
         return self.found(
             _sentences(
-                f"The {symptom.model} in the checkpoint and this one have weights of different shapes: "
+                f"The checkpoint and this {symptom.model} have weights of different shapes: "
                 f"{'; '.join(weights)}{more}.",
                 seen,
             ),
@@ -197,7 +197,7 @@ class ShapeMismatch(MessageRule):
         window = "its window" if symptom.window is None else f"a kernel of {symptom.window}"
         return self.found(
             f"A convolution or pooling layer got an input of size {symptom.size}, which is smaller than {window}. "
-            "Each strided layer before it has made the input smaller.",
+            "Each strided layer before this one has made the input smaller.",
             fix=(
                 "use larger inputs, or fewer strided layers",
                 "pad in the convolutions: padding=kernel_size // 2",
@@ -216,7 +216,7 @@ class ShapeMismatch(MessageRule):
             "target.",
             fix=(
                 "print the shapes where you create the arrays: a split, a filter or a window was applied to only "
-                "one of them",
+                "one of the arrays",
                 "pass a list of inputs only to a model with several inputs: model.fit([a, b], y)",
             ),
             evidence={"rows": dict(symptom.rows)},
@@ -232,7 +232,7 @@ class ShapeMismatch(MessageRule):
         if len(wanted) == len(got) == 3 and wanted[1] != got[1] and (wanted[0], wanted[2]) == (got[0], got[2]):
             seen += (
                 f" The state is for a batch of {got[1]}, but the input is a batch of {wanted[1]}: the last batch "
-                "of a loader is smaller, or the state was created for another batch size."
+                "of a loader is smaller, or the state was created for a different batch size."
             )
             fix = (
                 "create the state from the input: torch.zeros(layers, x.size(0), units), or pass no state, which "
@@ -291,8 +291,9 @@ def _clash(symptom: OperandsMisfit) -> str:
     if symptom.operation == "expansion":
         target, tensor = symptom.shapes
         return (
-            f"A tensor of shape {tensor} cannot be written into one of shape {target}, or broadcast to it: "
-            f"{other} against {one}{along}. Only axes of size 1 are broadcast.{_reading(symptom)}"
+            f"A tensor of shape {tensor} cannot be written into one of shape {target}, or broadcast to that "
+            f"shape: sizes {other} and {one}{along} differ, and only axes of size 1 are "
+            f"broadcast.{_reading(symptom)}"
         )
     of = f" Shapes: {listed(shapes)}." if shapes else ""
     of += _reading(symptom)
@@ -311,16 +312,16 @@ def _reading(symptom: OperandsMisfit) -> str:
     """Return what the two sizes suggest, or an empty string."""
     one, other = symptom.one, symptom.other
     if one == 0 or other == 0:
-        return " The tensor of size 0 is empty: an example without objects, or a filter that removed everything."
+        return " One of the tensors is empty: an example without objects, or a filter that removed everything."
     if symptom.operation != "concatenation" and {one, other} in ({3, 4}, {1, 3}) and symptom.axis in (0, 1):
         kind = "4: RGBA, a PNG with transparency" if 4 in (one, other) else "1: grayscale"
-        return f' If that axis holds image channels ({kind}; 3: RGB): image.convert("RGB"), where each is read.'
+        return f' If that axis holds image channels ({kind}; 3: RGB), read each image with image.convert("RGB").'
     many = max(one, other)
     if symptom.operation == "element-wise" and min(one, other) == 3 and many > SMALLEST_SIDE and symptom.axis == 1:
         return (
             " If that axis holds channels, 3 are the colours of an image, or of a mask that was read as an image: "
             "a mask "
-            f'with one channel (image.convert("L")) is broadcast over the {many}.'
+            f'with one channel (image.convert("L")) is broadcast over the {many} channels.'
         )
     spatial = symptom.axis in (2, 3) or (symptom.axis is None and symptom.operation == "concatenation")
     if spatial and abs(one - other) == 1 and min(one, other) > 1:

@@ -72,7 +72,7 @@ class SymmetricInitialization(Rule):
             return None
         steps = len(overfit.losses)
         if steps < DIVERGED:
-            raise NotApplicable(f"needs a copy that was trained for {DIVERGED} steps; this one took {steps}")
+            raise NotApplicable(f"needs a copy that was trained for {DIVERGED} steps; this one took only {steps}")
         return self._equal(
             equal, f"a copy of the model was trained on one batch ({count_of(steps, 'step')})", steps
         )
@@ -87,18 +87,18 @@ class SymmetricInitialization(Rule):
         return self._equal(list(units.weights), f"{steps.total_steps:,} steps of training", steps.total_steps)
 
     def _equal(self, equal: list[str], after: str, steps: int) -> Finding:
-        weights = f"weight {equal[0]}" if len(equal) == 1 else f"each of the weights {listed(equal, most=NAMED)}"
+        weights = f"In {equal[0]}" if len(equal) == 1 else f"In each of {listed(equal, most=NAMED)}"
         return self.found(
-            f"All units of {weights} start with equal weights, and they are still equal after {after}. Equal "
-            "units get equal gradients, so they stay copies of each other, and the layer has the capacity of a "
-            "single unit.",
+            f"{weights}, all units start with identical weights, and they are still identical after {after}. "
+            "Identical units get identical gradients, so they stay copies of each other, and the layer has the "
+            "capacity of a single unit.",
             fix={
                 "torch": (
                     f"initialise {equal[0]} at random: torch.nn.init.kaiming_uniform_(weight, "
                     'nonlinearity="relu")',
-                    "keep the layer's default initialisation; zeros are for biases",
+                    "keep the layer's default initialisation; only biases may start at zero",
                 ),
-                "keras": 'kernel_initializer="glorot_uniform", the default of a layer; zeros are for biases',
+                "keras": 'kernel_initializer="glorot_uniform", the default; only biases may start at zero',
             },
             evidence={"weights": equal, "steps": steps},
         )

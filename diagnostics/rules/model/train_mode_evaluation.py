@@ -101,7 +101,9 @@ class TrainModeEvaluation(Rule):
         if steps.total_steps >= STEPS and evaluates and others_differ and _is_final(no_grad, steps):
             return self._after_the_last_step(no_grad, modes)
         if steps.total_steps < STEPS or rounds < ROUNDS:
-            raise NotApplicable(f"needs {STEPS} steps, and passes without gradients after {ROUNDS} of them")
+            raise NotApplicable(
+                f"needs {STEPS} steps, and forward passes without gradients after {ROUNDS} of them"
+            )
         wrong = no_grad.passes_in_training_mode
         if rounds > SELDOM * steps.total_steps or wrong < MOSTLY * passes:
             return None
@@ -110,8 +112,8 @@ class TrainModeEvaluation(Rule):
         samples = passes == rounds and 0 < no_grad.examples <= largest and not handed_over
         certain = any(modes.keeps_statistics) or no_grad.repeated is False
         return self._in_training_mode(
-            f"{wrong:,} of the {passes:,} forward passes without gradients, made after {rounds:,} of the "
-            f"{steps.total_steps:,} steps,",
+            f"{wrong:,} of the {passes:,} forward passes without gradients (after {rounds:,} of the "
+            f"{steps.total_steps:,} steps)",
             (passes, wrong),
             modes,
             "warning" if (certain and not samples) or handed_over else "note",
@@ -132,7 +134,7 @@ class TrainModeEvaluation(Rule):
         others = len(active) - 1
         more = f" and in {count_of(others, 'other call')}" if others else ""
         evaluated = no_grad.passes - no_grad.passes_in_training_mode
-        passes = f", as in {evaluated:,} of the script's forward passes without gradients," if evaluated else ""
+        passes = f" (used in {evaluated:,} of the script's forward passes without gradients)," if evaluated else ""
         certain = bool(untold) and evaluated and no_grad.repeated_in_evaluation is False
         return self.found(
             f"In evaluation mode{passes} the model still drops {one.rate:.0%} of the values in "
@@ -159,7 +161,7 @@ class TrainModeEvaluation(Rule):
             return None
         certain = drawn.has_target and drawn.change > MUCH * drawn.spread
         return self.found(
-            f"The initial state of {drawn.layer} is drawn by `{drawn.function}` in each forward pass, even in "
+            f"The initial state of {drawn.layer} is drawn with `{drawn.function}` in each forward pass, even in "
             f"evaluation mode: the same inputs give predictions that differ by up to {drawn.change:.2g} from call "
             "to call, while the predictions for different examples have a standard deviation of "
             f"{drawn.spread:.2g}.",
@@ -172,9 +174,9 @@ class TrainModeEvaluation(Rule):
         passes = no_grad.last_passes
         certain = any(modes.keeps_statistics) or no_grad.repeated is False
         return self._in_training_mode(
-            f"The last {passes:,} forward passes without gradients, made after the last step,"
+            f"The last {passes:,} forward passes without gradients (after the last step)"
             if passes > 1
-            else "The last forward pass without gradients, made after the last step,",
+            else "The last forward pass without gradients (after the last step)",
             (passes, passes),
             modes,
             "warning" if certain else "note",
@@ -188,9 +190,9 @@ class TrainModeEvaluation(Rule):
         statistics = any(modes.keeps_statistics)
         learns = ", and batch norm updated its statistics with this data" if statistics else ""
         return self.found(
-            f"{which} ran in training mode, in which {named} {behave} differently: the metrics do not describe "
-            f"the model{learns}. torch.no_grad() does not change the mode.",
-            fix="model.eval()  # before an evaluation, and model.train() after it",
+            f"{which} ran in training mode, in which {named} {behave} differently: the metrics do not reflect the "
+            f"model in evaluation mode{learns}. torch.no_grad() does not change the mode.",
+            fix="model.eval()  # before evaluation; afterwards model.train()",
             evidence={
                 "passes": counts[0],
                 "passes_in_training_mode": counts[1],
@@ -211,8 +213,8 @@ def _why(one: ActiveDropout) -> str:
     if one.function == "scaled_dot_product_attention":
         return "This function applies `dropout_p` in every mode."
     if one.told == "nothing":
-        return "The function does not know the model's mode and drops values unless the call turns dropout off."
-    return "The call says that the model is training: is this a module that model.eval() does not reach?"
+        return "The function does not know the model's mode: it drops values unless the call turns dropout off."
+    return "The call says that the model is training: is it in a module that model.eval() does not reach?"
 
 
 def _is_final(no_grad: NoGradHistory, steps: StepHistory) -> bool:

@@ -62,7 +62,7 @@ class UnusedInput(Rule):
         unused = [name for name, change in changes.items() if change == 0]
         used = {name: change for name, change in changes.items() if name not in unused}
         if not used:
-            raise NotApplicable("needs an input that changes a prediction")
+            raise NotApplicable("needs an input that affects a prediction")
         if not unused and dependence.of_first:
             return self._of_first(dependence.of_first)
         if not unused:
@@ -88,11 +88,12 @@ class UnusedInput(Rule):
             return None if dependence.last_step_of is None else self._of_last(dependence.last_step_of)
         return self.found(
             f"The model reads sequences of {steps} steps with a forward layer, but its predictions depend only on "
-            "the first step: replacing all later ones does not change a single bit of any prediction. The model "
-            "uses the output at the first step, before the layer has seen the others.",
+            "the first step: replacing all later steps does not change a single bit of any prediction. The model "
+            "uses the output at the first step, before the layer has seen the later steps.",
             fix=(
                 "out[:, -1] with batch_first=True, out[-1] without, or the layer's last hidden state: h[-1]",
-                "for padded sequences, the output at the last step of each: pack_padded_sequence, and h[-1]",
+                "for padded sequences, use the output at each sequence's last step: pack_padded_sequence and "
+                "h[-1]",
             ),
             evidence={"steps": steps},
         )
@@ -100,7 +101,7 @@ class UnusedInput(Rule):
     def _of_last(self, steps: int) -> Finding:
         return self.found(
             f"The model reads sequences of {steps} steps, but its predictions depend only on the last step: "
-            "replacing all earlier ones does not change a single bit of any prediction. A hidden state that is "
+            "replacing all earlier steps does not change a single bit of any prediction. A hidden state that is "
             "recreated at each step, or left out of the call, forgets the earlier steps.",
             fix=(
                 "h = cell(x[:, t], h)  # with h set to zeros once, before the loop",
@@ -113,10 +114,10 @@ class UnusedInput(Rule):
         shown = listed([_named(name) for name in names])
         one = len(names) == 1
         return self.found(
-            f"The model uses only the first example of its {'input' if one else 'inputs'} {shown}: replacing it "
-            "for all others does not change a single bit of any prediction. It is broadcast over the batch, so "
-            "every example gets the value of the first.",
-            fix=f"look for {shown}[:1], [0] or an expand() in the model, and use the value of each example",
+            f"The model uses only the first example's value of its {'input' if one else 'inputs'} {shown}: "
+            "replacing the values of all other examples does not change a single bit of any prediction. The first "
+            "value is broadcast over the batch, so every example uses it.",
+            fix=f"look for {shown}[:1], [0] or an expand() in the model, and use each example's own value",
             evidence={"of_first": list(names)},
         )
 

@@ -88,9 +88,9 @@ class WrongBatchNormMomentum(Rule):
         return self.found(
             f"{count_of(len(state.layers), 'batch norm layer')} ({layers_named(state.layers, most=SHOWN)}) "
             f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the weight of the old statistics, so "
-            f"after {state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and the moving "
-            "variance 1. In training they normalise with batch statistics, in evaluation with these numbers, so "
-            "the evaluated network is a different one.",
+            f"after {state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and moving "
+            "variance 1. Training normalises with batch statistics, but evaluation with these initial values, so "
+            "the evaluated network differs from the trained one.",
             fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},
             evidence={"layers": list(state.layers), "momentum": 1.0, "steps": state.steps},
         )
@@ -100,13 +100,13 @@ class WrongBatchNormMomentum(Rule):
         shares = None if answers is None else _shares(answers)
         proved = evaluated and answers is not None and (_is_worse(shares) or _answers_differ(answers))
         return self.found(
-            f"{count_of(len(layers), 'batch norm layer')} ({layers_named(layers, most=SHOWN)}) have momentum 0: "
-            "their running statistics stay at mean 0 and variance 1. In training they normalise with batch "
-            "statistics, in evaluation with these numbers, so the evaluated network is a different "
+            f"Momentum is 0 in {count_of(len(layers), 'batch norm layer')} ({layers_named(layers, most=SHOWN)}), "
+            "so the running statistics stay at mean 0 and variance 1. Training normalises with batch statistics, "
+            "but evaluation with these initial values, so the evaluated network differs from the trained "
             f"one.{_told(shares)}",
             fix=(
                 "nn.BatchNorm2d(channels)  # momentum 0.1: the weight of the new batch",
-                "to normalise with batch statistics in evaluation too: track_running_stats=False",
+                "to normalise with batch statistics in eval mode too: track_running_stats=False",
             ),
             evidence={"layers": layers, "momentum": 0.0},
             severity=None if proved else "note",
@@ -117,10 +117,10 @@ class WrongBatchNormMomentum(Rule):
         shares = None if answers is None else _shares(answers)
         proved = answers is not None and (_is_worse(shares) or _answers_differ(answers))
         return self.found(
-            f"{count_of(len(layers), 'batch norm layer')} ({layers_named(layers, most=SHOWN)}) have a momentum of "
-            f"{momentum:.4g}. In PyTorch, momentum is the weight of the new batch, which is 1 minus the momentum "
-            f"of TensorFlow and Keras: the statistics used in evaluation are {momentum:.0%} those of the last "
-            f"training batch.{_told(shares)}",
+            f"Momentum is {momentum:.4g} in {count_of(len(layers), 'batch norm layer')} "
+            f"({layers_named(layers, most=SHOWN)}). In PyTorch, momentum is the weight of the new batch, which is "
+            "1 minus the momentum in TensorFlow and Keras: the statistics used in evaluation are "
+            f"{momentum:.0%} those of the last training batch.{_told(shares)}",
             fix=(
                 f"nn.BatchNorm2d(channels, momentum={1 - momentum:.4g})",
                 "nn.BatchNorm2d(channels)  # momentum 0.1",
@@ -161,7 +161,7 @@ def _is_worse(shares: tuple[float, float, float] | None) -> bool:
 def _told(shares: tuple[float, float, float] | None) -> str:
     if shares is None:
         return ""
-    return f" In training {shares[0]:.0%} of the predictions are right, but in evaluation only {shares[1]:.0%}."
+    return f" In training, {shares[0]:.0%} of the predictions are correct, but only {shares[1]:.0%} in evaluation."
 
 
 def _answers_differ(answers: PredictionFacts) -> bool:

@@ -60,7 +60,7 @@ class NonFiniteActivations(MessageRule):
         """Name the module that returned the first non-finite value."""
         if origin.kind is None:
             raise NotApplicable(
-                f"needs a second run of the step that shows the origin; {origin.reason or 'this one did not'}"
+                f"needs a replay that shows where the NaN arose, but {origin.reason or 'this one did not'}"
             )
         if origin.kind != "forward" or nonfinite.overflowed(origin):  # half-precision-overflow reports the latter
             return None
@@ -69,20 +69,20 @@ class NonFiniteActivations(MessageRule):
         overflow = last is not None and last.outputs is not None and (last.outputs.inf or last.outputs.minus_inf)
         why = ""
         if overflow and last is not None and limit is not None:
-            why = f" The result exceeds the largest {last.dtype} number, {limit:.3g}."
+            why = f" The result exceeds the largest {last.dtype} value, {limit:.3g}."
         full = last is not None and last.dtype not in ("float16", "bfloat16")
         table = nonfinite.table(origin.frames)
         return self.found(
-            f"In step {origin.step}, {nonfinite.module(origin)} was the first to return NaN or inf for finite "
-            f"input.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
+            f"At step {origin.step}, the first NaN or inf came from {nonfinite.module(origin)} although its input "
+            f"was finite.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
             + (f"\n{table}" if table else ""),
             fix=(
                 *(() if full else ("compute this part in float32: torch.autocast(device, enabled=False)",)),
-                "limit its input: normalise it, clip the gradients, or lower the learning rate",
+                "limit the module's input: normalise it, clip the gradients, or lower the learning rate",
             )
             if overflow
             else "look in this module for a log or square root of a number <= 0, for 0 / 0, and for inf - inf, "
-            "as in a softmax over masked positions only",
+            "as in a softmax whose positions are all masked",
             evidence=nonfinite.evidence(origin),
             step=origin.step,
         )
@@ -93,5 +93,5 @@ class NonFiniteActivations(MessageRule):
         import numpy as np
 
         if not np.isfinite(gradients.norms).all():
-            raise NotApplicable("needs a second run of the step that went wrong")
+            raise NotApplicable("needs a replay of the step that went wrong")
         return None

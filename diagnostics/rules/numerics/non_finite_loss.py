@@ -101,7 +101,7 @@ class NonFiniteLoss(MessageRule):
         unknown = origin.kind is None and origin.loss is not None and not math.isfinite(origin.loss)
         if origin.kind is None and not unknown:
             raise NotApplicable(
-                f"needs a second run of the step that shows the origin; {origin.reason or 'this one did not'}"
+                f"needs a replay that shows where the NaN arose, but {origin.reason or 'this one did not'}"
             )
         if origin.kind != "loss" and not unknown:
             return None
@@ -117,8 +117,8 @@ class NonFiniteLoss(MessageRule):
                 "run this step under torch.autograd.detect_anomaly or tf.debugging.enable_check_numerics",
             )
         return self.found(
-            f"The loss of step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; all values "
-            f"before it were finite. {told} {nonfinite.how_known(origin)} A single update with this loss makes "
+            f"The loss at step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; all earlier "
+            f"values were finite. {told} {nonfinite.how_known(origin)} A single update with this loss makes "
             "every weight that it depends on NaN.",
             fix=fix,
             evidence=nonfinite.evidence(origin) | {"loss": str(origin.loss)},
@@ -131,18 +131,18 @@ class NonFiniteLoss(MessageRule):
         import numpy as np
 
         if not np.isfinite(losses.values).all():
-            raise NotApplicable("needs a second run of the step that went wrong")
+            raise NotApplicable("needs a replay of the step that went wrong")
         return None
 
     def _broken_by_update(self, origin: OriginFacts) -> Finding:
         rate = "" if origin.learning_rate is None else f" The learning rate was {origin.learning_rate:.3g}."
         return self.found(
-            f"After step {origin.step} {nonfinite.parameters(origin)} held NaN or infinity, although the gradient "
-            f"was finite. So the cause is the update itself, or code that changes the weights after it.{rate} "
-            "Every later loss is NaN.",
+            f"After step {origin.step}, {nonfinite.parameters(origin)} contained NaN or infinity, although the "
+            "gradient was finite. So the cause is the update itself, or code that changes the weights "
+            f"afterwards.{rate} Every later loss is NaN.",
             fix=(
                 "lower the learning rate",
-                "give the optimizer an eps that is not rounded to 0 in its dtype",
+                "give the optimizer an eps that does not round to 0 in the dtype of the weights",
                 "look for code that scales or divides weights after the step",
             ),
             evidence=nonfinite.evidence(origin),
@@ -153,11 +153,11 @@ class NonFiniteLoss(MessageRule):
         finite = origin.loss is not None and math.isfinite(origin.loss)
         loss = " The loss was still finite: an activation such as relu can turn NaN into 0." if finite else ""
         return self.found(
-            f"After step {origin.step} at the latest, {nonfinite.parameters(origin)} held NaN or infinity."
+            f"By the end of step {origin.step}, {nonfinite.parameters(origin)} contained NaN or infinity."
             f"{loss} The cause is not known: {origin.reason}.",
             fix=(
                 "watch(..., every=1)  # finds the step",
-                "look for NaN in the data: one update with a non-finite loss or gradient is enough",
+                "look for NaN in the data: one update with a non-finite loss or gradient breaks the weights",
                 "lower the learning rate",
             ),
             evidence=nonfinite.evidence(origin) | {"loss": None if origin.loss is None else str(origin.loss)},
@@ -172,14 +172,14 @@ def _origin(
     labels = None if batch is None else batch.class_labels
     if batch is not None and labels is not None and not labels.size:
         return (
-            f"All labels of this batch are {batch.ignore_index}, which the loss ignores, so the loss is the mean "
-            "of no values.",
+            f"All labels in this batch are {batch.ignore_index}, which the loss ignores, so the loss is a mean "
+            "over zero elements.",
             "skip batches in which every label is ignored, and look for truncation that removes the labels",
         )
     examples = _listed(rows, batch.size if batch else None)
     if outputs is not None and outputs.non_finite_rows:
         return (
-            f"The model's output is already NaN or infinite, for {examples}: the cause is the model or its "
+            f"The model's output is already NaN or infinite in {examples}, so the cause is the model or its "
             "input, not the loss.",
             "find the first layer whose output is not finite: look for an unguarded division, log, sqrt or exp, "
             "and for overflow in half precision",
@@ -192,7 +192,8 @@ def _origin(
         known += f" {examples[0].upper()}{examples[1:]} {verb} own."
     elif loss.non_finite_rows is not None:
         return (
-            f"{known} No single example has such a loss: it arises in the reduction over the batch.",
+            f"{known} The loss of each example on its own is finite: the problem arises in the reduction over the "
+            "batch.",
             "average in float32, and check the denominator of the mean",
         )
     return (

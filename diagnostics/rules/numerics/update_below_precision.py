@@ -96,15 +96,15 @@ class UpdateBelowPrecision(Rule):
         update = float(np.median(rate * rounding.gradients[stuck])) if sgd else rate
         learned = _learned(losses)
         about = (
-            f"learning rate {rate:g} times gradient"
+            f"learning rate {rate:g} times the gradient"
             if sgd
-            else f"with {rounding.optimizer}, about the learning rate"
+            else f"with {rounding.optimizer}, roughly the learning rate"
         )
         return self.found(
             f"{share:.0%} of {int(judged.sum()):,} sampled {rounding.dtype} weights did not change by a single "
             f"bit in {between:,} steps, although they had gradients. A typical weight is "
             f"{_typical(rounding.weights[stuck]):.2g}, and at that size updates below "
-            f"{float(np.median(half)):.2g} are rounded away; the updates here ({about}) are about {update:.2g}."
+            f"{float(np.median(half)):.2g} are rounded away; the updates here are about {update:.2g} ({about})."
             + (" The loss has fallen anyway, because other weights do change." if learned else ""),
             fix=(
                 "keep the weights in float32, and use torch.autocast for half precision",

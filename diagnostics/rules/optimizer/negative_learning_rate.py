@@ -54,9 +54,9 @@ class NegativeLearningRate(Rule):
     FIXES = {
         "torch": (
             "LambdaLR(optimizer, lambda step: max(0.0, 1 - step / length))",
-            "call scheduler.step() once per epoch, if its length is in epochs",
+            "call scheduler.step() once per epoch if the schedule's length is in epochs",
         ),
-        "keras": "tf.maximum(rate, 0.0) in the schedule, with its length in batches",
+        "keras": "tf.maximum(rate, 0.0) in the schedule, with the length in batches",
     }
 
     @check
@@ -64,15 +64,15 @@ class NegativeLearningRate(Rule):
         """Find the first step at a rate below 0."""
         rates = steps.learning_rates
         if not np.isfinite(rates).any():
-            raise NotApplicable("needs the learning rates of the steps")
+            raise NotApplicable("needs the learning rate at each step")
         below = np.flatnonzero((rates < 0).any(axis=1))
         if not len(below):
             return None
         first, lowest = int(steps.steps[below[0]]), float(np.nanmin(rates))
         return self.found(
-            f"The learning rate is below 0 from step {first:,} of {steps.total_steps:,} on, and falls to "
-            f"{lowest:.3g}. A step with a negative rate goes up the gradient, so the loss rises. A factor in the "
-            "schedule, such as 1 - step / length, is used beyond its length.",
+            f"The learning rate is negative from step {first:,} of {steps.total_steps:,} onwards and falls to "
+            f"{lowest:.3g}. A step with a negative learning rate goes up the gradient, so the loss rises. A "
+            "schedule factor such as 1 - step / length becomes negative once step exceeds length.",
             evidence={"first_step": first, "lowest_rate": lowest, "total_steps": steps.total_steps},
             step=first,
         )

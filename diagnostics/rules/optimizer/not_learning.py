@@ -52,12 +52,12 @@ EXCLUDES: Final = {
     "cannot-overfit-one-batch": ("a copy memorises one batch", "a model that cannot memorise one batch"),
     "ignores-input": ("the output depends on the input", "an output that ignores the input"),
     "unreached-parameters": ("every parameter gets a gradient", "parameters without a gradient"),
-    "optimizer-misses-parameters": ("the optimizer holds every parameter", "parameters that no optimizer holds"),
+    "optimizer-misses-parameters": ("the optimizer has every parameter", "parameters missing from the optimizer"),
     "unchanged-parameters": ("the steps change the weights", "weights that do not change"),
     "broadcast-loss": ("prediction and target have the same shape", "a loss between tensors of different shapes"),
     "targets-out-of-reach": (
-        "the last activation reaches the targets",
-        "targets out of the last activation's reach",
+        "the last activation can reach the targets",
+        "targets outside the range of the last activation",
     ),
     "dead-units": ("units are alive", "dead units"),
     "saturated-activations": ("activations are not saturated", "saturated activations"),
@@ -65,10 +65,10 @@ EXCLUDES: Final = {
     "gradients-not-zeroed": ("gradients are zeroed between steps", "gradients that are never zeroed"),
     "eval-mode-training": ("training runs in training mode", "training in evaluation mode"),
     "sorted-by-label": ("batches mix the classes", "batches of one class each"),
-    "unscaled-inputs": ("inputs have a usable scale", "inputs that are not scaled"),
+    "unscaled-inputs": ("inputs are reasonably scaled", "inputs that are not scaled"),
     "constant-inputs": ("inputs vary", "inputs that are all the same"),
-    "repeated-batch": ("batches differ", "the same batch in every step"),
-    "collapsed-schedule": ("the rate does not collapse", "a learning rate that collapses"),
+    "repeated-batch": ("batches differ", "the same batch at every step"),
+    "collapsed-schedule": ("the learning rate does not collapse", "a learning rate that collapses"),
 }
 """By rule: the statement it proves if it found nothing, and the cause that is left if it could not be checked."""
 
@@ -186,7 +186,7 @@ class NotLearning(Rule):
         if steps.total_steps < STEPS:
             raise NotApplicable(f"needs {STEPS} steps")
         if not verdicts.complete:
-            raise NotApplicable("needs a run that was not cut off")
+            raise NotApplicable("needs a run that was not interrupted")
         if not verdicts.trained_alone:
             raise NotApplicable("needs a run that trains only this model")
         if warms_up(steps):
@@ -223,9 +223,9 @@ class NotLearning(Rule):
             why = outcome(experiments) if cures else f"{why} {in_vain(experiments)}"
         cures_first = fixes(experiments) if experiments is not None else ()
         return self.found(
-            f"The run ended no better than a constant prediction, which would score {overall:.4g} "
-            f"({targets.examples:,} sampled targets): over the last third of its steps the {_NAMES[targets.kind]} "
-            f"is {ended:.4g}. {why}",
+            "The model ended up no better than a constant prediction: over the last third of training, the "
+            f"{_NAMES[targets.kind]} is {ended:.4g}, against {overall:.4g} for a constant prediction (measured on "
+            f"{targets.examples:,} sampled targets). {why}",
             fix=(*cures_first, *(repair if cut is None else (_PATIENCE,)), *advice),
             severity=None if cured or (learnable and (stayed or not falling)) else "note",
             evidence={
@@ -256,12 +256,13 @@ class NotLearning(Rule):
             return None
         largest = float(np.abs(losses.values).max())
         return self.found(
-            f"{call.function} is 0 in each of the {len(losses.values):,} steps whose loss is known, but for "
-            f"rounding (at most {largest:.1g}). Prediction and target are equal from the first step on, so there "
-            "is nothing to learn: either the target is computed from the prediction, or both are constant.",
+            f"{call.function} is 0, up to rounding (at most {largest:.1g}), at each of the "
+            f"{len(losses.values):,} steps with a recorded loss. Prediction and target are equal from the first "
+            "step onwards, so there is nothing to learn: either the target is computed from the prediction, or "
+            "both are constant.",
             fix=(
-                "compute the target from the data, or with a model other than the one that is trained",
-                "print prediction and target of one batch",
+                "compute the target from the data, or with a model other than the one being trained",
+                "print the prediction and the target of one batch",
             ),
             evidence={"largest": largest, "steps": steps.total_steps},
             step=0,
@@ -277,7 +278,7 @@ class NotLearning(Rule):
         if not experiments.cures or not ended >= NO_BETTER * experiments.constant:
             return None
         return self.found(
-            f"The run did not learn: over the last third of its steps the loss is {ended:.4g}. "
+            f"The model did not learn: over the last third of training, the loss averages {ended:.4g}. "
             f"{outcome(experiments)}",
             fix=fixes(experiments),
             evidence={"ended": ended, "steps": steps.total_steps, **evidence(experiments)},
@@ -298,13 +299,13 @@ class NotLearning(Rule):
         far = worst.kind == "mean_squared_error" and worst.error >= FAR * worst.constant_error
         low, high = worst.answers
         reason = (
-            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the predictions run "
-            f"from {low:,.6g} to {high:,.6g}: the output has not even reached their mean."
+            f"The targets are {worst.target_mean:,.6g} ± {worst.target_spread:,.3g}, and the predictions range "
+            f"from {low:,.6g} to {high:,.6g}: they have not even reached the mean of the targets."
             if far
             else _evidence(worst.fit, falling=False)
         )
         return self.found(
-            f"After {answers.steps:,} steps {_called(worst, answers)} {_how_much(worst)} better than a constant "
+            f"After {answers.steps:,} steps, {_called(worst, answers)} {_how_much(worst)} better than a constant "
             f"prediction: on {worst.rows:,} training rows its {_NAMES[worst.kind]} is {worst.error:.4g}, "
             f"against {worst.constant_error:.4g} for a constant prediction. {reason}",
             fix=_of_scale(answers) if far else PENALTY if len(answers.outputs) == 1 else SHARED,
@@ -334,14 +335,14 @@ class NotLearning(Rule):
             return None
         if float(last.mean()) < NO_BETTER * margin:
             return None
-        which = "which is" if float(last.mean()) * NO_BETTER < margin else "no better than"
+        which = "about equal to" if float(last.mean()) * NO_BETTER < margin else "no better than"
         return self.found(
-            f"Over the last third of the run {call.function} is {last.mean():.4g}, {which} its margin, "
-            f"{margin:.4g}: to the model a negative is no further away than a positive. If all embeddings "
+            f"Over the last third of the run, {call.function} is {last.mean():.4g}, {which} its margin of "
+            f"{margin:.4g}: the model places negatives no further away than positives. If all embeddings "
             "collapse to one point, the loss is exactly the margin.",
             fix=(
-                f"{call.function}(anchor, positive, negative): check that the data comes in this order",
-                "begin with random negatives, not the nearest ones, and a lower learning rate",
+                f"{call.function}(anchor, positive, negative): check that the data is passed in this order",
+                "start with random negatives instead of the hardest ones, and with a lower learning rate",
             ),
             evidence={"ended": float(last.mean()), "margin": float(margin), "steps": steps.total_steps},
             step=steps.total_steps - 1,
@@ -354,9 +355,9 @@ PENALTY: Final = (
     "train on one batch without the penalty: can the model memorise it?",
 )
 SHARED: Final = (
-    "train this output alone: if it learns then, the other losses outweigh it, and loss_weights bring them to one "
-    "scale",
-    "print ten inputs with their targets: do they belong together?",
+    "train this output alone: if the model then learns it, the other losses outweigh it; use loss_weights to "
+    "bring all losses to the same scale",
+    "print ten inputs with their targets: do they match?",
 )
 
 
@@ -380,7 +381,7 @@ def _of_scale(answers: FinalAnswers) -> tuple[str, ...]:
     scale = "targets = (targets - mean) / std, with mean and std of the training targets"
     if len(answers.outputs) == 1:
         return (scale,)
-    return (f"{scale}; such a loss outweighs those of the other outputs, too",)
+    return (f"{scale}; without this, the loss of this output also outweighs the other losses",)
 
 
 _NAMES: Final = {
@@ -395,21 +396,21 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
     """Describe what the inputs have visibly lost, and how to keep it."""
     if targets.rows_standardised:
         return (
-            "Each row of the inputs has a mean of 0 and a standard deviation of 1: each row was standardised by "
-            "itself, so its level and its scale are lost. ",
-            ("standardise columns: (x - x.mean(axis=0)) / x.std(axis=0), of the training rows",),
+            "Each input row has mean 0 and standard deviation 1: every row was standardised on its own, so its "
+            "level and scale are lost. ",
+            ("standardise columns, with training statistics: (x - x.mean(axis=0)) / x.std(axis=0)",),
         )
     if (one := targets.sentinel) is not None:
         return (
             f"In column {one.column} of the inputs, {one.share:.1%} of the rows hold {one.value:.4g}, which is "
             f"{one.apart:,.0f} standard deviations from all other values and looks like a placeholder for missing "
-            "values. Compared with it, the others are almost equal. ",
-            ("replace it with the column's median, or drop these rows, before the columns are scaled",),
+            "values. Compared with this value, all others are almost equal. ",
+            ("replace the placeholder with the column's median, or drop these rows, before scaling the columns",),
         )
     return "", ()
 
 
-AGAIN: Final = "The model got the same rows more than once, and has not even memorised them. "
+AGAIN: Final = "The model saw the same rows more than once and has not even memorised them. "
 
 
 def _comes_again(steps: StepHistory, ledger: RowLedger | None, dataset: DatasetFacts | None) -> bool:
@@ -434,9 +435,9 @@ def _clipped(clips: ClipFacts | None, size: float | None) -> tuple[str, tuple[st
     if not found >= CUT_DOWN * clips.cut_to:
         return "", ()
     return (
-        f"clip_grad_norm_ cuts each gradient to a norm of {clips.cut_to:.3g}, from {found:.3g} (the median): "
-        f"the steps are 1/{found / clips.cut_to:,.0f} of what they would be. ",
-        (f"clip_grad_norm_(parameters, {10 ** math.ceil(math.log10(found)):g})  # for outliers only",),
+        f"clip_grad_norm_ clips each gradient to a norm of {clips.cut_to:.3g}, from a median of {found:.3g}, so "
+        f"each step is 1/{found / clips.cut_to:,.0f} of its unclipped size. ",
+        (f"clip_grad_norm_(parameters, {10 ** math.ceil(math.log10(found)):g})  # clips only outliers",),
     )
 
 
@@ -447,18 +448,18 @@ def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     kind = "linear" if fit.linear else "radial-basis"
     if is_learnable(fit):
         return (
-            f"{still}There is something to learn: a {kind} fit to {fit.fitted} of the rows has "
-            f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
+            f"{still}There is something to learn: a {kind} model fitted to {fit.fitted} of the rows has "
+            f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} other rows."
         )
     return (
-        f"{still}Neither a linear nor a radial-basis fit to {fit.fitted} of the rows predicts {fit.predicted} "
-        "others: the targets may have nothing to do with the inputs."
+        f"{still}Neither a linear nor a radial-basis model fitted to {fit.fitted} of the rows predicts the "
+        f"targets of {fit.predicted} other rows: the targets may have nothing to do with the inputs."
     )
 
 
 _PATIENCE: Final = (
-    "keep the rate until the loss falls: a schedule that waits for progress needs a patience of several epochs "
-    "and a small threshold (1e-4)"
+    "keep the learning rate until the loss falls: a schedule that waits for a plateau needs a patience of several "
+    "epochs and a small threshold (1e-4)"
 )
 
 
@@ -476,7 +477,7 @@ def _cut(steps: StepHistory) -> int | None:
 
 def _differential(verdicts: Verdicts, cut: int | None = None) -> str:
     first = (
-        "" if cut is None else f"From step {cut:,} on the learning rate is a thousandth of what it was, or less."
+        "" if cut is None else f"From step {cut:,} onwards, the learning rate is at most a thousandth of its peak."
     )
     clean = [rule for rule in EXCLUDES if rule in verdicts.judged - verdicts.found]
     out = [EXCLUDES[rule][0] for rule in clean if cut is None or rule != "collapsed-schedule"]
@@ -488,17 +489,17 @@ def _differential(verdicts: Verdicts, cut: int | None = None) -> str:
 
 def _advice(size: float | None, falling: bool, fit: SimpleFit | None) -> tuple[str, ...]:
     one_batch = (
-        "train on one batch for 200 steps: if the model cannot memorise it, look for the fault between input "
+        "train on one batch for 200 steps: if the model cannot memorise the batch, look for the bug between input "
         "and loss; if it can, look at the data and the learning rate"
     )
-    rows = "print ten inputs with their targets, as the model gets them: do they belong together?"
+    rows = "print ten inputs with their targets, exactly as the model receives them: do they match?"
     if falling:
         return "train longer, or at a higher learning rate", one_batch
     if size is not None and size < SMALL:
         return (
-            f"multiply the learning rate by 10: a step changes the weights by {size:.1g} of their size",
+            f"multiply the learning rate by 10: a step changes the weights by {size:.1g} of their norm",
             one_batch,
         )
     if size is not None and size > LARGE:
-        return f"divide the learning rate by 10: a step changes the weights by {size:.1g} of their size", one_batch
+        return f"divide the learning rate by 10: a step changes the weights by {size:.1g} of their norm", one_batch
     return (one_batch, rows) if is_learnable(fit) else (rows, one_batch)

@@ -94,40 +94,39 @@ class OptimizerMissesParameters(MessageRule):
         )
         if not optimizer.held:
             return self.found(
-                f"The optimizer ({optimizer.name}) has none of the model's "
-                f"{count_of(missing, 'trainable parameter')}. {_held_instead(optimizer)}. Its steps cannot change "
-                "this model.",
+                f"The optimizer ({optimizer.name}) has none of the model's trainable parameters ({missing:,}). "
+                f"{_held_instead(optimizer)}. Its steps cannot change this model.",
                 fix={"torch": rebuild, "peft": adapters},
                 evidence=evidence | ({"frozen": optimizer.frozen} if optimizer.frozen else {}),
             )
         if optimizer.unfrozen:
             return self.found(
                 f"{count_of(optimizer.unfrozen, 'parameter')} that {_were(optimizer.unfrozen)} frozen at the "
-                f"start require{'s' if optimizer.unfrozen == 1 else ''} gradients now and get them, but the "
-                f"optimizer ({optimizer.name}) does not have {'it' if optimizer.unfrozen == 1 else 'them'}: "
+                f"start now require{'s' if optimizer.unfrozen == 1 else ''} gradients, which backward() computes, "
+                f"but the optimizer ({optimizer.name}) lacks {'it' if optimizer.unfrozen == 1 else 'them'}: "
                 f"{describe_parameters(optimizer.missing)}. No step will change "
                 f"{'it' if optimizer.unfrozen == 1 else 'them'}.",
                 fix=(
-                    'optimizer.add_param_group({"params": backbone.parameters(), "lr": ...})  # when it is '
-                    "unfrozen",
-                    f"optimizer = {optimizer.name}(model.parameters(), ...)  # it skips parameters without "
-                    "gradients",
+                    'optimizer.add_param_group({"params": backbone.parameters(), "lr": ...})  # when you '
+                    "unfreeze the backbone",
+                    f"optimizer = {optimizer.name}(model.parameters(), ...)  # frozen parameters are skipped "
+                    "until they get gradients",
                 ),
                 evidence=evidence | {"unfrozen": optimizer.unfrozen},
                 severity="warning",
             )
         share = scalars / model.num_trainable
         replaced = (
-            f" It also has {foreign} that the model does not have: was a layer replaced after the optimizer was "
-            "built?"
+            f" The optimizer also has {foreign} that the model does not have: was a layer replaced after the "
+            "optimizer was created?"
             if optimizer.foreign
             else ""
         )
         return self.found(
             f"The optimizer ({optimizer.name}) lacks {missing} of the model's {missing + optimizer.held} "
             f"trainable parameters: {describe_parameters(optimizer.missing)}. "
-            f"{'It is' if missing == 1 else 'They are'} {scalars:,} of {model.num_trainable:,} trainable scalars "
-            f"({100 * share:.3g}%), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
+            f"{'It holds' if missing == 1 else 'They hold'} {scalars:,} of the {model.num_trainable:,} trainable "
+            f"weights ({100 * share:.3g}%), and no step will change {'it' if missing == 1 else 'them'}.{replaced}",
             fix={
                 "torch": (rebuild, "if they should stay frozen: parameter.requires_grad_(False)"),
                 "peft": adapters,
@@ -165,9 +164,9 @@ class OptimizerMissesParameters(MessageRule):
             return self.found(
                 f"The loss depends on {count_of(count, 'parameter')} that the model keeps in a Python list or "
                 f"dict: {describe_parameters(leaves.unregistered)}. `model.parameters()` does not find "
-                f"{'it' if count == 1 else 'them'} there, so no optimizer holds "
-                f"{'it' if count == 1 else 'them'}: {100 * share:.3g}% of all scalars, which get gradients but "
-                "stay as initialised.",
+                f"{'it' if count == 1 else 'them'} there, so no optimizer updates "
+                f"{'it' if count == 1 else 'them'}: {100 * share:.3g}% of all weights get gradients but keep "
+                "their initial values.",
                 fix=(
                     "self.layers = nn.ModuleList([...])  # or nn.ModuleDict, nn.ParameterList",
                     "if they should stay frozen: parameter.requires_grad_(False)",
@@ -181,7 +180,7 @@ class OptimizerMissesParameters(MessageRule):
                 f"The predictions depend on {count_of(count, 'TensorFlow variable')} that the layers keep as "
                 f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks only its own variables, so "
                 f"`trainable_variables` does not include {'it' if count == 1 else 'them'}: {100 * share:.3g}% of "
-                "all scalars, which training has not changed and which no weights file contains.",
+                "all weights are not changed by training and missing from weights files.",
                 fix=(
                     "self.w = self.add_weight(shape=(inputs, units))  # in build, instead of a tf.Variable",
                     "if it should stay frozen: tf.Variable(..., trainable=False)",
@@ -191,10 +190,10 @@ class OptimizerMissesParameters(MessageRule):
             )
         if leaves.vanished:
             return self.found(
-                f"The model creates a layer in its forward pass ({listed(leaves.vanished)}), and the layer is "
-                f"discarded after the pass. The loss depends on its {sum(leaves.vanished.values()):,} weights, "
-                f"{100 * share:.3g}% of all scalars that the loss depends on. No optimizer has them, and the "
-                "next pass draws new ones.",
+                f"The model creates a layer in its forward pass ({listed(leaves.vanished)}) and discards it "
+                f"afterwards. The loss depends on the layer's {sum(leaves.vanished.values()):,} weights, "
+                f"{100 * share:.3g}% of all weights that it depends on. No optimizer updates them, and the next "
+                "forward pass initialises new ones.",
                 fix={
                     "torch": (
                         "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
@@ -211,9 +210,9 @@ class OptimizerMissesParameters(MessageRule):
         if not leaves.other_models:
             return self.found(
                 f"The loss depends on {listed(leaves.heads)}, which takes the model's output, gets gradients and "
-                f"is in training mode, but no optimizer has any of its parameters: {scalars:,} scalars, "
-                f"{100 * share:.3g}% of all scalars that the loss depends on. They keep their random initial "
-                "values.",
+                "is in training mode, but no optimizer has any of its parameters. These "
+                f"{scalars:,} weights, {100 * share:.3g}% of all weights that the loss depends on, keep their "
+                "random initial values.",
                 fix=(
                     f"optimizer = {optimizer.name}([*model.parameters(), *criterion.parameters()], ...)",
                     "if it should stay frozen: module.requires_grad_(False)",
@@ -223,9 +222,9 @@ class OptimizerMissesParameters(MessageRule):
             )
         names = listed(leaves.other_models)
         return self.found(
-            f"The loss depends on {names}, which gives the model its input, gets gradients and is in training "
-            f"mode, but no optimizer has any of its parameters: {scalars:,} scalars, {100 * share:.3g}% of all "
-            "scalars that the loss depends on. They keep their random initial values.",
+            f"The loss depends on {names}, which computes the model's input, gets gradients and is in training "
+            f"mode, but no optimizer has any of its parameters. These {scalars:,} weights, {100 * share:.3g}% of "
+            "all weights that the loss depends on, keep their random initial values.",
             fix={
                 "torch": (
                     f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all "
@@ -249,8 +248,8 @@ def _held_instead(optimizer: OptimizerFacts) -> str:
         return f"It has only {count_of(optimizer.frozen, 'frozen parameter')} of the model{rest}"
     if optimizer.foreign:
         return (
-            f"It has {count_of(optimizer.foreign, 'tensor')} from elsewhere: from another model, or from this one "
-            "before it was replaced"
+            f"It has {count_of(optimizer.foreign, 'tensor')} from elsewhere: from another model, or from an "
+            "earlier version of this model"
         )
     return "It has no parameters at all"
 

@@ -90,11 +90,11 @@ class RecreatedModel(Rule):
         if rows is not None and rows < MIN_ROWS:
             raise NotApplicable
         return self.found(
-            f"The {ledger.name} evaluated after training is not the instance that was trained: its "
-            "weights are still the random initial weights, and the trained model is not evaluated.",
+            f"The {ledger.name} evaluated after training is not the instance that was trained: it still has its "
+            "random initial weights, and the trained model is never evaluated.",
             fix=(
                 "evaluate the trained model: pass it to the evaluation instead of creating a second one",
-                f"load its weights first: {ledger.loader}",
+                f"load the trained weights first: {ledger.loader}",
             ),
             evidence={"model": ledger.name, "rows": rows},
         )

@@ -88,7 +88,7 @@ class UnchangedParameters(Rule):
             ratios = updates.ratios[updates.steps < _first_broken(gradients, losses)]  # NaN never changes
             ratios = ratios[~np.isnan(ratios).all(axis=1)]
         if updates is None or len(ratios) < ENOUGH:
-            raise NotApplicable(f"needs {ENOUGH} steps before and after which the weights were compared")
+            raise NotApplicable(f"needs {ENOUGH} steps with the weights compared before and after")
         if not (np.nan_to_num(ratios, nan=0.0) == 0).all() or _moved_between(updates.weight_norms):
             return None  # with gradient accumulation, weights may change only in every fourth step
         rates = steps.learning_rates
@@ -99,7 +99,7 @@ class UnchangedParameters(Rule):
         why, fix = _why(optimizer, zero_rate, got_gradient)
         if got_gradient is False and not zero_rate and _is_zero(gradients, order):
             flat = losses is not None and not losses.values.any()
-            why, fix = ZERO.format(also=" It is 0 in every step." if flat else ""), OF_ZERO
+            why, fix = ZERO.format(also=" The loss is 0 at every step." if flat else ""), OF_ZERO
         return self.found(
             f"The weights were compared before and after {len(ratios)} of the {steps.total_steps:,} steps, and "
             f"not a single value changed. {why}",
@@ -121,8 +121,8 @@ class UnchangedParameters(Rule):
             f"{frozen.weights:,} weights was trainable, so no call changed any weight. In Keras 3, trainable = "
             "False applies to a model wherever it is used, even if it was compiled before.",
             fix=(
-                "model.trainable = True before its train_on_batch, and False before that of the combined model",
-                "a keras.Model with a train_step, and one optimizer for each of the two models",
+                "set model.trainable = True before model.train_on_batch, and False before the combined model's",
+                "write a keras.Model with a train_step, and with one optimizer for each of the two models",
             ),
             evidence={"model": frozen.model, "calls": frozen.calls, "weights": frozen.weights},
         )
@@ -132,7 +132,8 @@ class UnchangedParameters(Rule):
         """Report a `fit` that begins after its last epoch."""
         return self.found(
             f"fit(epochs={fit.epochs}, initial_epoch={fit.initial_epoch}) takes no steps: `epochs` is the index "
-            "of the final epoch, not a count, and initial_epoch is already there. Keras gives no warning, and the "
+            "of the final epoch, not a count, and initial_epoch has already reached it. Keras gives no warning, "
+            "and the "
             f"weights {'do not change' if fit.fitted is None else 'stay as the previous fit left them'}.",
             fix=f"model.fit(..., epochs={fit.initial_epoch} + more, initial_epoch={fit.initial_epoch})",
             evidence={"epochs": fit.epochs, "initial_epoch": fit.initial_epoch, "fitted": fit.fitted},
@@ -141,22 +142,22 @@ class UnchangedParameters(Rule):
 
     def _never_stepped(self, passes: int) -> Finding:
         return self.found(
-            f"The loop has made {passes:,} passes, but none of the watched optimizers has taken a step. The "
+            f"The loop has run {passes:,} passes, but none of the watched optimizers has taken a step. The "
             "weights have not changed.",
             fix={
                 "torch": "optimizer.step()  # with parentheses, after the backward pass, on the watched optimizer",
-                "keras": "optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # in each step",
+                "keras": "optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # at each step",
             },
             evidence={"passes": passes, "steps": 0},
         )
 
 
 ZERO = (
-    "The parameters get a gradient that is exactly 0 in all of these steps: no small change of a weight changes "
-    "the loss.{also}"
+    "The gradients of the parameters are exactly 0 at all of these steps: no small change to a weight changes the "
+    "loss.{also}"
 )
 OF_ZERO = (
-    "initialise one of the two factors at random: a product of two zero matrices passes no gradient to either",
+    "initialise one of the two matrices at random: a product of two zero matrices passes no gradient to either",
     "look for layers whose units are all dead, and for a loss that is 0 or constant whatever the prediction",
 )
 
@@ -191,7 +192,7 @@ def _why(
         return (
             f"The optimizer ({optimizer.name}) has none of the model's parameters.",
             {
-                "torch": f"optimizer = {optimizer.name}(model.parameters(), ...)  # of the model that is trained",
+                "torch": f"optimizer = {optimizer.name}(model.parameters(), ...)  # the model being trained",
                 "peft": f"optimizer = {optimizer.name}(p for p in model.parameters() if p.requires_grad), after "
                 "the adapters were added; the base model stays frozen",
             },
@@ -200,11 +201,11 @@ def _why(
         return (
             "The learning rate was 0 in all of these steps.",
             {
-                "torch": ("set the learning rate", "check whether the schedule has reached 0"),
+                "torch": ("set a learning rate above 0", "check whether the schedule has reached 0"),
                 "trainer": (
                     (
-                        "TrainingArguments(..., learning_rate=...)  # adapters need a higher rate than full "
-                        "fine-tuning, such as 2e-4"
+                        "TrainingArguments(..., learning_rate=...)  # adapters need a higher learning rate than "
+                        "full fine-tuning, such as 2e-4"
                     ),
                     "check whether the schedule has reached 0: lr_scheduler_type, warmup_steps, max_steps",
                 ),
@@ -221,7 +222,7 @@ def _why(
         )
     if not got_gradient:
         return (
-            "No parameter of the optimizer had a gradient in any of these steps.",
+            "No parameter in the optimizer had a gradient at any of these steps.",
             (
                 "call loss.backward() before optimizer.step(), without optimizer.zero_grad() between the two",
                 "look for a detach, .data or no_grad between the weights and the loss",

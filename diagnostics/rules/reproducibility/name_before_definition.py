@@ -71,7 +71,7 @@ class NameBeforeDefinition(Rule):
         more = f" The same applies to {listed((f'`{name}`' for name in others), most=NAMED)}." if others else ""
         at = first.called or first.read
         return self.found(
-            f"{_read(first)}, {_why(first)} Run from the top, {at} ends with NameError.{more}",
+            f"{_read(first)}, {_why(first)} When the notebook is run from the top, {at} raises NameError.{more}",
             fix=_fix(first),
             evidence={
                 "name": first.name,
@@ -97,23 +97,23 @@ def _read(missing: MissingName) -> str:
 
 def _why(missing: MissingName) -> str:
     if missing.deleted is not None:
-        return f"which {missing.deleted} has deleted."
+        return f"which was deleted in {missing.deleted}."
     if missing.defined is not None:
         at = missing.called or missing.read
         if missing.defined.cell == at.cell:
-            return f"which is defined only later, in line {missing.defined.line} of the same cell."
-        return f"and nothing above defines it: {missing.defined} does, further down."
+            return f"which is defined only later, on line {missing.defined.line} of the same cell."
+        return f"which is defined only further down, in {missing.defined}."
     if missing.ran:
         return (
-            "and no cell of the notebook defines it. The cell has been run, so the kernel had the name from a "
+            "but no cell of the notebook defines it. This cell has been run, so the name must have come from a "
             "cell that has since been deleted or edited."
         )
-    return "and no cell of the notebook defines it."
+    return "but no cell of the notebook defines it."
 
 
 def _fix(missing: MissingName) -> tuple[str, ...]:
     if missing.deleted is not None:
-        return (f"define `{missing.name}` again after it is deleted", "delete it after its last use")
+        return (f"define `{missing.name}` again after deleting it", "delete the name only after its last use")
     if missing.defined is not None:
         return (f"move the definition of `{missing.name}` above its first use",)
     return (

@@ -76,13 +76,13 @@ class RedefinedName(Rule):
         return self._changed(notebook, changed[0]) if changed else None
 
     def _called(self, notebook: NotebookFacts, found: CalledValue) -> Finding:
-        was = f" It was {found.was} before." if found.was else ""
+        was = f" Before that, it was {found.was}." if found.was else ""
         by = f"`{found.function}`, in {found.called}," if found.function else found.called
         others = [one.name for one in notebook.called[1:]]
         more = f" The same applies to {listed(f'`{name}`' for name in others)}." if others else ""
         return self.found(
             f"`{found.name}` has been {found.value} since {found.bound}, line {found.bound.line}, but {by} calls "
-            f"it as a function.{was} When the notebook is run from the top, this ends with a TypeError.{more}",
+            f"it as a function.{was} When the notebook is run from the top, this call raises TypeError.{more}",
             fix=(f"choose a name other than `{found.name}` for {found.value}",),
             evidence={"name": found.name, "bound_in_cell": found.bound.cell, "called_in_cell": found.called.cell},
             where=Where(f"{notebook.file}, cell {found.bound.cell}", found.bound.line, "<module>"),
@@ -92,11 +92,11 @@ class RedefinedName(Rule):
         kinds = list(dict.fromkeys(KINDS[kind] for kind in read.kinds))
         places = list(dict.fromkeys(map(str, read.bindings)))
         return self.found(
-            f"The function `{read.function}` of {read.defined} reads `{read.name}` from the notebook, which is "
-            f"{listed(kinds, 'and')} in turn: {listed(places)} set it. The value depends on which of these was "
-            "run last before the call.",
+            f"The function `{read.function}` in {read.defined} reads the global `{read.name}`, which is "
+            f"{listed(kinds, 'and')} at different times: it is set in {listed(places)}. Its value in the call "
+            "depends on which of these ran last.",
             fix=(
-                f"pass it as an argument: def {read.function}(..., {read.name})",
+                f"pass `{read.name}` as an argument: def {read.function}(..., {read.name})",
                 ("use different names for the two meanings"),
             ),
             evidence={"function": read.function, "name": read.name, "bindings": len(read.bindings)},

@@ -67,7 +67,7 @@ class UnseededRandomness(Rule):
         by = "" if difference is None else f" (up to {difference:.2g}, in values of up to {largest:.2g})"
         rounding = bool(difference is not None and largest and difference <= ROUNDING * largest)
         others = reproduction.differing - 1
-        after = f"; after it {others:,} of the {reproduction.compared:,} compared tensors differ" if others else ""
+        after = f"; {others:,} more of the {reproduction.compared:,} compared tensors differ" if others else ""
         return self.found(
             "Running one training step twice with the same weights, rows and seeds gave different results. The "
             f"first difference is in {reproduction.first}{by}{after}. {_why(reproduction, rounding)}",
@@ -94,7 +94,7 @@ def _why(reproduction: ReproductionFacts, rounding: bool) -> str:
             "as long as those that NumPy takes from the operating system); a seed at the top of the script does "
             f"not affect {them}."
         )
-    return "Its random numbers come from a source without a fixed seed, such as a new generator or the clock."
+    return "The random numbers come from a source without a fixed seed, such as a new generator or the clock."
 
 
 def _fix(reproduction: ReproductionFacts, rounding: bool) -> str:
@@ -102,4 +102,4 @@ def _fix(reproduction: ReproductionFacts, rounding: bool) -> str:
         return "torch.use_deterministic_algorithms(True), which replaces the operation or names it in an error"
     if reproduction.first is not None and reproduction.first.startswith("the batch"):
         return "create the generator once, with a seed: self.random = np.random.default_rng(seed)"
-    return "draw from PyTorch's own generator, torch.randn_like(states), which torch.manual_seed seeds"
+    return "draw from PyTorch's global generator, which torch.manual_seed seeds: torch.randn_like(states)"

@@ -22,34 +22,34 @@ def of_axes(symptom: AxesMisfit) -> Repair:
 def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     shape = symptom.shape
     if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
-        return "If each of its rows is itself an array, its dtype is object.", (
-            "print(x.dtype); if that is object: x = np.stack(x.ravel()), with examples of equal shape",
-            "x = x[..., None] before it, if each example is one number",
+        return "If each row of the input is itself an array, the input's dtype is object.", (
+            "print(x.dtype); if the dtype is object: x = np.stack(x.ravel()), with examples of equal shape",
+            "x = x[..., None] before this layer, if each example is one number",
         )
     if symptom.got == 2 and fewest == 3 and any(kind in (symptom.layer or "").lower() for kind in RECURRENT):
-        return "It reads a sequence, but got one vector per example.", (
-            "return_sequences=True in the recurrent layer before it, if there is one: without it, that layer "
+        return "This layer expects a sequence but got one vector per example.", (
+            "set return_sequences=True in the preceding recurrent layer, if there is one: otherwise that layer "
             "returns only its last state",
-            "x = x[..., None] before it, if each number is one step of a series",
+            "x = x[..., None] before this layer, if each value is one time step",
         )
     if symptom.got == fewest - 1:
-        return "", "x = x[..., None] before it, which adds an axis of size 1 at the end"
-    reshape = f"keras.layers.Reshape(...) before it, to {symptom.wanted} axes including the batch axis"
+        return "", "x = x[..., None] before this layer, which adds an axis of size 1 at the end"
+    reshape = f"keras.layers.Reshape(...) before this layer, to {symptom.wanted} axes including the batch axis"
     ones = [axis for axis, size in enumerate(shape or ()) if axis and size == 1]
     if symptom.got == most + 1 and ones:
         axis = -1 if ones[-1] == symptom.got - 1 else ones[-1]
-        return f"Its axis {ones[-1]} has size 1.", (
+        return f"Axis {ones[-1]} of the input has size 1.", (
             f"x.squeeze({axis}), or remove the np.newaxis or expand_dims that adds this axis",
-            "keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape",
+            "keras.Input(shape=x.shape[1:]), if input_shape included the number of rows",
         )
     if symptom.got == 3 and most == 2:
         return "", (
-            "x.reshape(len(x), -1), for a first layer that is Dense",
+            "x.reshape(len(x), -1), if the first layer is Dense",
             "pass ids of shape (n, length), if the first layer is an Embedding, which looks up the vectors; or "
             "use keras.Input(shape=x.shape[1:]) without the Embedding, if the inputs are already vectors",
         )
     if symptom.got > most:
-        return "", ("keras.Input(shape=x.shape[1:]), if the number of rows was part of input_shape", reshape)
+        return "", ("keras.Input(shape=x.shape[1:]), if input_shape included the number of rows", reshape)
     return "", reshape
 
 
@@ -58,29 +58,29 @@ def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
     if symptom.got > most:
         extra = symptom.got - most
         count = {1: "two", 2: "three"}.get(extra, str(extra + 1))
-        return "", f"x.flatten(0, {extra}) before it, if the first {count} axes together are the batch"
+        return "", f"x.flatten(0, {extra}) before this layer, if the first {count} axes together are the batch"
     if name.startswith("Conv") and symptom.got == fewest - 1 and shape is not None and (channels or 0) > 1:
         if shape[0] == channels:
-            return "", "x.unsqueeze(0) before it, which adds the batch axis"
+            return "", "x.unsqueeze(0) before this layer, which adds the batch axis"
         if shape[-1] == channels:
             move = "x.T" if len(shape) == 2 else "x.movedim(-1, 0)"
-            return f"Its last axis has size {channels}: the channels are last.", (
-                f"{move}.unsqueeze(0) before it, if it is one example without a batch axis",
+            return f"The input's last axis has size {channels}: the channels are last.", (
+                f"{move}.unsqueeze(0) before this layer, if x is one example without a batch axis",
             )
     if name.startswith("Conv") and shape is not None and len(shape) == 2 and channels and shape[1]:
         side = math.isqrt(shape[1] // channels)
         if fewest == 3 and side > 1 and side * side * channels == shape[1]:
             return (
-                f"{shape[1]} is {channels} x {side} x {side}.",
-                f"x.view(-1, {channels}, {side}, {side}) before it, if each row is an image",
+                f"{shape[1]} = {channels} x {side} x {side}.",
+                f"x.view(-1, {channels}, {side}, {side}) before this layer, if each row is an image",
             )
         if fewest == 2 and channels == 1:
-            return "", "x.unsqueeze(1) before it"
+            return "", "x.unsqueeze(1) before this layer"
     if channels == 1 and symptom.got == most - 1:
-        return "", "x.unsqueeze(1) before it, which adds the channel axis"
+        return "", "x.unsqueeze(1) before this layer, which adds the channel axis"
     if name.startswith("Conv") and symptom.got == fewest - 1 and (channels is None or symptom.path is None):
         return "", (
-            "x.unsqueeze(0) before it, if x is one example without a batch axis",
-            "x.unsqueeze(1) before it, if x is a batch without a channel axis",
+            "x.unsqueeze(0) before this layer, if x is one example without a batch axis",
+            "x.unsqueeze(1) before this layer, if x is a batch without a channel axis",
         )
-    return "", f"reshape it to {symptom.wanted} axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"
+    return "", f"reshape the input to {symptom.wanted} axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"

@@ -38,7 +38,7 @@ def better_rate(rule: Rule, experiments: Experiments) -> Finding:
     """
     cure = cure_named(experiments, rule.name)
     return rule.found(
-        f"The run did not learn. {outcome(experiments)}",
+        f"The model did not learn. {outcome(experiments)}",
         fix=fixes(experiments),
         evidence={"better_rate": cure.rate, **evidence(experiments)},
     )
@@ -51,17 +51,17 @@ def outcome(experiments: Experiments) -> str:
     also = [f"{other.phrase} ({other.reached:.4g})" for other in others]
     return (
         f"{capitalized(best.phrase)}, the same {experiments.steps} steps reach a loss of {best.reached:.4g} "
-        f"instead of {unchanged:.4g}; a constant prediction would score {experiments.constant:.4g}. This was "
-        "measured on copies of the model, trained from its first weights with one thing changed at a time, and on "
-        f"{experiments.rows} rows that were held out."
-    ) + (f" Also better: {listed(also, most=OTHERS)}." if also else "")
+        f"instead of {unchanged:.4g}; a constant prediction has a loss of {experiments.constant:.4g}. These "
+        f"losses were measured on {experiments.rows} held-out rows, for copies of the model that were retrained "
+        "from its initial weights with one change at a time."
+    ) + (f" Other changes that help: {listed(also, most=OTHERS)}." if also else "")
 
 
 def in_vain(experiments: Experiments) -> str:
     """Say that no change helps."""
     return (
-        f"No single change of {len(experiments.runs)} makes a copy learn in {experiments.steps} steps: "
-        f"{listed([run.phrase for run in experiments.runs], most=OTHERS)}."
+        f"No single change among the {len(experiments.runs)} tried makes a copy learn in {experiments.steps} "
+        f"steps: {listed([run.phrase for run in experiments.runs], most=OTHERS)}."
     )
 
 

@@ -40,7 +40,7 @@ class InputScale:
         """Return a clause that gives the range of the input or column."""
         name = called(self.name)
         what = name if self.column is None else f"column {self.column} of {name}"
-        return f"{capitalized(what)} runs from {self.low:,.6g} to {self.high:,.6g}"
+        return f"{capitalized(what)} ranges from {self.low:,.6g} to {self.high:,.6g}"
 
     def fixes(self) -> dict[str, Fix]:
         """Return the code that scales it, by framework."""
@@ -95,7 +95,7 @@ def largest_input(batch: BatchFacts, outputs: OutputFacts, model: ModelFacts | N
             low, high = float(looked_at.min()), float(looked_at.max())
             found.append(InputScale(name, column, size, low, high, _like_pixels(values)))
     if not some:
-        raise NotApplicable("needs inputs that are floating-point numbers, or images")
+        raise NotApplicable("needs floating-point inputs or images")
     return max(found, key=lambda scale: scale.size, default=None)
 
 

@@ -15,8 +15,8 @@ ALL_PORTS = (
     "libraries use any free port"
 )
 SHARED_INTERFACE = (
-    "NCCL_SOCKET_IFNAME=eth0 and GLOO_SOCKET_IFNAME=eth0, with the interface that the hosts share; ip -br addr "
-    "lists them"
+    "set NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME to an interface that all hosts have, such as eth0 (`ip -br "
+    "addr` lists the interfaces)"
 )
 
 
@@ -64,7 +64,7 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
     for number, who in network.claims.items():
         nobody = f" No process is {_ranks(network.missing)}." if network.missing else ""
         yield Problem(
-            f"{len(who)} processes say that they are rank {number}: {listed(who)}.{nobody}",
+            f"{len(who)} processes claim to be rank {number}: {listed(who)}.{nobody}",
             _ONE_NUMBER_EACH,
             (number, *network.missing),
         )
@@ -79,9 +79,9 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
 
 
 _ONE_NUMBER_EACH = (
-    "leave RANK to the launcher: torchrun or srun gives each process its own; a script that exports it gives "
-    "all processes the same number",
-    "with one command per host: a different --node-rank on each",
+    "leave RANK to the launcher: torchrun or srun gives each process its own rank; a script that exports RANK "
+    "gives all processes the same one",
+    "if you run one command per host: use a different --node-rank on each host",
 )
 
 
@@ -114,8 +114,8 @@ def _unresolved(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure)
     return (
         f"{rank.place} cannot find the host {host} named by MASTER_ADDR: the name does not resolve{why}.",
         (
-            "MASTER_ADDR: the name or address by which the other hosts know rank 0's host",
-            "getent hosts NAME shows on each host what a name resolves to",
+            "set MASTER_ADDR to the name or address by which the other hosts know rank 0's host",
+            "run `getent hosts NAME` on each host to see what the name resolves to",
         ),
     )
 
@@ -128,18 +128,19 @@ def _refused(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) ->
         (
             "read the output of rank 0: did it start, and with which MASTER_ADDR and MASTER_PORT?",
             SAME_EVERYWHERE,
-            "127.0.0.1 and localhost mean the local host: use another name if there are several hosts",
+            "127.0.0.1 and localhost mean the local host: use a different name if there are several hosts",
         ),
     )
 
 
 def _no_answer(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
-    by = f" by {rank.interface}" if rank.interface else ""
+    by = f" over {rank.interface}" if rank.interface else ""
     return (
         f"{rank.place} got no answer from {network.address}{by} within {network.limit:g} s. Either a firewall "
         "drops the packets, or no host has this address.",
         (
-            f"nc -vz {network.address.replace(':', ' ')} on that host, while rank 0 waits; open the port there",
+            f"run `nc -vz {network.address.replace(':', ' ')}` on {rank.host} while rank 0 waits, and open the "
+            "port on rank 0's host",
             SAME_EVERYWHERE,
         ),
     )
@@ -151,7 +152,7 @@ def _elsewhere(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) 
     return (
         f"{rank.place} is meant to listen at {host}, which is not an address of its host{own}.",
         (
-            "MASTER_ADDR: the name or address of the host where rank 0 runs",
+            "set MASTER_ADDR to the name or address of the host where rank 0 runs",
             "start rank 0 (torchrun --node-rank 0) on the host that MASTER_ADDR names",
         ),
     )
@@ -162,8 +163,8 @@ def _port_taken(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure)
     return (
         f"{rank.place} cannot listen on port {port}: another program on this host already uses it.",
         (
-            "MASTER_PORT: another free port, the same on every host",
-            f"ss -ltnp 'sport = :{port}' names the program: often an earlier run that is still waiting",
+            "set MASTER_PORT to a free port, the same on every host",
+            f"run `ss -ltnp 'sport = :{port}'` to find the program: often an earlier run that is still waiting",
         ),
     )
 
@@ -175,7 +176,7 @@ def _not_a_store(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure
             f"({failure.text})."
         ),
         (
-            "MASTER_PORT: a port that no other program uses, the same on every host",
+            "set MASTER_PORT to a port that no other program uses, the same on every host",
             "read the output of rank 0: it may have ended because the port is taken",
         ),
     )
@@ -185,8 +186,8 @@ def _no_interface(network: NetworkFacts, rank: RankFacts, failure: NetworkFailur
     return (
         f"{rank.place} has no such interface: {failure.text}.",
         (
-            "name one that every host has; ip -br addr lists them",
-            "unset it: the libraries then choose an interface themselves",
+            "name an interface that every host has (`ip -br addr` lists the interfaces)",
+            "unset the variable: the libraries then choose an interface themselves",
         ),
     )
 
@@ -206,14 +207,14 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
     """Yield ranks that did not arrive, or ended early."""
     ended = [rank for rank in network.ranks if rank.ending]
     for rank in ended:
-        how = "ended" if rank.ending == "ended" else f"was ended by {rank.ending}"
-        how = how.replace("was ended by exit code", "ended with exit code")
+        how = "ended" if rank.ending == "ended" else f"was killed by {rank.ending}"
+        how = how.replace("was killed by exit code", "ended with exit code")
         yield Problem(
             f"{capitalized(rank.place)} {how} {_while(rank)}.",
             (
                 f"look on {rank.host} for the cause: dmesg after SIGKILL (out of memory), the scheduler's log, "
                 "the end of the rank's own output",
-                "diagnose network --keep-logs FOLDER keeps what each rank's libraries print",
+                "run `diagnose network --keep-logs FOLDER` to keep the output of each rank's libraries",
             ),
             (rank.number,),
         )
@@ -233,8 +234,8 @@ def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
             (
                 f"read the output of {_ranks(missing[:1])}: either it did not start, or its output says why it "
                 "cannot connect",
-                f"nc -vz {network.address.replace(':', ' ')} on {'their hosts' if several else 'its host'}, while "
-                "the others wait",
+                f"run `nc -vz {network.address.replace(':', ' ')}` on the "
+                f"{'hosts of these ranks' if several else 'host of this rank'} while the other ranks wait",
                 "WORLD_SIZE must equal the number of processes started: --nnodes times --nproc-per-node, or "
                 "--ntasks",
             ),
@@ -263,7 +264,7 @@ def _connections(network: NetworkFacts) -> Iterator[Problem]:
     how = {"refused": "refuses the connection", "no answer": f"does not answer within {network.limit:g} s"}
     place, _, why = first.text.partition(": ")
     ending = how.get(first.kind) or f"fails: {why}"
-    by = f", by {rank.interface}" if rank.interface else ""
+    by = f" over {rank.interface}" if rank.interface else ""
     yield Problem(
         f"{capitalized(rank.place)} cannot connect to {other.place if other else f'rank {first.peer}'}: {place} "
         f"{ending}{by}.{more}",
@@ -281,7 +282,10 @@ def _library(network: NetworkFacts) -> Iterator[Problem]:
         yield Problem(
             f"{capitalized(_ranks(without))} {'see' if len(without) > 1 else 'sees'} no GPU, but "
             f"{_ranks(with_card)} {'do' if len(with_card) > 1 else 'does'}: NCCL needs a GPU on every rank.",
-            ("nvidia-smi and CUDA_VISIBLE_DEVICES on that host; docker run --gpus all; srun --gpus-per-task=1",),
+            (
+                "check nvidia-smi and CUDA_VISIBLE_DEVICES on that host (docker run --gpus all; "
+                "srun --gpus-per-task=1)",
+            ),
             tuple(without),
         )
     failed = [(rank, one) for rank, one in _failures(network) if one.kind != "store gone"]
@@ -299,11 +303,15 @@ def _library(network: NetworkFacts) -> Iterator[Problem]:
 
 
 _OF_THE_LIBRARY = {
-    "gloo": ("GLOO_SOCKET_IFNAME=eth0, with the interface that the hosts share; ip -br addr lists them",),
+    "gloo": (
+        "set GLOO_SOCKET_IFNAME to an interface that all hosts have, such as eth0 (`ip -br addr` lists the "
+        "interfaces)",
+    ),
     "nccl": (
-        "NCCL_SOCKET_IFNAME=eth0, with the interface that the hosts share; NCCL_IB_DISABLE=1 without InfiniBand",
-        "NCCL_P2P_DISABLE=1, then NCCL_SHM_DISABLE=1, to find the faulty path between the GPUs of a host",
-        "diagnose network --keep-logs FOLDER keeps NCCL's log of each rank",
+        "set NCCL_SOCKET_IFNAME to an interface that all hosts have, such as eth0; without InfiniBand, set "
+        "NCCL_IB_DISABLE=1",
+        "set NCCL_P2P_DISABLE=1, then NCCL_SHM_DISABLE=1, to find the faulty path between the GPUs of a host",
+        "run `diagnose network --keep-logs FOLDER` to keep each rank's NCCL log",
     ),
 }
 
@@ -318,11 +326,11 @@ def _subject(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) ->
         )
     if failure.kind == "stuck":
         return (
-            f"{capitalized(rank.place)} did not return from {what}{with_peer} of {library} within {failure.text}, "
+            f"{capitalized(rank.place)} did not return from {what}{with_peer} in {library} within {failure.text}, "
             "although any two ranks can connect by TCP."
         )
     return (
-        f"Any two ranks can connect by TCP, but {what}{with_peer} of {library} failed on {rank.place}: "
+        f"Any two ranks can connect by TCP, but {what}{with_peer} in {library} failed on {rank.place}: "
         f"{_said(failure)}"
     )
 

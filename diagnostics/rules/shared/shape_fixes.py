@@ -20,7 +20,7 @@ from diagnostics.text.join import count_of
 Repair = tuple[str, Fix]
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
 LARGEST_KERNEL = 11  # along one axis, in common convolutions
-_ALPHA = "x[:, :3] before it, if the fourth channel is an image's alpha channel"
+_ALPHA = "x[:, :3] before this layer, if the fourth channel is an image's alpha channel"
 
 
 def of_layer(symptom: LayerMisfit) -> Repair:
@@ -37,7 +37,7 @@ def of_layer(symptom: LayerMisfit) -> Repair:
 def rebuilt(symptom: LayerMisfit, size: int) -> str:
     """Return the code that builds the layer for another size."""
     if symptom.rebuilt is None:
-        return f"give it an input of size {symptom.wanted}, or build it for {size}"
+        return f"give the layer an input of size {symptom.wanted}, or build it for size {size}"
     layer = symptom.rebuilt.format(size)
     return f"{layer} for {symptom.path}" if symptom.path else layer
 
@@ -58,9 +58,9 @@ def _of_rows(symptom: LayerMisfit) -> Repair:
         if rows == each or (square and got > 1):
             examples = rows // each
             return (
-                f"If the input has more than two axes, its {rows:,} rows of {got} are "
-                f"{count_of(examples, 'example')} of {wanted} that were not flattened.",
-                ("x.flatten(1) before it, if the input has more than two axes", change),
+                f"If the input has more than two axes, its {rows:,} rows of {got} values are "
+                f"{count_of(examples, 'example')} of {wanted} values that were not flattened.",
+                ("x.flatten(1) before this layer, if the input has more than two axes", change),
             )
     return "", change
 
@@ -71,30 +71,32 @@ def _flatten(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     sizes = " x ".join(str(size) for size in shape[1:])
     seen = f"Flattened, each example has {sizes} = {symptom.wanted} values."
     if symptom.layer == "model":
-        return seen, ("x.reshape(len(x), -1) before it", "keras.layers.Flatten() as its first layer")
-    return seen, f"{'x.flatten(1)' if symptom.library == 'torch' else 'keras.layers.Flatten()'} before it"
+        return seen, ("x = x.reshape(len(x), -1)", "keras.layers.Flatten() as the model's first layer")
+    return seen, f"{'x.flatten(1)' if symptom.library == 'torch' else 'keras.layers.Flatten()'} before this layer"
 
 
 def _pool_or_move(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if len(shape) == 2 and shape[0] == symptom.wanted and symptom.library == "torch":
-        return "", (rebuilt(symptom, symptom.got), "x.T before it, if its rows are the features")
+        return "", (rebuilt(symptom, symptom.got), "x.T before this layer, if the rows of x are the features")
     places = [axis for axis, size in enumerate(shape[:-1]) if axis > 0 and size == symptom.wanted]
     if len(places) != 1:
         return None
     (axis,) = places
-    seen = f"Its axis {axis} has size {symptom.wanted}."
+    seen = f"Axis {axis} of the input has size {symptom.wanted}."
     if symptom.library == "keras":
         order = (*(n for n in range(len(shape)) if n != axis), axis)
-        return seen, f"keras.ops.transpose(x, {order}) before it"
+        return seen, f"keras.ops.transpose(x, {order}) before this layer"
     if symptom.layer == "Linear" and len(shape) == 4 and axis == 1:
         return (
             seen,
             (
-                "x.mean((2, 3)) before it, which averages over each feature map",
-                "x.movedim(1, -1) before it, which keeps the positions",
+                "x.mean((2, 3)) before this layer, which averages over each feature map",
+                "x.movedim(1, -1) before this layer, which keeps the positions",
             ),
         )
-    return seen, f"x.{'transpose(1, 2)' if (len(shape), axis) == (3, 1) else f'movedim({axis}, -1)'} before it"
+    return seen, (
+        f"x.{'transpose(1, 2)' if (len(shape), axis) == (3, 1) else f'movedim({axis}, -1)'} before this layer"
+    )
 
 
 def _batch_flattened_too(symptom: LayerMisfit, shape: Shape) -> Repair | None:
@@ -116,7 +118,7 @@ def _flatten_and_rebuild(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     return (
         f"Flattened, each example would have {each} values, not {symptom.wanted}.",
-        f"x.flatten(1) before it and {rebuilt(symptom, each)}",
+        f"x.flatten(1) before this layer, and {rebuilt(symptom, each)}",
     )
 
 
@@ -128,8 +130,9 @@ def _channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
         return None
     move = _CHANNELS_FIRST[len(shape)] if axis == 1 and len(shape) in _CHANNELS_FIRST else f"x.movedim(-1, {axis})"
     return (
-        f"Its last axis has size {symptom.wanted}: the channels are last, and this layer takes channels first.",
-        f"{move} before it",
+        f"The input's last axis has size {symptom.wanted}: it has channels last, but this layer expects them "
+        "first.",
+        f"{move} before this layer",
     )
 
 
@@ -137,8 +140,8 @@ def _no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if symptom.axis != 0 or symptom.wanted != 1:
         return None
     return (
-        f"Without a channel axis the input is read as one example with {symptom.got} channels.",
-        "x.unsqueeze(1) before it",
+        f"Without a channel axis, the input is read as one example with {symptom.got} channels.",
+        "x.unsqueeze(1) before this layer",
     )
 
 
@@ -147,7 +150,7 @@ def _maybe_no_axis_of_channels(symptom: LayerMisfit, shape: Shape) -> Repair | N
         return None
     return (
         "PyTorch also reports an input without a channel axis like this: as one example with many channels.",
-        ("x.unsqueeze(1) before it, if the input has no channel axis", rebuilt(symptom, symptom.got)),
+        ("x.unsqueeze(1) before this layer, if the input has no channel axis", rebuilt(symptom, symptom.got)),
     )
 
 
@@ -166,10 +169,10 @@ def _maybe_channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
     if len(shape) != 3 or symptom.axis != 1 or symptom.library == "keras" or symptom.layer != "Conv1d":
         return None
     return (
-        "It takes (batch, channels, length).",
+        "Conv1d expects (batch, channels, length).",
         (
-            "x.transpose(1, 2) before it, if the last axis holds the channels, whose number must then also be "
-            f"{symptom.wanted}",
+            "x.transpose(1, 2) before this layer, if the last axis holds the channels; there must be "
+            f"{symptom.wanted} of them",
             rebuilt(symptom, symptom.got),
         ),
     )
@@ -190,17 +193,17 @@ def _expansion(symptom: OperandsMisfit, target: Shape, tensor: Shape) -> Fix:
     spatial = len(target) > 2 and symptom.axis is not None and symptom.axis >= len(target) - 2
     if spatial and min(symptom.one, symptom.other) > 1:
         return (
-            "resize image and mask, or tensors whose sizes depend on them, to one size before it: "
+            "resize image and mask, or tensors whose sizes depend on them, to one size before this line: "
             "F.interpolate(x, "
             'size=(h, w), mode="bilinear"), and mode="nearest" for a mask of classes',
             "print the two shapes just before the line, for the first examples",
         )
     if len(tensor) > len(target):
         return (
-            "x.squeeze(), or an index: the tensor has more axes than the tensor it is written into",
+            "x.squeeze(), or index x: it has more axes than the tensor it is written into",
             "print the two shapes just before the line",
         )
-    return "print the two shapes just before the line: a mask, a position table or a buffer has another length"
+    return "print the two shapes just before the line: a mask, position table or buffer has a different length"
 
 
 def of_operands(symptom: OperandsMisfit) -> Repair:
@@ -216,8 +219,8 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
     (one, a), (other, b) = zip(names, shapes, strict=True)
     if symptom.library == "numpy" and abs(len(a) - len(b)) > 2:
         return (
-            f"They have {len(a)} and {len(b)} axes: one of them is probably a whole tuple of outputs, converted "
-            "to an array.",
+            f"The arrays have {len(a)} and {len(b)} axes: one of them is probably a whole tuple of outputs that "
+            "was converted to an array.",
             "logits = predictions[0] if isinstance(predictions, tuple) else predictions",
         )
     if symptom.operation == "matrix product":
@@ -225,15 +228,15 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         if symptom.tensors or symptom.library != "torch" or len(b) != 2:
             return "", fix
         # A message alone: most of these are of a Linear, whose weight PyTorch transposes.
-        linear = f"nn.Linear({a[-1]}, {b[-1]}), if it is, and its input is right"
-        return f"If this is a Linear, it has in_features={b[0]}.", (linear, fix)
+        linear = f"nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is right"
+        return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
         return "Only the number of rows differs: the batch size is different.", (
-            f"{x}[0] instead of a fixed one; or {drop}=True"
+            f"{x}[0] instead of a fixed batch size; or {drop}=True"
         )
     if symptom.library == "keras":
-        return "", "change the layers before it, or the data, so that the two sizes are equal"
+        return "", "change the preceding layers, or the data, so that the two sizes are equal"
     for name, short, long in ((other, b, a), (one, a, b)):
         if len(short) < len(long) and long[: len(short)] == short:
             axes = "axis" if len(long) - len(short) == 1 else "axes"
@@ -247,10 +250,10 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
 def _matrix_product(one: str, a: Shape, other: str, b: Shape) -> str:
     if len(a) >= 2 and len(b) >= 2:
         if a[-1] == b[-1]:
-            return f"transpose {other}: then its {b[-1]} rows match the {a[-1]} columns"
+            return f"transpose {other}: its {b[-1]} rows then match the {a[-1]} columns of {one}"
         if a[-2] == b[-2]:
-            return f"transpose {one}: then its {a[-2]} columns match the {b[-2]} rows"
-    return f"change the code that creates them: {one} must have as many columns as {other} has rows"
+            return f"transpose {one}: its {a[-2]} columns then match the {b[-2]} rows of {other}"
+    return f"change the code that creates the matrices: {one} must have as many columns as {other} has rows"
 
 
 def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair:
@@ -266,14 +269,14 @@ def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair
         )
     if symptom.library == "torch" and maps and abs(symptom.one - symptom.other) == 1:
         seen = pooled.capitalize() if shapes else f"If these are feature maps: {pooled}"
-        return seen, ("pad the smaller one (torch.nn.functional.pad)", "crop the larger one")
+        return seen, ("pad the smaller tensor (torch.nn.functional.pad)", "crop the larger tensor")
     if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]):
         differing = [axis for axis, (a, b) in enumerate(zip(*shapes, strict=True)) if a != b]
         if len(differing) == 1:
             (axis,) = differing
             return "", (
-                f"concatenate them along axis {axis}, the only one that differs",
-                ("make that axis equal in all tensors"),
+                f"concatenate the tensors along axis {axis}, the only one in which their sizes differ",
+                f"make the size of axis {axis} equal in all tensors",
             )
     return "", "make the tensors equal along every axis except the concatenation axis"
 
@@ -288,7 +291,10 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
     if symptom.library == "torch" and symptom.shape is None and len(rest) == 2 and first == rest[0] > 3:
         return (
             f"If it should be an image or a mask of {first} x {first}, it was created with a different size.",
-            (f"resize the image to {first} x {first} when you read it", "print its size and number of channels"),
+            (
+                f"resize the image to {first} x {first} when you read it",
+                "print the image's size and number of channels",
+            ),
         )
     if first > 0 and rest and each > 0 and symptom.size % each == 0:
         rows = symptom.size // each
@@ -302,13 +308,13 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
             return (
                 f"It has {rows} rows of {each} values, not {first} rows: the last batch of a loader is often "
                 "smaller.",
-                f"{open_view}, and {name}.size(0) wherever {first} is the batch size",
+                f"{open_view}, and {name}.size(0) instead of the hard-coded batch size {first}",
             )
-        times = f", {rows // first} times as many as {first}" if rows % first == 0 else f", and not {first}"
+        times = f", {rows // first} times as many as {first}" if rows % first == 0 else f", not {first}"
         return (
-            f"It has {rows} rows of {each}{times}: either the rows include an axis that the code counts "
+            f"It has {rows} rows of {each} values{times}: either the rows include an axis that the code counts "
             "separately (heads, channels, positions, several inputs in one batch), or the examples are larger.",
-            (f"print({name}.shape) where it is created", f"{open_view}, if {each} values belong together"),
+            (f"print({name}.shape) where {name} is created", f"{open_view}, if {each} values belong together"),
         )
     if symptom.shape is not None and len(symptom.shape) > 1 and len(rest) == 1:
         held = values_each(symptom.shape)

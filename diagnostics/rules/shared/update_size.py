@@ -31,7 +31,7 @@ def update_size(updates: UpdateHistory | None, since: int = 0, before: int | Non
 def check_measured(updates: UpdateHistory) -> None:
     """Raise NotApplicable if no update is known, for example if several steps are taken at once."""
     if not _update_sizes(updates).size:
-        raise NotApplicable("needs steps before and after which the weights were compared")
+        raise NotApplicable("needs steps with the weights compared before and after")
 
 
 def largest_update(updates: UpdateHistory) -> float:

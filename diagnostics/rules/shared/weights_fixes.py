@@ -28,7 +28,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
         ((size,),) = outputs
         return (
             f"Only the number of outputs of {listed(sorted(owners), most=4)} differs.",
-            f"build {symptom.model} with {size} outputs, as in the checkpoint, load, then replace these layers",
+            f"build {symptom.model} with {size} outputs, as in the checkpoint, load the weights, then replace "
+            "these layers",
         )
     if only_outputs:
         (owner,), ((size,),) = owners, outputs
@@ -36,7 +37,7 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
             return _of_embedding(symptom, owner, size)
         return (
             f"Only the number of outputs{f' of {owner}' if owner else ''} differs.",
-            f"build {symptom.model} with {size} outputs, as in the checkpoint, load, then replace "
+            f"build {symptom.model} with {size} outputs, as in the checkpoint, load the weights, then replace "
             f"{owner or 'that layer'}",
         )
     differing = {
@@ -50,12 +51,12 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
         return (
             f"Only the number of inputs of {name.rpartition('.')[0] or name} differs.",
             (
-                f"give it the {saved[1]} inputs of the checkpoint: image channels, table columns, or the size of "
-                "the flattened or concatenated input",
-                f"load all weights except this one, and retrain it for {new[1]} inputs",
+                f"give the layer the checkpoint's {saved[1]} inputs: image channels, table columns, or the size "
+                "of the flattened or concatenated input",
+                f"load all weights except this one, and retrain this layer for {new[1]} inputs",
             ),
         )
-    build = f"build {symptom.model} with the sizes in the checkpoint, then load"
+    build = f"build {symptom.model} with the sizes in the checkpoint, then load the weights"
     pairs = [
         [(a, b) for a, b in zip(saved, new, strict=False) if a != b] for saved, new in symptom.weights.values()
     ]
@@ -63,8 +64,8 @@ def of_weights(symptom: WeightsMisfit) -> Repair:
     if of_outputs and len(pairs) > 1 and () not in differing and all(each == pairs[0][:1] for each in pairs):
         was, now = pairs[0][0]
         return (
-            f"All of them have {was} in the checkpoint and {now} in the model, usually because the number of "
-            "classes differs.",
+            f"In all of them, one size is {was} in the checkpoint and {now} in the model, usually because the "
+            "number of classes differs.",
             (
                 "own = model.state_dict(); state = {key: value for key, value in state.items() if key in own and "
                 "value.shape == own[key].shape}; model.load_state_dict(state, strict=False)  # the weights left "
@@ -83,8 +84,8 @@ def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
     return f"{name} depends on the image size and the window size: the model was built for different sizes.", (
         f"build {symptom.model} with the img_size and window_size of the checkpoint (its name often contains "
         "them)",
-        "for masks and indices, which are computed: remove these keys from the state, and load with strict=False",
-        "for position tables: interpolate the saved ones; timm does so with img_size= in create_model",
+        "for masks and indices, which are computed: remove them from the state dict, and load with strict=False",
+        "for position tables: interpolate the saved tables; timm does this with img_size= in create_model",
     )
 
 

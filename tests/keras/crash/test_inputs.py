@@ -42,8 +42,8 @@ class TestTokenBeyondEmbedding:
             assert (finding.rule, finding.message) == (
                 "token-ids-out-of-range",
                 (
-                    "An id in this batch is 12, but the embedding has 10 rows, for ids 0 to 9. If it is a "
-                    "token, the tokenizer has a larger vocabulary than the model."
+                    "An id in this batch is 12, but the embedding has 10 rows, for ids 0 to 9. If this is a "
+                    "token id, the tokenizer has a larger vocabulary than the model."
                 ),
             )
 
@@ -127,7 +127,7 @@ class TestTextInInputs:
             ).findings
             assert finding.rule == "untokenized-dataset"
             assert finding.message == (
-                "The rows hold plain text where the model expects numbers. The model reads token ids, "
+                "The rows contain plain text where the model expects numbers. The model expects token ids, "
                 "not strings: the dataset was never tokenized, or the raw dataset was passed instead of the "
                 "tokenized one."
             )

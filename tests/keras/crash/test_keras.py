@@ -91,7 +91,7 @@ NO_TARGET = (
 )
 NO_TARGET_FROM_TEXT = (
     "The loss probably got no target, because the labels are among the inputs, which only the model "
-    "gets. The name of the input that holds the labels cannot be read from the traceback's "
+    "gets. The name of the input that holds the labels cannot be read from the traceback "
     "text: pass the exception to diagnostics.explain. A loss given to compile() compares the prediction "
     "with a target; without a target there is no loss, so no gradient can be computed."
 )
@@ -143,7 +143,7 @@ class TestNoTarget:
 
     def test_batches_that_cannot_be_read_without_taking_one(self):
         live, _ = explained(fit(Subclassed(3), (({"x": X, "labels": LABELS},) for _ in range(2))))
-        said = "The name of the input that holds the labels could not be read from the exception's frames. A loss"
+        said = "The name of the input that holds the labels could not be read from the traceback. A loss"
         assert said in live.message
 
     def test_a_none_in_a_layer_is_another_matter(self):

@@ -49,16 +49,16 @@ class TestLayers:
                 "The model was built for size 784, but its input has shape (None, 28, 28), with 28 along axis "
                 "2. Flattened, each example has 28 x 28 = 784 values."
             )
-            assert finding.fix == "x.reshape(len(x), -1) before it"
-            assert finding.alternatives == ("keras.layers.Flatten() as its first layer",)
+            assert finding.fix == "x = x.reshape(len(x), -1)"
+            assert finding.alternatives == ("keras.layers.Flatten() as the model's first layer",)
 
     def test_channels_first(self):
         model = keras.Sequential(
             [layers.Input((32, 32, 3)), layers.Conv2D(3, 3), layers.Flatten(), layers.Dense(2)]
         )
         for finding in explained(fit(model, ones(8, 3, 32, 32), LABELS)):
-            assert finding.message.endswith("with 32 along axis 3. Its axis 1 has size 3.")
-            assert finding.fix == "keras.ops.transpose(x, (0, 2, 3, 1)) before it"
+            assert finding.message.endswith("with 32 along axis 3. Axis 1 of the input has size 3.")
+            assert finding.fix == "keras.ops.transpose(x, (0, 2, 3, 1)) before this layer"
 
     def test_a_functional_model_compares_the_whole_shape(self):
         inputs = layers.Input((4,))

@@ -113,8 +113,8 @@ def test_a_second_instance_is_found(make, train, judge, kept):
 
     (message,) = found(script)
     assert message == (
-        "The Sequential evaluated after training is not the instance that was trained: its weights are still the "
-        "random initial weights, and the trained model is not evaluated."
+        "The Sequential evaluated after training is not the instance that was trained: it still has its "
+        "random initial weights, and the trained model is never evaluated."
     )
 
 

@@ -80,7 +80,8 @@ class TestOrigin:
         origin, found = self.origin(with_log, jit_compile=False)
         assert (origin.step, origin.kind, origin.module, origin.module_kind) == (0, "forward", "log", "Log")
         assert [frame.module for frame in origin.frames] == ["up", "log"]
-        assert "In step 0, log (Log) was the first to return NaN or inf" in found["non-finite-activations"].message
+        said = found["non-finite-activations"].message
+        assert "At step 0, the first NaN or inf came from log (Log) although its input was finite." in said
         assert "unchanged-parameters" not in found
 
     def test_in_the_loss(self):

@@ -101,7 +101,7 @@ class TestTokenBeyondEmbedding:
             for finding in explained(failure(lambda m=model: m(input_ids=torch.ones(2, 12, dtype=torch.long)))):
                 assert finding.rule == "token-ids-out-of-range"
                 assert finding.message.endswith(
-                    "positions, not tokens: a sequence of 12 exceeds the model's maximum length."
+                    "positions, not tokens: a sequence length of 12 exceeds the model's maximum length."
                 )
 
 

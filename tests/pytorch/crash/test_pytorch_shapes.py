@@ -53,10 +53,11 @@ class TestLinear:
             "model.head (Linear) has in_features=1352, but its input has shape (32, 8, 13, 13), with 13 "
             "along axis 3. Flattened, each example has 8 x 13 x 13 = 1352 values."
         )
-        assert live.fix == "x.flatten(1) before it"
+        assert live.fix == "x.flatten(1) before this layer"
         assert text.message == (
             "self.head (Linear) has in_features=1352, but its input has 3,328 rows of size 13. If the input "
-            "has more than two axes, its 3,328 rows of 13 are 32 examples of 1352 that were not flattened."
+            "has more than two axes, its 3,328 rows of 13 values are 32 examples of 1352 values that were not "
+            "flattened."
         )
 
     def test_a_layer_within_layers_is_named_as_python_reaches_it(self):
@@ -156,10 +157,10 @@ class TestOtherLayers:
         model = Net(nn.Conv2d(3, 8, 3))
         for finding in explained(failure(lambda: model(R(8, 28, 28, 3)))):
             assert finding.message.endswith(
-                "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with 28 along axis 1. Its "
-                "last axis has size 3: the channels are last, and this layer takes channels first."
+                "(Conv2d) has in_channels=3, but its input has shape (8, 28, 28, 3), with 28 along axis 1. The "
+                "input's last axis has size 3: it has channels last, but this layer expects them first."
             )
-            assert finding.fix == "x.permute(0, 3, 1, 2) before it"
+            assert finding.fix == "x.permute(0, 3, 1, 2) before this layer"
 
     @pytest.mark.parametrize(
         ("layer", "shape", "wanted", "channels"),
@@ -217,8 +218,8 @@ class TestOperands:
         parts = [R(4, 3), R(5, 3)]
         live, _ = explained(failure(lambda: torch.cat(parts, 1)))
         assert (live.fix, *live.alternatives) == (
-            "concatenate them along axis 0, the only one that differs",
-            "make that axis equal in all tensors",
+            "concatenate the tensors along axis 0, the only one in which their sizes differ",
+            "make the size of axis 0 equal in all tensors",
         )
 
 
@@ -244,8 +245,8 @@ class TestWeights:
         error = failure(lambda: BertForSequenceClassification.from_pretrained(tmp_path, num_labels=5))
         (live,) = diagnostics.explain(error).findings
         assert live.message == (
-            "The BertForSequenceClassification in the checkpoint and this one have weights of different "
-            "shapes: classifier.bias is (3,) in the checkpoint and (5,) in the model; classifier.weight "
+            "The checkpoint and this BertForSequenceClassification have weights of different shapes: "
+            "classifier.bias is (3,) in the checkpoint and (5,) in the model; classifier.weight "
             "is (3, 16) in the checkpoint and (5, 16) in the model."
         )
         assert live.fix == "from_pretrained(..., ignore_mismatched_sizes=True), which reinitialises these weights"

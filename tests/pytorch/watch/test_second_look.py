@@ -82,7 +82,7 @@ def test_says_why_there_is_none():
     model = mlp()
     watch = diagnostics.watch(model, torch.optim.SGD(model.parameters(), 0.1))
     stage = watch.report(second_look=5).stages[-1]
-    assert (stage.status, stage.detail) == ("not judged", "no forward pass was seen")
+    assert (stage.status, stage.detail) == ("not judged", "no forward pass was recorded")
     watch.close()
 
 

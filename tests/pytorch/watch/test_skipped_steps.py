@@ -70,9 +70,7 @@ class TestFound:
             "the loss scaler skipped" in said
         )
         assert "steps in a row." in said
-        assert (
-            "gradient originates in the backward pass of the model itself (Distance), outside its layers." in said
-        )
+        assert "first appears in the backward pass of the model itself (Distance), outside its layers." in said
         assert "Found by replaying that step on a copy" in said
 
     @pytest.mark.parametrize("fused", [False, True], ids=["by the scaler", "by a fused optimizer"])

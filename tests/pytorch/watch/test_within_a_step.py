@@ -50,8 +50,8 @@ class TestProbe:
         (finding,) = report.findings
         assert (finding.rule, finding.step) == ("non-finite-activations", 13)
         assert finding.message.startswith(
-            'In step 13, the code just before the probe "after the logarithm" in the model was the first to '
-            "return NaN or inf for finite input."
+            'At step 13, the first NaN or inf came from the code just before the probe "after the logarithm" in '
+            "the model although its input was finite."
         )
 
     def test_is_listed_among_the_ranges(self):

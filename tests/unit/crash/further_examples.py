@@ -226,7 +226,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     ),
     "a variable smaller than the card": (
         "out-of-memory",
-        "nvidia-smi: end the process",
+        "run nvidia-smi",
         "4 * Tesla P100-PCIE-16GB\nResourceExhaustedError: OOM when allocating tensor of shape [563354,256] and "
         "type float\n\t [[Node: embeddings/Adam/Initializer/zeros = Const[dtype=DT_FLOAT]()]]",
     ),

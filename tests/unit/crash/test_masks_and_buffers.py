@@ -44,7 +44,7 @@ def test_images_of_two_sizes_are_to_be_resized():
 
 def test_vectors_of_two_lengths_are_told_without_images():
     finding = told(EXPANDED.format(600, 514, 1, [2, 600], [1, 514]))
-    assert "514 against 600 along axis 1" in finding.message
+    assert "sizes 514 and 600 along axis 1 differ" in finding.message
     assert "interpolate" not in finding.fix
 
 

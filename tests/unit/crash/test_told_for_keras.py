@@ -160,7 +160,7 @@ class TestRows:
         finding = told(f"InvalidArgumentError: Incompatible shapes: [32,1] vs. [4,1]\n\t {node}")
         assert (finding.rule, finding.fix) == (
             "shape-mismatch",
-            "tf.shape(x)[0] instead of a fixed one; or drop_remainder=True",
+            "tf.shape(x)[0] instead of a fixed batch size; or drop_remainder=True",
         )
 
     def test_and_others_in_a_loss_are_the_losss(self):

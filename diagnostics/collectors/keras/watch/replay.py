@@ -120,7 +120,7 @@ def replay(model: keras.Model, weights: Weights, values: list[Any], batch: Any, 
         if not np.isfinite(float(loss)):
             return Replayed("loss", loss=float(loss))
         if not gradient:
-            return Replayed(None, loss=float(loss), reason="run eagerly, the step gives finite numbers")
+            return Replayed(None, loss=float(loss), reason="the step gives finite values when run eagerly")
         return _in_backward(tape, loss, calls, weights.names, seen or trainable)
 
 

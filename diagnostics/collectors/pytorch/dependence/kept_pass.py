@@ -81,7 +81,7 @@ def keep_captured(captured: CapturedPass | None, labels: Any) -> KeptPass | str:
         labels: of its batch; anything but a dense tensor counts as not known.
     """
     if captured is None:
-        return "no forward pass was seen"
+        return "no forward pass was recorded"
     if captured.inputs is None:
         return captured.why_not or "the inputs of its last step were not kept"
     there = tensors(captured.inputs)

@@ -123,7 +123,7 @@ def compare_examples(subject: Subject, axis: Axis) -> DependenceFacts:
     for kept in (0, size - 1):
         inputs = other_rows(subject, axis, kept)
         if all(np.array_equal(inputs[name], first[name]) for name in first):
-            raise Unclear("the examples of the batch are all alike")
+            raise Unclear("all examples in the batch are identical")
         after = subject.ask(inputs).main
         if after.shape != before.shape:
             raise Unclear("the shape of the predictions depends on the values of the inputs")

@@ -81,7 +81,7 @@ class AlignedTargets(Experiment):
         setup.aligned = True
 
     def _phrase(self, setup: Setup) -> str:
-        return "with the target in the shape of the prediction"
+        return "with the target reshaped like the prediction"
 
     def _fix(self, setup: Setup) -> str:
         given, target = setup.shapes

@@ -41,7 +41,7 @@ class Unfrozen(Experiment):
         setup.unfreeze()
 
     def _phrase(self, setup: Setup) -> str:
-        return f"with the frozen layers trained ({listed(setup.layers('frozen'), most=NAMED)})"
+        return f"with the frozen layers unfrozen ({listed(setup.layers('frozen'), most=NAMED)})"
 
     def _fix(self, setup: Setup) -> str:
         if setup.library == "keras":

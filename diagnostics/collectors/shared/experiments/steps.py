@@ -114,7 +114,7 @@ class WithoutSchedule(Experiment):
         return f"at a constant learning rate of {setup.rate:.3g}"
 
     def _fix(self, setup: Setup) -> str:
-        return "leave out the schedule, or let it decay only towards the end of the run"
+        return "remove the schedule, or let it decay only towards the end of the run"
 
 
 def rate_fix(setup: Setup, optimizer: str, rate: float) -> str:

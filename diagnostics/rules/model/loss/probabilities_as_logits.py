@@ -60,7 +60,7 @@ class ProbabilitiesAsLogits(Rule):
     def from_loss(self, loss: LossFacts, outputs: OutputFacts) -> Finding | None:
         """Look for probabilities where the loss reads logits."""
         if loss.reads is None:
-            raise NotApplicable("needs to know whether the loss reads logits or probabilities")
+            raise NotApplicable("needs to know whether the loss expects logits or probabilities")
         if loss.reads != "logits" or outputs.non_finite_rows:
             return None
         last = outputs.last_activation if outputs.last_activation in ("softmax", "sigmoid") else None
@@ -74,9 +74,9 @@ class ProbabilitiesAsLogits(Rule):
         named = f"the loss ({loss.name})" if loss.name else "the loss"
         applies = f"another {again}" if (last or "softmax") == again else f"a {again} to them"
         return self.found(
-            f"{seen} probabilities, but {named} reads logits and applies {applies}. A {again} of numbers "
+            f"{seen} probabilities, but {named} expects logits and applies {applies}. A {again} of values "
             f"between 0 and 1 is never confident: {_best(binary, outputs.num_classes)}. Training is slow and "
-            "reaches a plateau.",
+            "plateaus early.",
             fix=_fixes(last or "softmax"),
             evidence={
                 "last_activation": outputs.last_activation,
@@ -97,12 +97,12 @@ def _best(binary: bool, classes: int | None) -> str:
         return "even for a perfect prediction the loss is not 0"
     best = math.log(1 + (classes - 1) / math.e)
     return (
-        f"with {classes} classes the true class gets {math.exp(-best):.2f} at most, which is a loss of {best:.2f}"
+        f"with {classes} classes, the true class gets at most {math.exp(-best):.2f}, which is a loss of {best:.2f}"
     )
 
 
 def _fixes(last: str) -> dict[str, Fix]:
     return {
-        "torch": f"remove the {last} from the model; apply it only when you show or compare probabilities",
-        "keras": (f"remove the {last} from the last layer (activation=None)", "give the loss from_logits=False"),
+        "torch": f"remove the {last} from the model; apply it only to display or compare probabilities",
+        "keras": (f"remove the {last} from the last layer (activation=None)", "set from_logits=False in the loss"),
     }

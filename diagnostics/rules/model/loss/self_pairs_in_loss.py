@@ -12,7 +12,7 @@ from diagnostics.rules.shared.first_found import first_found
 
 FEWEST_ROWS = 8
 EQUAL = 2e-3  # of the largest score, as half precision rounds it
-NEEDS = "needs scores of all pairs in a batch"
+NEEDS = "needs scores for all pairs in a batch"
 
 
 class SelfPairsInLoss(Rule):
@@ -75,8 +75,8 @@ class SelfPairsInLoss(Rule):
             return None
         score = float(itself.mean())
         return self.found(
-            f"The cross entropy compares each of {rows} rows with all {rows} rows, including itself: the score "
-            f"with itself, {score:.3g}, is the highest in every row, but it is never the target. So each row is "
+            f"The cross entropy compares each of the {rows} rows with all {rows} rows, including itself. A row's "
+            f"score with itself ({score:.3g}) is the highest in every row but is never the target. So each row is "
             "its own negative, and no weights can make that pair less similar.",
             fix=(
                 "scores = scores.masked_fill(torch.eye(len(z), dtype=torch.bool, device=z.device), -torch.inf)",

@@ -54,9 +54,9 @@ class SwappedLossArguments(Rule):
         """Report a loss whose argument names imply the opposite order."""
         return self.found(
             f"The loss {turned.name}({turned.first}, {turned.second}) names the model's predictions first, but "
-            f"Keras calls it with the targets first: {turned.first} holds the targets, {turned.second} the "
-            f"predictions. On one batch the loss is {turned.as_called:.4g}; with the arguments in the order of "
-            f"their names it would be {turned.turned:.4g}.",
+            f"Keras calls it with the targets first, so {turned.first} receives the targets and {turned.second} "
+            f"the predictions. On one batch, the loss is {turned.as_called:.4g}; with the arguments swapped, it "
+            f"would be {turned.turned:.4g}.",
             fix=f"def {turned.name}({turned.second}, {turned.first}):",
             evidence={
                 "loss": turned.name,

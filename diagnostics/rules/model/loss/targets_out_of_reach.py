@@ -28,10 +28,9 @@ RANGES: Final = {
 """What the last function of a model can give, by its name."""
 
 _OF_ZEROS: Final = {
-    "cosine_embedding_loss": "A pair with target 0 costs nothing: the loss only pulls similar pairs together, and "
-    "falls to 0 once all predictions are the same.",
-    "hinge_embedding_loss": "A target of 0 has both effects: the pair is pulled together and pushed apart at "
-    "once.",
+    "cosine_embedding_loss": "A pair with target 0 adds nothing to the loss, which therefore only pulls similar "
+    "pairs together and falls to 0 once all predictions are the same.",
+    "hinge_embedding_loss": "A target of 0 has both effects: it pulls the pair together and pushes it apart.",
     "margin_ranking_loss": "With a target of 0 the loss is the margin for any prediction: it has no gradient.",
     "soft_margin_loss": "With a target of 0 the loss is log(2), whatever the prediction: it has no gradient.",
 }
@@ -114,7 +113,7 @@ class TargetsOutOfReach(Rule):
         """Compare the targets with the reachable range."""
         targets = _numbers(batch.labels)
         if targets is None:
-            raise NotApplicable("needs targets that are numbers")
+            raise NotApplicable("needs numeric targets")
         if loss.kind == "cross_entropy":
             found = self._single_class(targets, outputs, loss) or self._fractions(targets, outputs, loss)
             return found or self._no_distribution(batch, outputs, loss)
@@ -124,9 +123,9 @@ class TargetsOutOfReach(Rule):
         contract = contract_of(loss.name or "")
         distance = contract.targets == "numbers" and contract.kind == "other"  # known by its name alone
         if loss.kind not in ("mean_squared_error", "mean_absolute_error") and not distance:
-            raise NotApplicable("needs a squared or absolute error, or a cross entropy")
+            raise NotApplicable("needs a squared-error, absolute-error or cross-entropy loss")
         if outputs.last_activation is None:
-            raise NotApplicable("needs to know the function that the model ends in")
+            raise NotApplicable("needs to know the model's last activation")
         found = self._beyond_activation(targets, outputs.last_activation)
         return found or self._several_labels(batch, outputs, loss)
 
@@ -153,11 +152,11 @@ class TargetsOutOfReach(Rule):
         zeros = int((targets == 0).sum())
         if zeros < SHARE * targets.size or zeros + int((targets == 1).sum()) < targets.size:
             return None
-        seen = f"{zeros:,} of the {targets.size:,} targets are 0 and the others 1"
+        seen = f"{zeros:,} of the {targets.size:,} targets are 0 and the others are 1"
         if zeros == targets.size:
             seen = f"All {zeros:,} targets are 0"
         return self.found(
-            f"{seen}, but {call.function} reads 1 and -1. {_OF_ZEROS[call.function]}",
+            f"{seen}, but {call.function} expects 1 and -1. {_OF_ZEROS[call.function]}",
             fix="targets = 2 * targets - 1  # 0 and 1 become -1 and 1",
             evidence={"function": call.function, "targets": targets.size, "zeros": zeros},
         )
@@ -179,23 +178,23 @@ class TargetsOutOfReach(Rule):
         }
         if with_blank:
             return self.found(
-                f"The targets of {with_blank:,} of {len(rows):,} examples hold the index {blank}, which "
-                "ctc_loss reads as the blank between labels. Decoding removes blanks, so this label can never "
+                f"The targets of {with_blank:,} of {len(rows):,} examples contain the index {blank}, which "
+                "ctc_loss treats as the blank between labels. Decoding removes blanks, so this label can never "
                 "be predicted.",
                 fix=(
                     "number the labels from 1, and give the last layer one more output",
                     f"CTCLoss(blank=num_labels)  # an index that no label has, not {blank}",
-                    "if it is padding: leave it out of target_lengths",
+                    f"if {blank} is padding: do not count it in target_lengths",
                 ),
                 evidence=evidence,
             )
         if too_short < TOO_SHORT * len(rows):
             return None
         return self.found(
-            f"{too_short:,} of {len(rows):,} examples have fewer frames than their labels need: the fewest frames "
-            f"are {shortest}, and the longest target has {longest} labels. No alignment exists, so the loss is "
-            "infinite; with zero_infinity=True the loss and its gradient are 0.",
-            fix="keep more frames for each label: use a smaller stride between input and loss",
+            f"{too_short:,} of {len(rows):,} examples have fewer frames than their labels need: the smallest "
+            f"number of frames is {shortest}, and the longest target has {longest} labels. No alignment exists, "
+            "so the loss is infinite; with zero_infinity=True, the loss and its gradient are 0.",
+            fix="keep more frames per label: use smaller strides between input and loss",
             evidence=evidence,
         )
 
@@ -207,10 +206,10 @@ class TargetsOutOfReach(Rule):
         twice = made_by == "exp"
         if not twice and (made_by not in ("softplus", "relu", "sigmoid") or mean >= 1):
             return None
-        low = f"The rate is then at least 1, but the targets have a mean of {mean:.3g}"
+        low = f"The exponential of that output is at least 1, but the mean target is {mean:.3g}"
         effect = "The exponential is taken twice" if twice else f"{low}: the predictions go to 0 and stay there"
         return self.found(
-            "poisson_nll_loss reads the logarithm of the rate (log_input=True) but got a rate, the output of "
+            "poisson_nll_loss expects the logarithm of the rate (log_input=True) but got a rate, the output of "
             f"{made_by}. {effect}.",
             fix=("torch.nn.PoissonNLLLoss(log_input=False)", f"remove the last {made_by}"),
             evidence={"made_by": made_by, "mean_target": mean},
@@ -244,9 +243,9 @@ class TargetsOutOfReach(Rule):
         }
         if len(shape) > 2 and one_by_last > 1 - SHARE and one_by_class < 1 / 2:
             return self.found(
-                f"Scores and targets have the shape {shape}, and the targets add up to 1 over the last axis, like "
-                f"{width} classes. But cross_entropy takes its softmax over the second axis, of size {shape[1]}: "
-                "it compares positions with each other, not classes.",
+                f"Scores and targets have shape {shape}, and the targets add up to 1 over the last axis, as the "
+                f"probabilities of {width} classes do. But cross_entropy applies its softmax over the second "
+                f"axis, of size {shape[1]}, so it compares positions with each other instead of classes.",
                 fix=(
                     f"loss_fn(scores.flatten(0, -2), targets.flatten(0, -2))  # (n, {width})",
                     "loss_fn(scores.movedim(-1, 1), targets.movedim(-1, 1))",
@@ -256,9 +255,9 @@ class TargetsOutOfReach(Rule):
         if len(shape) > 2 or width > MANY or symmetric or several < SHARE:
             return None
         return self.found(
-            f"The targets of {several:.0%} of the examples contain more than one 1: several of {width} labels. "
-            "cross_entropy compares the outputs of an example with each other and has its minimum where they "
-            "share a total probability of 1, so no output says whether its own label is present.",
+            f"{several:.0%} of the examples have more than one target of 1, that is, several of the {width} "
+            "labels. cross_entropy compares the outputs of an example with each other and is lowest where these "
+            "labels share a total probability of 1, so no output says whether its own label is present.",
             fix=("torch.nn.BCEWithLogitsLoss()", "for one class per example: use its index as the target"),
             evidence=evidence,
             severity="warning",
@@ -284,12 +283,12 @@ class TargetsOutOfReach(Rule):
                 "keras": (
                     'for two classes: a sigmoid at the end and loss="binary_crossentropy"',
                     "for more classes: one output for each class and one-hot targets",
-                    'for a number: no activation at the end and loss="mse"',
+                    'for a numeric target: no activation at the end and loss="mse"',
                 ),
                 "torch": (
                     "for two classes: torch.nn.BCEWithLogitsLoss(), with targets of 0. and 1.",
-                    "for more classes: one output for each class, and class numbers of shape (N,) as targets",
-                    "for a number: torch.nn.MSELoss()",
+                    "for more classes: one output for each class, and class indices of shape (N,) as targets",
+                    "for a numeric target: torch.nn.MSELoss()",
                 ),
             },
             evidence={"units": 1, "loss": loss, "distinct_targets": distinct},
@@ -308,12 +307,12 @@ class TargetsOutOfReach(Rule):
         classes = [int(one) for one in np.unique(np.trunc(targets))]
         left = f"class {classes[0]}" if len(classes) == 1 else f"{len(classes)} classes"
         return self.found(
-            f"{share:.0%} of the targets are not whole numbers: they run from {lowest:.4g} to {highest:.4g}, but "
-            f"{_named(loss)} reads class indices. It truncates the fractions, so the {np.unique(targets).size} "
-            f"different targets in this batch become {left}.",
+            f"{share:.0%} of the targets are not integers: the targets range from {lowest:.4g} to {highest:.4g}, "
+            f"but {_named(loss)} expects class indices. It truncates the fractions, so the "
+            f"{np.unique(targets).size} different targets in this batch become {left}.",
             fix=(
-                "labels as integers from 0, never scaled: divide the images by 255, not the labels",
-                'for targets that are quantities: one output and loss="mse"',
+                "use integer labels from 0 without scaling: divide the images by 255, not the labels",
+                'for numeric targets: one output and loss="mse"',
             ),
             evidence={
                 "lowest_target": lowest,
@@ -338,14 +337,14 @@ class TargetsOutOfReach(Rule):
             return None
         lowest, highest = float(rows.min()), float(rows.max())
         numbers = highest > 1 and bool((rows == np.trunc(rows)).all())
-        what = "class numbers" if numbers else "several labels" if highest == 1 else "quantities"
+        what = "class indices" if numbers else "several labels" if highest == 1 else "quantities"
         named = _named(loss)
         return self.found(
-            f"{share:.0%} of the examples have targets that are not a distribution over the {width} classes: "
-            f"several numbers from {lowest:.4g} to {highest:.4g}, which look like {what} and add up to "
-            f"{np.median(rows.sum(1)):.4g} (the median) instead of 1. {named[0].upper()}{named[1:]} has its "
-            "minimum where the outputs are proportional to these numbers, and an accuracy compares only the "
-            "positions of the largest values.",
+            f"{share:.0%} of the examples have targets that are not a distribution over the {width} classes: each "
+            f"target has several values, from {lowest:.4g} to {highest:.4g}, which look like {what} and add up to "
+            f"{np.median(rows.sum(1)):.4g} (the median) instead of 1. {named[0].upper()}{named[1:]} is lowest "
+            "where the outputs are proportional to these values, and accuracy compares only the positions of the "
+            "largest values.",
             fix={
                 "torch": (
                     "for one class per example: use its index as the target",
@@ -353,7 +352,7 @@ class TargetsOutOfReach(Rule):
                 ),
                 "keras": (
                     "for one class per example: keras.utils.to_categorical(labels)",
-                    "for class numbers at several positions: a softmax for each, and "
+                    "for class indices at several positions: a softmax at each position, and "
                     'loss="sparse_categorical_crossentropy"',
                     'for several labels: activation="sigmoid" and loss="binary_crossentropy"',
                 ),
@@ -378,9 +377,9 @@ class TargetsOutOfReach(Rule):
         if share < SHARE or labels.min() < -ROUNDING or labels.max() > 1 + ROUNDING:
             return None
         return self.found(
-            f"The model ends in a softmax, so the {width} outputs of an example add up to 1, but the targets of "
-            f"{share:.0%} of the examples add up to more, up to {sums.max():.4g}: several labels at once. With "
-            "two labels, the two outputs cannot both exceed 0.5.",
+            f"The model ends in a softmax, so the {width} outputs of an example add up to 1, but in {share:.0%} "
+            f"of the examples the targets add up to more than 1, up to {sums.max():.4g}: several labels apply at "
+            "once. With two labels, the two outputs cannot both exceed 0.5.",
             fix={
                 "torch": "a sigmoid for each label: torch.nn.BCEWithLogitsLoss() on outputs without softmax",
                 "keras": f'keras.layers.Dense({width}, activation="sigmoid") with loss="binary_crossentropy"',
@@ -403,13 +402,14 @@ class TargetsOutOfReach(Rule):
         if indices and 2 <= highest < CLASSES:
             return self._classes(targets, loss)
         return self.found(
-            f"{share:.0%} of the targets are outside 0 to 1: they run from {lowest:.4g} to {highest:.4g}. Binary "
-            "cross entropy has no minimum for such targets: it falls below 0 without limit as the logits grow.",
+            f"{share:.0%} of the targets are outside the range 0 to 1: the targets range from {lowest:.4g} to "
+            f"{highest:.4g}. For such targets, binary cross entropy has no minimum: it is unbounded below as the "
+            "logits grow.",
             fix="labels = (labels + 1) / 2  # -1 and 1 become 0 and 1"
             if signs
             else (
-                "scale the targets to 0..1, such as pixels / 255",
-                "use a squared error, if these are measurements",
+                "scale the targets to 0..1, for example pixels / 255",
+                "use a squared error if the targets are measurements",
             ),
             evidence={
                 "lowest_target": lowest,
@@ -422,9 +422,9 @@ class TargetsOutOfReach(Rule):
     def _classes(self, targets: Array, loss: LossFacts) -> Finding:
         classes = int(targets.max()) + 1
         return self.found(
-            f"The targets are whole numbers from {targets.min():.4g} to {targets.max():.4g}, which look like "
-            f"indices of {classes} classes, but the model has one output, and {_named(loss)} accepts only 0 and "
-            "1. For a target of 2 or more the loss has no minimum: it falls below 0 without limit.",
+            f"The targets are integers from {targets.min():.4g} to {targets.max():.4g}, which look like indices "
+            f"of {classes} classes, but the model has one output, and {_named(loss)} accepts only 0 and 1. For a "
+            "target of 2 or more, the loss has no minimum: it is unbounded below.",
             fix={
                 "torch": f"use {classes} outputs and torch.nn.CrossEntropyLoss()",
                 "keras": f'keras.layers.Dense({classes}, activation="softmax") with '
@@ -446,14 +446,20 @@ class TargetsOutOfReach(Rule):
         if share < SHARE:
             return None
         lowest, highest = float(targets.min()), float(targets.max())
-        reach = f"{least:g} to {most:g}" if math.isfinite(most) else f"{least:g} and more"
+        reach = f"values from {least:g} to {most:g}" if math.isfinite(most) else f"values of {least:g} or more"
         return self.found(
-            f"The model ends in {activation}, which returns {reach}, but the targets run from {lowest:.4g} to "
+            f"The model ends in {activation}, which returns {reach}, but the targets range from {lowest:.4g} to "
             f"{highest:.4g}: {share:.0%} of them are out of reach. The predictions saturate at the bound, where "
             "they get no gradient.",
             fix={
-                "torch": ("scale the targets into its range", "remove the last " + activation)[::step],
-                "keras": ("keras.layers.Dense(units)  # no activation", "scale the targets into its range"),
+                "torch": (
+                    f"scale the targets to the range of {activation}",
+                    "remove the last " + activation,
+                )[::step],
+                "keras": (
+                    "keras.layers.Dense(units)  # no activation",
+                    f"scale the targets to the range of {activation}",
+                ),
             },
             evidence={
                 "last_activation": activation,

@@ -85,7 +85,7 @@ class UnusedClasses(Rule):
             cost = f"if the other rows have no higher labels, {cost}"
         setting = OUTPUTS_SETTING if model is None else model.outputs_setting
         return self.found(
-            f"{seen}, but the model has {num_outputs} outputs: {cost}. Was the last layer made for another "
+            f"{seen}, but the model has {num_outputs} outputs: {cost}. Was the last layer built for a different "
             "dataset?",
             fix=setting.format(classes) if known else f"{setting.format('n')}, where n is the number of classes",
             evidence={

@@ -105,7 +105,7 @@ class SettingWithoutEffect(Rule):
             f"{', and '.join(parts)}, but the script's {whose} never reads `{model}.losses`, where Keras collects "
             "these terms. The minimised loss does not include them.",
             fix=(
-                f"loss += sum({model}.losses)  # within the tape",
+                f"loss += sum({model}.losses)  # inside the tape",
                 "loss = self.compute_loss(x, y, y_pred), which adds them"
                 if unread.step == "train_step"
                 else "remove the terms, if they are not intended",
@@ -121,11 +121,11 @@ class SettingWithoutEffect(Rule):
             return self._of_lost(written)
         first, second, name, lost, kept = shared.names
         return self.found(
-            f"`{first}` and `{second}` are parts of one dataset, so `{second}.dataset.{name} = {kept}` also "
+            f"`{first}` and `{second}` are subsets of one dataset, so `{second}.dataset.{name} = {kept}` also "
             f"replaces the value set for `{first}.dataset.{name}`. `{lost}` is never used, not even in training.",
             fix=(
                 f"create two datasets, each with its own {name}, and take a Subset(dataset, indices) of each",
-                f"{second}.dataset = copy.copy({second}.dataset)  # before you set it",
+                f"{second}.dataset = copy.copy({second}.dataset)  # before you set {name}",
             ),
             evidence={
                 "holder": "split",
@@ -144,8 +144,8 @@ class SettingWithoutEffect(Rule):
         shown, name, rebound = one.names
         if rebound:
             message = (
-                f"`{shown}` binds the name `{name}` to a new tensor. The parameter it named before does not "
-                "change, and neither does the model."
+                f"`{shown}` binds the name `{name}` to a new tensor. The original parameter does not change, and "
+                "neither does the model."
             )
             fix: Fix = (
                 f"with torch.no_grad(): {name}.copy_(...)  # writes into the parameter",
@@ -153,8 +153,8 @@ class SettingWithoutEffect(Rule):
             )
         else:
             message = (
-                f"`{shown}` returns a new object, which the script discards, and `{name}` does not change: the "
-                "line has no effect."
+                f"`{shown}` returns a new object, which the script discards. `{name}` itself does not change, so "
+                "the line has no effect."
             )
             fix = f"{name} = {shown}"
         return self.found(
@@ -171,7 +171,7 @@ def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
     path = idle.paths[0]
     return (
         f"The script sets `{idle.name} = False` on {'a module' if one else count_of(len(idle.paths), 'module')}: "
-        f"{_named(idle)}. Modules have no such setting, so PyTorch does not read it: the parameters of "
+        f"{_named(idle)}. Modules have no such setting, so PyTorch ignores it: the parameters of "
         f"{'this ' if one else 'these '}{idle.kind} still require gradients, and {idle.steps_on} updates all of "
         "them.",
         (f"model.{path}.requires_grad_(False)" if path else "model.requires_grad_(False)"),
@@ -181,7 +181,7 @@ def _of_module(idle: IdleSetting) -> tuple[str, Fix]:
 def _of_parameter(idle: IdleSetting) -> tuple[str, Fix]:
     return (
         f"The script sets `{idle.name} = False` on {count_of(len(idle.paths), 'parameter')}: {_named(idle)}. "
-        f"PyTorch reads only `requires_grad`: {'it' if len(idle.paths) == 1 else 'they'} still "
+        f"PyTorch reads only `requires_grad`, so {'it' if len(idle.paths) == 1 else 'they'} still "
         f"require{'s' if len(idle.paths) == 1 else ''} gradients, and {idle.steps_on} updates "
         f"{'it' if len(idle.paths) == 1 else 'them'}.",
         "parameter.requires_grad = False",
@@ -190,11 +190,12 @@ def _of_parameter(idle: IdleSetting) -> tuple[str, Fix]:
 
 def _of_optimizer(idle: IdleSetting) -> tuple[str, Fix]:
     return (
-        f"The script sets `{idle.name} = {idle.value}` on the optimizer ({idle.kind}), which reads the rate from "
-        f"its parameter groups, not from this attribute: every step checked used {idle.instead}.",
+        f"The script sets `{idle.name} = {idle.value}` on the optimizer ({idle.kind}), which reads the learning "
+        f"rate from its parameter groups, not from this attribute: every step checked used {idle.instead}.",
         (
             f'for group in optimizer.param_groups: group["lr"] = {idle.value}',
-            "use a scheduler from torch.optim.lr_scheduler, which sets all groups",
+            "use a scheduler from torch.optim.lr_scheduler, which updates the learning rate of every parameter "
+            "group",
         ),
     )
 
@@ -206,7 +207,8 @@ def _of_subset(idle: IdleSetting) -> tuple[str, Fix]:
         "called.",
         (
             f"wrap the subset in a custom Dataset whose __getitem__ calls {idle.value}",
-            f"two {idle.kind}, each with its own transform, and a Subset(dataset, indices) of each",
+            f"create two {idle.kind} datasets, each with its own transform, and take a Subset(dataset, indices) "
+            "of each",
         ),
     )
 

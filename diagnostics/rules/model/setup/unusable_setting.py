@@ -73,7 +73,7 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
             )
             return (
                 f"{named}, so there is nothing to attach adapters to. Layer names differ across architectures; "
-                "quantised layers have their own classes, and a model that already has adapters has another "
+                "quantised layers have their own classes, and a model that already has adapters has a different "
                 "structure.",
                 (
                     "print([name for name, module in model.named_modules()]), and use the last part of each "
@@ -112,18 +112,18 @@ def _seen(symptom: facts.UnusableSetting) -> tuple[str, Fix]:
             )
         case "address":
             return (
-                f"{f'Port {what}' if what else 'The port of the rendezvous'} is in use by another process: "
+                f"{f'Port {what}' if what else 'The rendezvous port'} is in use by another process: "
                 "another run on this machine, or a stopped run that is still alive.",
                 (
                     "torchrun --master-port 29501 ..., accelerate launch --main_process_port 29501, or "
-                    "MASTER_PORT=29501; torchrun --standalone picks a free one",
-                    f"find the process that uses it: lsof -i :{what or 29500}",
+                    "MASTER_PORT=29501; torchrun --standalone picks a free port",
+                    f"find the process that uses the port: lsof -i :{what or 29500}",
                 ),
             )
         case "steps":
             wanted = f"{int(what):,} batches, but" if what else "more batches than the data provides:"
             return (
-                f"steps_per_epoch and epochs request {wanted} the data ended earlier.",
+                f"steps_per_epoch and epochs request {wanted} the data ran out earlier.",
                 (
                     "leave out steps_per_epoch for finite data",
                     "dataset.repeat(), for a tf.data.Dataset; while True: in a generator",

@@ -32,16 +32,16 @@ BROKEN = {
         ],
         "name-before-definition",
         "NameError: name 'optimizer' is not defined",
-        "Cell 3 (In[6]) reads `optimizer`, and no cell of the notebook defines it. The cell has been run, so the "
-        "kernel had the name from a cell that has since been deleted or edited. Run from the top, cell 3 (In[6]) "
-        "ends with NameError.",
+        "Cell 3 (In[6]) reads `optimizer`, but no cell of the notebook defines it. This cell has been run, so the "
+        "name must have come from a cell that has since been deleted or edited. When the notebook is run from the "
+        "top, cell 3 (In[6]) raises NameError.",
     ),
     "the helper stands below its use": (
         [(5, "rows = [clean(r) for r in ['a ', ' b']]"), (2, "def clean(r):\n    return r.strip()"), (6, "rows")],
         "name-before-definition",
         "NameError: name 'clean' is not defined",
-        "Cell 1 (In[5]) reads `clean`, and nothing above defines it: cell 2 (In[2]) does, further down. Run from "
-        "the top, cell 1 (In[5]) ends with NameError.",
+        "Cell 1 (In[5]) reads `clean`, which is defined only further down, in cell 2 (In[2]). When the notebook "
+        "is run from the top, cell 1 (In[5]) raises NameError.",
     ),
     "a function reads a loader that comes later": (
         [
@@ -53,15 +53,15 @@ BROKEN = {
         ],
         "name-before-definition",
         "NameError: name 'val_loader' is not defined",
-        "Cell 3 calls `evaluate`, which reads `val_loader`, and nothing above defines it: cell 4 does, further "
-        "down. Run from the top, cell 3 ends with NameError.",
+        "Cell 3 calls `evaluate`, which reads `val_loader`, which is defined only further down, in cell 4. When "
+        "the notebook is run from the top, cell 3 raises NameError.",
     ),
     "memory was freed too early": (
         numbered("model = [1.0]\nbig = [0] * 10", "del big, model", "print(model)"),
         "name-before-definition",
         "NameError: name 'model' is not defined",
-        "Cell 3 (In[3]) reads `model`, which cell 2 (In[2]) has deleted. Run from the top, cell 3 (In[3]) ends "
-        "with NameError.",
+        "Cell 3 (In[3]) reads `model`, which was deleted in cell 2 (In[2]). When the notebook is run from the "
+        "top, cell 3 (In[3]) raises NameError.",
     ),
     "sum was a running loss": (
         [
@@ -73,7 +73,8 @@ BROKEN = {
         "redefined-name",
         "TypeError: 'float' object is not callable",
         "`sum` has been a number since cell 1 (In[3]), line 1, but `mean`, in cell 3 (In[2]), calls it as a "
-        "function. It was a built-in before. When the notebook is run from the top, this ends with a TypeError.",
+        "function. Before that, it was a built-in. When the notebook is run from the top, this call raises "
+        "TypeError.",
     ),
     "the metric became its value": (
         [
@@ -83,8 +84,8 @@ BROKEN = {
         ],
         "redefined-name",
         "TypeError: 'str' object is not callable",
-        "`accuracy` has been a text since cell 2 (In[2]), line 1, but cell 3 (In[8]) calls it as a function. It "
-        "was a function before. When the notebook is run from the top, this ends with a TypeError.",
+        "`accuracy` has been a string since cell 2 (In[2]), line 1, but cell 3 (In[8]) calls it as a function. "
+        "Before that, it was a function. When the notebook is run from the top, this call raises TypeError.",
     ),
 }
 
@@ -109,9 +110,9 @@ NOTED = {
             "score()",
         ),
         "redefined-name",
-        "The function `score` of cell 2 (In[2]) reads `model` from the notebook, which is a value and a loop "
-        "variable in turn: cell 1 (In[1]) and cell 3 (In[3]) set it. The value depends on which "
-        "of these was run last before the call.",
+        "The function `score` in cell 2 (In[2]) reads the global `model`, which is a value and a loop variable at "
+        "different times: it is set in cell 1 (In[1]) and cell 3 (In[3]). Its value in the call depends on which "
+        "of these ran last.",
     ),
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
@@ -128,8 +129,8 @@ NOTED = {
     "not run, and perhaps given from outside": (
         ["import os", "print(given_by_the_platform)"],
         "name-before-definition",
-        "Cell 2 reads `given_by_the_platform`, and no cell of the notebook defines it. Run from the top, cell 2 "
-        "ends with NameError.",
+        "Cell 2 reads `given_by_the_platform`, but no cell of the notebook defines it. When the notebook is run "
+        "from the top, cell 2 raises NameError.",
     ),
 }
 

@@ -62,7 +62,7 @@ class TestReasons:
             ("non-finite-gradients", "needs the gradients of the steps"),
             ("overfitting", "needs the losses of evaluations and the losses of the steps"),
             ("growing-memory", "needs readings of the memory"),
-            ("learning-rate-too-high", "needs steps before and after which the weights were compared"),
+            ("learning-rate-too-high", "needs steps with the weights compared before and after"),
         ],
     )
     def test_name_the_parts_that_are_missing(self, rule, reason):

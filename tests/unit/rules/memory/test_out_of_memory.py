@@ -149,7 +149,7 @@ class TestEvaluation:
         crowded = OutOfMemoryCrash("PyTorch", "GPU 0", GIB, card=10 * GIB)
         finding = self.found(("torch/nn/modules/module.py", "_apply"), symptom=crowded)
         assert "10% of the card's 10.0 GiB" in finding.message
-        assert finding.fix.startswith("nvidia-smi")
+        assert finding.fix.startswith("run nvidia-smi")
         assert not any("batch" in fix for fix in (finding.fix, *finding.alternatives))
 
     def test_the_hosts_memory_has_no_room_for_what_the_gpu_gives_up(self):

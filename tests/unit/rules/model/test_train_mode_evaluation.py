@@ -24,11 +24,11 @@ class TestFires:
         finding = judge(RULE.from_modes, run(), NORM)
         assert (finding.rule, finding.severity) == ("train-mode-evaluation", "warning")
         assert finding.message == (
-            "20 of the 20 forward passes without gradients, made after 4 of the 400 steps, ran in training "
-            "mode, in which bn and drop behave differently: the metrics do not describe the model, and batch norm "
-            "updated its statistics with this data. torch.no_grad() does not change the mode."
+            "20 of the 20 forward passes without gradients (after 4 of the 400 steps) ran in training mode, in "
+            "which bn and drop behave differently: the metrics do not reflect the model in evaluation mode, and "
+            "batch norm updated its statistics with this data. torch.no_grad() does not change the mode."
         )
-        assert finding.fix == "model.eval()  # before an evaluation, and model.train() after it"
+        assert finding.fix == "model.eval()  # before evaluation; afterwards model.train()"
 
     def test_as_a_note_on_dropout_which_may_be_meant(self):
         assert judge(RULE.from_modes, run(), DROPOUT).severity == "note"
@@ -56,8 +56,8 @@ class TestFires:
         finding = judge(RULE.from_modes, run(7, 7, 1, **last), NORM)
         assert (finding.severity, finding.evidence["passes"]) == ("warning", 7)
         assert finding.message.startswith(
-            "The last 7 forward passes without gradients, made after the last step, ran in training mode, in "
-            "which bn and drop behave differently: the metrics do not describe the model"
+            "The last 7 forward passes without gradients (after the last step) ran in training mode, in which bn "
+            "and drop behave differently: the metrics do not reflect the model in evaluation mode"
         )
         after_right_ones = judge(RULE.from_modes, run(50, 7, 5, **last), DROPOUT)
         assert after_right_ones.severity == "note"

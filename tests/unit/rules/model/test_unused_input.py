@@ -34,7 +34,7 @@ def test_not_applicable_without_its_evidence():
     with pytest.raises(NotApplicable):
         judge(question=0.0, answer=0.0)
     with pytest.raises(NotApplicable):
-        RULE.from_answers(DependenceFacts(why_not={"inputs": "the examples are all alike"}))
+        RULE.from_answers(DependenceFacts(why_not={"inputs": "all examples in the batch are identical"}))
 
 
 def test_fires_on_an_input_of_the_first_example():

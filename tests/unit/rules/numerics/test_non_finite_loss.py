@@ -94,7 +94,7 @@ class TestWatchedRun:
         )
 
     def test_says_by_when_the_weights_were_broken_where_more_is_not_known(self):
-        facts = origin("weights", loss=0.7, replayed=False, parameters=("a",), reason="no batch was seen")
+        facts = origin("weights", loss=0.7, replayed=False, parameters=("a",), reason="no batch was recorded")
         assert NonFiniteLoss().from_origin(facts).severity == "error"
 
     def test_repeats_what_the_framework_says_of_a_loss_that_it_refuses(self):

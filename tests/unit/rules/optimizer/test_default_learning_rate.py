@@ -77,5 +77,5 @@ class TestWhileTraining:
 
     def test_is_not_applicable_if_no_update_was_measured(self):
         run = history([0.7] * 400, update_ratios=None, sampled_steps=None)
-        with pytest.raises(NotApplicable, match="needs steps before and after which the weights were compared"):
+        with pytest.raises(NotApplicable, match="needs steps with the weights compared before and after"):
             judge(RULE.from_history, adam(), run)

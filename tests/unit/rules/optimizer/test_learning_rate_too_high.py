@@ -163,7 +163,7 @@ class TestWhileTraining:
         assert judge(RULE.from_history, history([0.7] * 400, update=0.002), answers([0.7] * 20)) is None
 
     def test_is_not_applicable_if_no_update_was_measured(self):
-        with pytest.raises(NotApplicable, match="needs steps before and after which the weights were compared"):
+        with pytest.raises(NotApplicable, match="needs steps with the weights compared before and after"):
             judge(RULE.from_history, history([1.0] * 60, update_ratios=None, sampled_steps=None))
 
     def test_is_not_applicable_to_a_run_of_ten_steps(self):

@@ -21,7 +21,7 @@ class TestUpdates:
             assert update_size.update_size(updates) is None
             assert update_size.large_updates(updates) is None
         assert not update_size.tiny_updates(updates)
-        with pytest.raises(NotApplicable, match="needs steps before and after which the weights were compared"):
+        with pytest.raises(NotApplicable, match="needs steps with the weights compared before and after"):
             update_size.check_measured(updates)
 
     def test_are_large_from_one_hundredth_on_or_where_the_first_were_a_tenth(self):

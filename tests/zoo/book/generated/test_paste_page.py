@@ -190,7 +190,7 @@ PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 
         (
             PRODUCT,
             "Matrix shapes (32, 4096) and (1024, 10) do not match",
-            "nn.Linear(4096, 10), if it is, and its",
+            "nn.Linear(4096, 10), if this is a Linear",
         ),
     ],
 )
