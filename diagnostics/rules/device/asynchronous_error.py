@@ -36,8 +36,8 @@ _RANGES = (
 _EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
 _NEWER = (
     'run python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())": if the '
-    "list lacks the GPU's compute capability, this PyTorch is older than the GPU; install a build for a newer CUDA "
-    "version"
+    "list lacks the GPU's compute capability, this PyTorch is older than the GPU; install a build for a newer "
+    "CUDA version"
 )
 
 

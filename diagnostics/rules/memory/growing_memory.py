@@ -84,7 +84,7 @@ class GrowingMemory(Rule):
     def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemoryCrash) -> Finding | None:
         """Name the variable that holds the graphs, and report whether freeing them would have been enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
-        would_do = " If this memory were freed, the allocation would have succeeded." if enough else ""
+        would_do = " If this memory had been freed, the allocation would have succeeded." if enough else ""
         return self.found(
             f"{symptom.name} holds {symptom.count} tensors, each with the graph of its own batch, and each "
             f"graph keeps the activations of its batch in memory: {in_bytes(symptom.each)} each, about "
@@ -107,7 +107,7 @@ class GrowingMemory(Rule):
     def from_models(self, crash: CrashFacts, symptom: KeptModels, memory: OutOfMemoryCrash) -> Finding | None:
         """Name the variable that holds the models of earlier runs, and report whether freeing them is enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
-        would_do = " If this memory were freed, the allocation would have succeeded." if enough else ""
+        would_do = " If this memory had been freed, the allocation would have succeeded." if enough else ""
         what = "models from earlier training runs"
         if symptom.by_history:
             what = "History objects, each with the model of an earlier training run"

@@ -45,7 +45,7 @@ def call(rank: StalledRank) -> str:
     """Describe the call in which a rank waits, and its place: ``all_reduce of float32 [3] at train.py:31``."""
     name = "the backward pass" if rank.collective == "backward" else rank.collective
     shapes = f" of {listed(rank.shapes)}" if rank.shapes else ""
-    number = "" if rank.collective == "backward" else f", its collective number {rank.made:,}"
+    number = "" if rank.collective == "backward" else f" (collective number {rank.made:,})"
     return f"{name}{shapes}{place(rank)}{number}"
 
 

@@ -121,12 +121,12 @@ class InvertedLoss(Rule):
         moves = "makes errors larger"
         if seen.of_masks:
             moves = "lowers the predictions on the foreground of the masks and raises them on the background"
-        goes, loss = "against", "The loss is higher for correct predictions."
+        goes, loss = "descent", "The loss is higher for correct predictions."
         if seen.maximized:
-            goes, loss = "along", "The optimizer has maximize=True."
+            goes, loss = "ascent", "The optimizer has maximize=True."
         return self.found(
             f"Training moves the predictions away from the targets: in {seen.opposed} of {seen.steps} sampled "
-            f"steps, a step {goes} the gradient of the loss {moves}. {loss}",
+            f"steps, a gradient-{goes} step {moves}. {loss}",
             fix=MINIMISE
             if seen.maximized
             else (
