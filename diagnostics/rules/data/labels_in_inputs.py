@@ -179,8 +179,7 @@ class LabelsInInputs(Rule):
         name = symptom.labels or _target_among(inputs)
         if name is not None:
             among = f" ({_inputs(inputs)})" if inputs else ""
-            seen = f'The loss gets no target: "{name}" is among the inputs{among}, which only the model '
-            "receives."
+            seen = f'The loss gets no target: "{name}" is among the inputs{among}, which only the model receives.'
         elif inputs:
             seen = (
                 f"The loss gets no target: the batch is a single dict of inputs ({_inputs(inputs)}). If one of "

@@ -152,7 +152,7 @@ class EvaluationAtChance(Rule):
         if answers.evaluation_right is None or (
             answers.evaluation_answers.any() and not answers.evaluation_labels.any()
         ):
-            raise NotApplicable("needs an evaluation that computes the loss")
+            raise NotApplicable("needs an evaluation that computes its loss")
         learned = next((one for one in _late(answers, steps.total_steps) if one.examples >= TRAINED), None)
         evaluations = [
             (int(step), _Agreement.of(given, labels, right))

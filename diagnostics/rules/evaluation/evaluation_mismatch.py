@@ -399,8 +399,10 @@ class _Sides:
         if self.sample.size < FEATURES or not self.apart.is_scaled(factor) or not self._is_whole():
             return None
         median = float(np.exp(np.median(self.apart.scales)))
-        return "scale", f"In evaluation, the values of each channel are spread {_times(median)} "
-        f"{'as widely' if median > 1 else 'more narrowly'}."
+        return "scale", (
+            f"In evaluation, the values of each channel are spread {_times(median)} "
+            f"{'as widely' if median > 1 else 'more narrowly'}."
+        )
 
     def _by_mean(self) -> tuple[str, str] | None:
         if self.sample.size < FEATURES or not self.apart.is_moved(MOVED):

@@ -140,8 +140,8 @@ class MonitoredBackwards(Rule):
         course = ""
         if len(monitor.values) > 1:
             first, last = monitor.values[0], monitor.values[-1]
-            course = f" From epoch 1 to {len(monitor.values)}, {monitor.monitored} went from {first:.4g} to "
-            f"{last:.4g}."
+            epochs = f"From epoch 1 to {len(monitor.values)}"
+            course = f" {epochs}, {monitor.monitored} went from {first:.4g} to {last:.4g}."
         return self.found(
             f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it counts '
             f"{'a fall' if rises else 'a rise'} as progress.{course} {_effect(monitor)}",

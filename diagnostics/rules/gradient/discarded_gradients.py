@@ -68,7 +68,7 @@ class DiscardedGradients(Rule):
     def from_calls(self, order: StepOrderFacts) -> Finding | None:
         """Compare the number of discarded passes with the number of steps."""
         if order.steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} optimizer steps")
+            raise NotApplicable(f"needs {STEPS} calls of optimizer.step()")
         if order.discarded < EACH * order.steps:
             return None
         share = order.discarded / max(order.passes, order.discarded)
@@ -88,7 +88,7 @@ class DiscardedGradients(Rule):
     def from_tapes(self, unasked: TapesWithoutGradient) -> Finding | None:
         """Look for a loop that steps once for many passes, each under its own tape."""
         if unasked.steps < MIN_STEPS:
-            raise NotApplicable(f"needs {MIN_STEPS} optimizer steps")
+            raise NotApplicable(f"needs {MIN_STEPS} optimizer updates under a tape")
         if unasked.fewest < TAPES:
             return None
         passes = unasked.tapes + unasked.steps

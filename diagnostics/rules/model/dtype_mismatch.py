@@ -101,8 +101,10 @@ def _seen(symptom: DtypesDiffer) -> str:
                 "cast its inputs."
             )
         case "operands":
-            return "An operation got tensors of different dtypes. It needs a single dtype and does not cast "
-            "its inputs."
+            return (
+                "An operation got tensors of different dtypes. It needs a single dtype and does not cast its "
+                "inputs."
+            )
         case "indices":
             return (
                 f"An embedding or an indexed tensor got {_kind_of('indices', got)}. Indices must be int64 (newer "

@@ -131,5 +131,4 @@ class HalfPrecisionOverflow(MessageRule):
 
 
 def _in_float32(part: str) -> str:
-    return f"compute {part} in float32: wrap it in torch.autocast(..., enabled=False), and call .float() on "
-    "its inputs"
+    return f"compute {part} in float32: use torch.autocast(..., enabled=False), and call .float() on its inputs"

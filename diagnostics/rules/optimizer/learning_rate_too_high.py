@@ -213,5 +213,4 @@ def _ended(final: float, steps: int) -> str:
 def _update(trial: TrialFacts) -> str:
     largest = lr_trial.largest_update(trial)
     much = "more than their own norm" if largest > 1 else f"up to {largest:.1%} of their norm"
-    return f"At your learning rate, a step changed the weights by {much}; about 0.1% is typical. Such updates "
-    "overshoot."
+    return f"At your rate, a step changed the weights by {much}; about 0.1% is typical. Such updates overshoot."

@@ -160,7 +160,7 @@ class LossPlateau(Rule):
         curve = loss_curve.stuck(steps, answers, STEPS)
         moved = update_size.moved(steps, updates)
         if moved is None:
-            raise NotApplicable("needs steps with weights recorded before and after")
+            raise NotApplicable("needs steps before and after which the weights were compared")
         if curve is None or update_size.large_updates(updates, curve.since):
             return None
         assert curve.chance is not None  # otherwise it would not be stuck

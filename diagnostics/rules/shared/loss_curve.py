@@ -193,8 +193,9 @@ def worst_curve(
 def describe(what: str, curve: LossCurve) -> str:
     """Describe the course of the loss in a sentence or two."""
     if what == "diverged":
-        baseline = "" if curve.chance is None else " A constant prediction would have a loss of "
-        f"{curve.chance:.4g}."
+        baseline = ""
+        if curve.chance is not None:
+            baseline = f" A constant prediction would have a loss of {curve.chance:.4g}."
         return (
             f"The loss diverged: it started at {curve.began:.4g}, never fell below {curve.lowest:.4g}, and was "
             f"at {curve.ended:.4g} from step {curve.since:,} to {curve.until:,}.{baseline}"

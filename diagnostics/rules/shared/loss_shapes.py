@@ -36,8 +36,10 @@ def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool)
         if in_keras
         else "loss_fn(prediction, target.squeeze(-1))"
     )
-    return f"if the targets are class indices: {indices}", "if the targets are continuous values: give the "
-    "last layer one output"
+    return (
+        f"if the targets are class indices: {indices}",
+        "if the targets are continuous values: give the last layer one output",
+    )
 
 
 def clashing_batches(prediction: Shape, target: Shape) -> bool:

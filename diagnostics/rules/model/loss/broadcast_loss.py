@@ -242,8 +242,7 @@ def _fix_sparse(prediction: Shape | None, target: Shape | None) -> Fix:
 
 def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
     """Return what two row counts prove when the message contains nothing else."""
-    seen = f"The loss got {predictions} predictions for {targets} targets, but it needs one target per "
-    "prediction."
+    seen = f"The loss got {predictions} predictions for {targets} targets, but needs one target per prediction."
     print_both = "print the shapes of prediction and target just before the loss"
     if targets == 0:
         return (

@@ -103,8 +103,7 @@ class InvertedLoss(Rule):
         name = loss.kind.replace("_", " ")
         does = f"The optimizer has maximize=True, but the loss is the {name} between predictions and targets: it"
         if not loss.maximized:
-            does = f"The loss being minimised is the negative {name}: the {name} between predictions and "
-            "targets"
+            does = f"The minimised loss is the negative {name}: the {name} between predictions and targets"
         return self.found(
             f"{does} rose from {loss.first:.4g} to {loss.last:.4g}. Training makes the predictions worse.",
             fix=MINIMISE
