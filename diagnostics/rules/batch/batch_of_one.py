@@ -55,9 +55,9 @@ class BatchOfOne(MessageRule):
         """Report a model trained on batches of one row, all of which look the same to it."""
         return self.found(
             "Each batch has one row, so the batch mean that is subtracted in training mode "
-            f"({listed(blind.layers, most=3)}) is the row itself. Only 0 is left, so the model makes the "
-            "same prediction for every row. It learns nothing from its inputs, and its evaluation "
-            "statistics stay those of an untrained model.",
+            f"({listed(blind.layers, most=3)}) is the row itself. The result is 0 for every row, so the "
+            "model makes the same prediction for every row. It learns nothing from its inputs, and its "
+            "evaluation statistics stay those of an untrained model.",
             fix=(
                 "batch_size=32 in fit(), or .batch(32) on the dataset",
                 "keras.layers.LayerNormalization(), which does not depend on the batch",

@@ -77,7 +77,7 @@ class EosNeverLearned(Rule):
             raise NotApplicable("needs an attention mask of zeros and ones, one per token")
         counted = labels != ignored
         if not counted.any() or (labels != ids)[counted].any():
-            raise NotApplicable("needs a language model, whose labels are its tokens")
+            raise NotApplicable("needs a language model whose labels are its input tokens")
         rows, length = np.arange(len(ids)), ids.shape[1]
         last = length - 1 - np.argmax(mask[:, ::-1] == 1, axis=1)
         long_enough = (mask[rows, last] == 1) & (counted.sum(axis=1) >= LABELS)

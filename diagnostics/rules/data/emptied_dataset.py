@@ -48,8 +48,7 @@ class EmptiedDataset(MessageRule):
     def from_crash(self, crash: CrashFacts, symptom: EmptyDatasetCrash) -> Finding | None:
         """Report that nothing is left, and what may have removed it."""
         columns: Fix = (
-            "check print(trainer.train_dataset.column_names): tokenize the dataset, and name the target column "
-            '"labels"',
+            'check trainer.train_dataset.column_names: tokenize the dataset, and name the target column "labels"',
             "TrainingArguments(remove_unused_columns=False), if your collator creates the inputs",
         )
         rows: Fix = (

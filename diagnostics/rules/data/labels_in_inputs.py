@@ -166,7 +166,7 @@ class LabelsInInputs(Rule):
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
             f"given random tokens as input, it returns {copy.share:.0%} of them.{source} "
-            + ("No token is masked in its input." if copy.masked else NOTHING_TO_COPY),
+            + ("No token in its input is masked." if copy.masked else NOTHING_TO_COPY),
             fix=MASKED_FIX if copy.masked else COPY_FIX,
             evidence={"input": copy.input, "share": copy.share, "source": copy.source, "length": copy.length},
             severity="warning" if copy.source is None else "error",

@@ -107,8 +107,8 @@ class DeviceMismatch(MessageRule):
                     "use device=x.device for tensors created in forward() or in the loss, and register_buffer "
                     "for lookup tables",
                     "call torch.cuda.set_device(local_rank) first, if each GPU has its own process",
-                    "CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU; device_map={'': 0}, if "
-                    "device_map='auto' spreads the model over several GPUs",
+                    "set CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU, or device_map={'': 0}, "
+                    "if device_map='auto' spreads the model over several GPUs",
                 ),
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,

@@ -111,7 +111,8 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
             "run every collective on every rank: never inside if rank == 0, and with the same number of "
             "batches on each rank",
             "set TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
-            "init_process_group(timeout=timedelta(hours=1)), if one rank prepares data for longer than the limit",
+            "init_process_group(timeout=timedelta(hours=1)), if one rank takes longer than the limit to "
+            "prepare data",
         ),
     )
 

@@ -15,10 +15,10 @@ TOLERANCE = 1e-3
 """Share of a parameter's typical value. Equal gradients give equal bits on equal hardware; other processors may
 round differently, by 1e-7 per step in float32."""
 MAX_NAMED = 6
-BY_WRAPPER = "DistributedDataParallel keeps replicas equal as long as it averages every gradient."
+BY_WRAPPER = "DistributedDataParallel keeps replicas in sync as long as it averages every gradient."
 BY_HAND = (
-    "The script averages their gradients with all_reduce, which keeps replicas equal if all of them start from "
-    "the same weights and each step uses the averaged gradients."
+    "The script averages their gradients with all_reduce, which keeps replicas in sync if all of them start "
+    "from the same weights and each step uses the averaged gradients."
 )
 SAME_SETTINGS = "use the same optimizer, learning rate and clipping on every rank"
 FIX = (

@@ -70,7 +70,7 @@ class MixedVersions(MessageRule):
             fix=(
                 f"install one version of {listed(names)} on every host: one image, or one environment on a shared "
                 "file system",
-                'python -c "import torch; print(torch.__version__, torch.__file__)" on each host, within the '
+                'run python -c "import torch; print(torch.__version__, torch.__file__)" on each host, in the '
                 "job: a login shell may find another version",
             ),
             evidence={what: {v: list(n) for v, n in by_version.items()} for what, by_version in differing},

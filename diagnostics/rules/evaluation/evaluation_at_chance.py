@@ -54,15 +54,15 @@ SPLIT: Final = (
 
 ONE_LIST: Final = "use one list to number the classes in both datasets, such as train.classes or class_to_idx"
 CONTRARY: Final = (
-    "The predictions are wrong more often than chance: either the classes are numbered differently in the "
-    "evaluation, or the rows were split in order and these classes were never trained on."
+    "The predictions are worse than chance: either the classes are numbered differently in the evaluation, or "
+    "the rows were split in order and these classes were never trained on."
 )
 
 EXCLUDES: Final = {
-    "evaluation-mismatch": "evaluation inputs have the scale of training inputs",
+    "evaluation-mismatch": "evaluation inputs have the same scale as training inputs",
     "train-mode-evaluation": "evaluation runs in evaluation mode",
     "leaked-evaluation-rows": "training rows are not among the evaluation rows",
-    "repeated-batch": "training batches differ",
+    "repeated-batch": "training batches differ from each other",
 }
 
 
@@ -393,7 +393,7 @@ def _differential(verdicts: Verdicts) -> str:
 def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[str, ...]:
     if renumbered is not None:
         return (ONE_LIST,)
-    rows = "print ten evaluation rows with their labels, as passed to the model: do they belong together?"
+    rows = "print ten evaluation rows with their labels, as passed to the model: do the labels match the rows?"
     same = (
         "evaluate on the training rows with the same function: if that result is also at chance, the "
         "evaluation function is at fault"

@@ -196,8 +196,8 @@ class MisreportedMetric(Rule):
 
     def _of_mean(self, one: MeanOfBatches) -> Finding:
         return self.found(
-            f"{one.call.metric} is called for each of {one.batches} batches. The mean of these values is "
-            f"{one.mean:.4g}, but computed over all {one.rows:,} rows, {one.call.metric} is "
+            f"{one.call.metric} is called for each of {one.batches} batches. The mean of these {one.batches} "
+            f"values is {one.mean:.4g}, but computed over all {one.rows:,} rows, {one.call.metric} is "
             f"{one.whole:.4g}. It is not an average over rows, so the mean over batches changes with the "
             "batch size.",
             fix=COLLECT,

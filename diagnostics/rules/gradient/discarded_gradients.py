@@ -74,8 +74,9 @@ class DiscardedGradients(Rule):
         share = order.discarded / max(order.passes, order.discarded)
         return self.found(
             f"`zero_grad()` cleared the gradients of {order.discarded:,} of {order.passes:,} backward passes "
-            f"({share:.0%}) before a step had used them, so each of the {order.steps:,} steps used only the "
-            "gradients of its last batch. The gradients of the other batches are lost: nothing is accumulated.",
+            f"({share:.0%}) before an optimizer step used them, so each of the {order.steps:,} steps used "
+            "only the gradients of its last batch. The gradients of the other batches are lost: nothing is "
+            "accumulated.",
             fix=(
                 "call optimizer.zero_grad() only after optimizer.step(), not for every batch",
                 "call optimizer.step() for every batch, if you do not mean to accumulate gradients",
@@ -88,7 +89,7 @@ class DiscardedGradients(Rule):
     def from_tapes(self, unasked: TapesWithoutGradient) -> Finding | None:
         """Look for a loop that steps once for many passes, each under its own tape."""
         if unasked.steps < MIN_STEPS:
-            raise NotApplicable(f"needs {MIN_STEPS} optimizer updates under a tape")
+            raise NotApplicable(f"needs {MIN_STEPS} optimizer updates with a GradientTape")
         if unasked.fewest < TAPES:
             return None
         passes = unasked.tapes + unasked.steps

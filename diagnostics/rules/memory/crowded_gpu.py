@@ -69,9 +69,9 @@ class CrowdedGpu(MessageRule):
         fits_without_them = symptom.tried is None or symptom.tried <= (symptom.free or 0) + elsewhere
         if elsewhere <= MAX_SHARE * capacity or not fits_without_them:
             return None
-        who = f": {listed(symptom.others)}" if symptom.others else ". The driver does not list them"
+        who = f": {listed(symptom.others)}" if symptom.others else ". The driver does not list these processes"
         return self.found(
-            f"Other processes hold {in_bytes(elsewhere)} of the {in_bytes(capacity)} of {symptom.device}{who}. "
+            f"Other processes hold {in_bytes(elsewhere)} of the {in_bytes(capacity)} on {symptom.device}{who}. "
             "Without those processes this allocation would fit, so the batch size is not the cause.",
             fix=FIX,
             evidence={

@@ -30,7 +30,8 @@ DIED: Final = (
     "lower the learning rate: one large update can push units below zero permanently",
     "clip the gradients",
 )
-ROWS: Final = "print ten inputs with their targets, just before the loss is computed: do they belong together?"
+ROWS: Final = "print ten inputs with their targets, just before the loss is computed: do the targets match the "
+"inputs?"
 UNLEARNABLE: Final = (
     " A simple fit to some of the rows does not predict the others: if the targets are unrelated to the inputs, "
     "units die at any learning rate."
@@ -282,7 +283,7 @@ def _listed(layers: list[ActivationFacts]) -> str:
         share = f"all {layer.units}" if layer.dead == layer.units else f"{layer.dead} of the {layer.units}"
         of = f'"{layer.layer}"'
         if layer.layer.startswith(INPUT_OF):
-            of = f'the {INPUT_OF}layer "{layer.layer.removeprefix(INPUT_OF)}"'
+            of = f'the input to layer "{layer.layer.removeprefix(INPUT_OF)}"'
         elif not number:
             of = f"layer {of}"
         parts.append(f"{share} {'of' if number else 'units of'} {of}")

@@ -153,7 +153,7 @@ def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
     match mixing.kind:
         case "softmax":
             of = "The predictions sum to 1 over the batch, not over the classes: a" if ends_in_it else "A"
-            return f"{of} softmax of shape {shape} runs over axis {axis}, the batch axis."
+            return f"{of} softmax on a tensor of shape {shape} runs over axis {axis}, the batch axis."
         case "reshape":
             return (
                 f"A view turns shape {shape} into {mixing.result}. A view keeps the order of the elements and "

@@ -89,7 +89,7 @@ class FutureLeak(Rule):
         if not future.change > CLEAR * future.spread:
             return None
         inverted = future.past is not None and future.past <= CLEAR * future.spread
-        shown = "its input" if future.input.isdigit() else f"the input {future.input!r}"
+        shown = "the input" if future.input.isdigit() else f"the input {future.input!r}"
         return self.found(
             f"The targets are the next tokens of {shown}, but the model sees them: replacing the token at "
             f"position {future.position + 1} of {future.length} changes the prediction at position "

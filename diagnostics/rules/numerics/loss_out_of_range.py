@@ -81,7 +81,7 @@ class LossOutOfRange(Rule):
             raise NotApplicable(SINGLE)
         _check_formula(call)
         if CAUSE in verdicts.found:
-            raise NotApplicable(f"the finding {CAUSE} reports this")
+            raise NotApplicable(f"{CAUSE} already reports this")
         below = np.flatnonzero(losses.values < -BELOW)
         if len(below) < MANY:
             return None

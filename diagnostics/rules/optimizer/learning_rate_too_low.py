@@ -298,7 +298,7 @@ class LearningRateTooLow(Rule):
         return self.found(
             f"At a learning rate of {rate:.3g}, no sampled step changed a layer by more than {largest:.2g} of "
             f"its norm (the median over layers); {update_size.LONG_RUN:,} such steps, all in the same "
-            f"direction, would change it by {largest * update_size.LONG_RUN:.2%}. In {run.total_steps:,} "
+            f"direction, would change it by {largest * update_size.LONG_RUN:.2%}. Over {run.total_steps:,} "
             f"steps, the loss began at {began:.5g} and ended at {ended:.5g}"
             + (", no better than a constant prediction." if at_chance else "."),
             fix=(lr_trial.fix(rate * 100, model, optimizer), "use this optimizer's usual learning rate"),

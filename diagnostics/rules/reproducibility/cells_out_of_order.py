@@ -77,9 +77,9 @@ def _what(one: Reordered) -> str:
     read = capitalized(str(one.read))
     if one.then is None:
         return (
-            f"{read} read `{one.name}` before {one.from_top}, which sets `{one.name}`, was last run. So its "
-            f"results come from an earlier version of {one.from_top}, which is lost if the code has "
-            "changed."
+            f"{read} read `{one.name}` before {one.from_top}, which sets `{one.name}`, was last run. So the "
+            f"results of {one.read} come from an earlier version of {one.from_top}, which is lost if the "
+            "code has changed."
         )
     return (
         f"When {one.read} was run, it used the `{one.name}` from {one.then}, but when the notebook is run from "

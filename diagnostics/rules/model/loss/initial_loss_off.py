@@ -121,7 +121,7 @@ class InitialLossOff(Rule):
         elif last + 1 < STEPS and ended < float(finding.evidence["loss"]):
             what = (
                 f"After {last + 1} steps the loss is {ended:.2g}; it is too early to tell whether the high "
-                "initial loss did any harm."
+                "initial loss has done any harm."
             )
         else:
             return finding

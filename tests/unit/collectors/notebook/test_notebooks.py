@@ -116,8 +116,8 @@ NOTED = {
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
         "cells-out-of-order",
-        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets `lr`, was last run. So its results come from "
-        "an earlier version of cell 1 (In[9]), which is lost if the code has changed.",
+        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets `lr`, was last run. So the results of "
+        "cell 2 (In[4]) come from an earlier version of cell 1 (In[9]), which is lost if the code has changed.",
     ),
     "the second experiment was shown above": (
         [(1, "lr = 1e-2"), (5, "losses = [1 - lr * n for n in range(3)]"), (4, "lr = 1e-4"), (6, "losses")],
