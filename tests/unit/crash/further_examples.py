@@ -221,7 +221,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     "map without return": ("emptied-dataset", "end encode with return", _MAPPED.format(end="")),
     "map with return": (
         "emptied-dataset",
-        "print(trainer.train_dataset.column_names)",
+        "check trainer.train_dataset.column_names",
         _MAPPED.format(end="\n    return found"),
     ),
     "a variable smaller than the card": (

@@ -186,8 +186,8 @@ class BroadcastLoss(MessageRule):
             )
             axis = "last" if symptom.sparse or len(prediction or ()) == 2 else "second"
             return self.found(
-                f"The prediction {both}, but this loss expects class indices: the target should have the "
-                f"prediction's shape without the {axis} axis.",
+                f"The prediction {both}, but this loss reads class indices: the target should have the "
+                f"prediction's shape without its {axis} axis.",
                 fix=_fix_sparse(prediction, target) if symptom.sparse else ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
