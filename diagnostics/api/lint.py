@@ -34,7 +34,7 @@ class Linted:
 
     Attributes:
         report: with all findings, none of them grouped under another.
-        lines: one a finding, by place: ``train.py:26:5: leaked-evaluation-rows `val_loader` is made of …``.
+        lines: one a finding, by place: ``train.py:26:5: leaked-evaluation-rows `val_loader` is built from …``.
         unread: files that could not be read or parsed, and why.
     """
 

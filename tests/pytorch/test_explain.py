@@ -17,7 +17,7 @@ def out_of_range():
 
 
 NAMED = (
-    "The labels run from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 1 of the "
+    "The labels range from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 1 of the "
     "3 labels in this batch is out of range (2)."
 )
 NAMED_FROM_TEXT = (

@@ -54,9 +54,10 @@ class BatchOfOne(MessageRule):
     def from_single_rows(self, blind: BatchNormSingleRow) -> Finding:
         """Report a model trained on batches of one row, all of which look the same to it."""
         return self.found(
-            f"Each batch has one row, and in training mode {listed(blind.layers, most=3)} subtracts each row's "
-            "own mean from it. That leaves 0, so the model gives every row the same prediction. It learns nothing "
-            "from its inputs, and its evaluation statistics stay those of an untrained model.",
+            "Each batch has one row, so the batch mean that is subtracted in training mode "
+            f"({listed(blind.layers, most=3)}) is the row itself. The result is 0 for every row, so the "
+            "model makes the same prediction for every row. It learns nothing from its inputs, and its "
+            "evaluation statistics stay those of an untrained model.",
             fix=(
                 "batch_size=32 in fit(), or .batch(32) on the dataset",
                 "keras.layers.LayerNormalization(), which does not depend on the batch",
@@ -69,13 +70,13 @@ class BatchOfOne(MessageRule):
         """Describe the input of the layer."""
         shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
         return self.found(
-            f"A normalization layer in training mode got an input{shape} with one value per channel. It "
-            "cannot compute a variance from one value. This is probably the last batch of an epoch, or a single "
-            "example passed without model.eval().",
+            f"A normalization layer in training mode got an input{shape} with one value per channel. A "
+            "variance cannot be computed from one value. The input is probably the last batch of an epoch, "
+            "or a single example passed without model.eval().",
             fix=(
                 "DataLoader(..., drop_last=True) for training",
-                "model.eval(), before a forward pass on single examples",
-                "use a batch size above 1, or nn.GroupNorm, which does not depend on the batch",
+                "call model.eval() before a forward pass on single examples",
+                "use a batch size greater than 1, or nn.GroupNorm, which does not depend on the batch",
             ),
             evidence={"shape": None if symptom.shape is None else list(symptom.shape)},
             where=crash.where,

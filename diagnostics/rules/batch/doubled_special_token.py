@@ -73,17 +73,17 @@ class DoubledSpecialToken(Rule):
             return None
         inside = sum(len(run) > 1 for run in runs)
         where = (
-            f"{inside} of them also repeat it later: each turn was tokenized separately. It is"
+            f"{inside} of the texts also repeat it later: each turn was tokenized separately. It is"
             if inside
-            else "Elsewhere it appears only at the end of a text, so it is"
+            else "Elsewhere this token appears only at the end of a text, so it is"
         )
         return self.found(
-            f"All {len(texts)} texts in this batch begin with token {token} twice. {where} a special token that "
-            "was added by hand or by a template, and again by the tokenizer.",
+            f"All {len(texts)} texts in this batch start with token {token} twice. {where} a special token "
+            "that was added by hand or by a template, and again by the tokenizer.",
             fix=(
                 *(("tokenizer.apply_chat_template(messages), for the whole conversation at once",) * bool(inside)),
-                "tokenizer(text, add_special_tokens=False), if the text already has them",
-                "tokenizer.apply_chat_template(messages, tokenize=True), which adds them once",
+                "tokenizer(text, add_special_tokens=False), if the text already contains the special tokens",
+                "tokenizer.apply_chat_template(messages, tokenize=True), which adds the special tokens once",
                 'remove "[CLS]" and "<s>" from the text: the tokenizer adds them',
             ),
             evidence={"token": int(token), "texts": len(texts), "doubled_within": inside},

@@ -77,14 +77,14 @@ class EosNeverLearned(Rule):
             raise NotApplicable("needs an attention mask of zeros and ones, one per token")
         counted = labels != ignored
         if not counted.any() or (labels != ids)[counted].any():
-            raise NotApplicable("needs a language model, whose labels are its tokens")
+            raise NotApplicable("needs a language model whose labels are its input tokens")
         rows, length = np.arange(len(ids)), ids.shape[1]
         last = length - 1 - np.argmax(mask[:, ::-1] == 1, axis=1)
         long_enough = (mask[rows, last] == 1) & (counted.sum(axis=1) >= LABELS)
         ended = long_enough & np.isin(ids[rows, last], end.tokens)
         padded = long_enough & (mask.sum(axis=1) < length)
         if max(ended.sum(), padded.sum()) < TEXTS:
-            raise NotApplicable(f"needs {TEXTS} texts that end with the end token, or are shorter than the batch")
+            raise NotApplicable(f"needs {TEXTS} texts that end with the end token, or are padded")
         given = np.asarray(batch.labels)
         if np.isin(given[given != ignored], end.tokens).any():
             return None
@@ -97,26 +97,26 @@ class EosNeverLearned(Rule):
 
     def _ignored(self, texts: int, ended: int, token: int) -> Finding:
         return self.found(
-            f"{ended} of the {texts} texts in this batch end with the end token, {token}, but its label is "
-            "ignored in each of them, while the other tokens count. The model never learns to end a text, so "
-            "generation continues until max_new_tokens. Usually the end token is also the pad token, and the "
-            "collator ignores the labels of all pad tokens.",
+            f"{ended} of the {texts} texts in this batch end with the end-of-text token (id {token}), but its "
+            "label is ignored in each of them, while the other tokens contribute to the loss. The model "
+            "never learns to end a text, so generation continues until max_new_tokens. Usually the end "
+            "token is also the pad token, and the collator ignores the labels of all pad tokens.",
             fix=(
                 OWN_PADDING,
-                "labels = input_ids.masked_fill(attention_mask == 0, -100)  # by the mask, not by the token",
+                "labels = input_ids.masked_fill(attention_mask == 0, -100)  # by mask, not by token id",
             ),
             evidence={"texts": texts, "ended": ended, "token": token},
         )
 
     def _absent(self, texts: int, padded: int, prompts: int, token: int, *, hidden: bool) -> Finding:
         where = (
-            "The end token is also the pad token, and the attention mask is 0 there: an end token that belongs to "
-            "a text would be masked like padding."
+            "The end token is also the pad token, and the attention mask is 0 wherever it occurs: an end token "
+            "that belongs to a text would be masked like padding."
             if hidden
-            else "The token is not in the batch."
+            else "The token does not occur in the batch."
         )
         return self.found(
-            f"{padded} of the {texts} texts in this batch are shorter than the batch, and the end token, {token}, "
+            f"{padded} of the {texts} texts in this batch are padded, and the end-of-text token (id {token}) "
             f"is not a label in any of them. {where} The model never learns to end a text, so generation "
             "continues until max_new_tokens.",
             fix=(

@@ -67,12 +67,12 @@ class LabelsShiftedTwice(Rule):
         wanted, following, here = labels[:, :-1], tokens[:, 1:], tokens[:, :-1]
         counted = wanted != (-100 if batch.ignore_index is None else batch.ignore_index)
         if counted.sum() < ENOUGH or len(np.unique(wanted[counted])) < KINDS:
-            raise NotApplicable(f"needs at least {ENOUGH} labels of at least {KINDS} kinds")
+            raise NotApplicable(f"needs at least {ENOUGH} labels with at least {KINDS} distinct values")
         if (wanted != following)[counted].any() or (wanted == here)[counted].mean() > OF_THEIR_OWN:
             return None
         return self.found(
-            f"Each of the {int(counted.sum())} labels in this batch is already the next token, and {model.name} "
-            "itself compares each prediction with the next label. It is trained to predict the token after the "
+            f"Each of the {int(counted.sum())} labels in this batch is already shifted to the next token, and "
+            f"{model.name} shifts the labels again. So the model is trained to predict the token after the "
             "next one.",
             fix=(
                 "labels = input_ids.clone(), with -100 for tokens that should not be learned",

@@ -72,9 +72,10 @@ class MaskedCausalInputs(Rule):
         if counted.mean() > COUNTED or hidden < HIDDEN or (ahead.size and ahead.mean() >= HIDDEN):
             return None
         return self.found(
-            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and {hidden:.0%} of "
-            "these are replaced by another token in the input: the batch is masked as for a masked language "
-            f"model. {model.name} predicts the next token and must see all tokens before it unmasked.",
+            f"{int(counted.sum())} of the {counted.size} tokens in this batch have a label, and {hidden:.0%} "
+            "of these are replaced by another token in the input: the batch is masked as for masked "
+            f"language modelling. {model.name} predicts the next token and must see all earlier tokens "
+            "unmasked.",
             fix="DataCollatorForLanguageModeling(tokenizer, mlm=False)",
             evidence={
                 "labels": int(counted.sum()),

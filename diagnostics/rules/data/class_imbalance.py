@@ -18,8 +18,8 @@ LIKE = 0.15  # in log units: how far weights may be from the class shares, in ad
 CHANCE = 3.0  # standard errors
 FEWEST = 10  # labels of each class
 FIX = {
-    "torch": "weight the classes, torch.nn.CrossEntropyLoss(weight=...), and evaluate with balanced accuracy",
-    "keras": "weight the classes, model.fit(..., class_weight=...), and evaluate with balanced accuracy",
+    "torch": "weight the classes with torch.nn.CrossEntropyLoss(weight=...), and evaluate with balanced accuracy",
+    "keras": "weight the classes with model.fit(..., class_weight=...), and evaluate with balanced accuracy",
 }
 
 
@@ -83,7 +83,7 @@ class ClassImbalance(Rule):
         if labels.size < MIN_ROWS:
             raise NotApplicable(f"needs the labels of at least {MIN_ROWS} rows")
         if not dataset.spread_out:
-            raise NotApplicable("needs rows from the whole dataset: the first ones may be sorted by label")
+            raise NotApplicable("needs rows from the whole dataset: the first rows may be sorted by label")
         if loss.class_weights or dataset.weighted_sampling:
             return None
         classes, counts = np.unique(labels, return_counts=True)
@@ -96,7 +96,7 @@ class ClassImbalance(Rule):
         called = f" ({names[majority]})" if names is not None and 0 <= majority < len(names) else ""
         return self.found(
             f"{counts.max()} of the {labels.size} rows read have label {majority}{called}. A model that always "
-            f"predicts it has an accuracy of {share:.2f} without using its input.",
+            f"predicts this label has an accuracy of {share:.2f} without using its input.",
             fix={
                 library: f"if nothing compensates for the imbalance yet: {fix}" if unknown else fix
                 for library, fix in FIX.items()
@@ -117,13 +117,13 @@ class ClassImbalance(Rule):
         if loss.weights is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
             raise NotApplicable("needs class weights in the loss, and one class label per row")
         if not dataset.spread_out or dataset.weighted_sampling is not False:
-            raise NotApplicable("needs rows from the whole dataset, drawn without weights")
+            raise NotApplicable("needs rows from the whole dataset, sampled without weights")
         weights = np.array(loss.weights)
         if labels.min() < 0 or labels.max() >= len(weights):
             raise NotApplicable("needs a weight for each class")
         counts = np.bincount(labels, minlength=len(weights)).astype(float)
         if counts.min() < FEWEST or weights.min() <= 0:
-            raise NotApplicable(f"needs at least {FEWEST} labels of each class that has a weight")
+            raise NotApplicable(f"needs at least {FEWEST} labels for each class that has a weight")
         rarest, most = int(counts.argmin()), int(counts.argmax())
         if counts[most] < UNEVEN * counts[rarest] or weights[most] < UNEVEN * weights[rarest]:
             return None
@@ -131,10 +131,10 @@ class ClassImbalance(Rule):
         if (apart > LIKE + CHANCE * np.sqrt(1 / counts + 1 / counts[most])).any():
             return None
         return self.found(
-            f"The class weights are proportional to the number of labels instead of its inverse: class {most} has "
-            f"{counts[most] / counts[rarest]:.3g} times the labels of class {rarest}, and "
-            f"{weights[most] / weights[rarest]:.3g} times its weight. The rare class counts for even less than "
-            "without weights.",
+            "The class weights are proportional to the class counts instead of inversely proportional: class "
+            f"{most} has {counts[most] / counts[rarest]:.3g} times as many labels as class {rarest}, and "
+            f"{weights[most] / weights[rarest]:.3g} times its weight. The rare class has even less "
+            "influence on the loss than without weights.",
             fix={
                 "torch": "weight = counts.sum() / (len(counts) * counts)  # the inverse of the frequencies",
                 "keras": "class_weight = {label: len(y) / (len(counts) * n) for label, n in enumerate(counts)}  # "

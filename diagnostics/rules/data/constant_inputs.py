@@ -28,10 +28,10 @@ UNUSUAL = 0.01  # share of the numbers in other rows; a more common value is a b
 CONSTANT_BY_NATURE = ("mask", "bias", "position", "type_id", "segment", "weight", "length")
 
 MANY = 1000  # examples in a batch; a column that is the same in this many is constant, or nearly so
-ONLY = " Only these {} rows were read: the columns may vary in others."
+ONLY = " Only these {} rows were read: the columns may vary in other rows."
 CHECK = (
-    "check more rows first: table.std(axis=0) == 0 over the whole dataset; drop only the columns that are "
-    "constant there"
+    "first check the whole dataset with table.std(axis=0) == 0, and drop only the columns that are constant in "
+    "all rows"
 )
 DROP = "drop the columns that are constant over the whole dataset: table.std(axis=0) == 0"
 
@@ -98,7 +98,7 @@ class ConstantInputs(Rule):
         floats = {name: values for name, values in arrays.items() if values.dtype.kind == "f"}
         blank = bool(arrays) and all(v.ndim > 2 for v in arrays.values()) and _one_value(arrays) is not None
         if not floats and not blank:
-            raise NotApplicable("needs inputs that are floating-point numbers")
+            raise NotApplicable("needs floating-point inputs")
         if batch.size < MIN_EXAMPLES:
             raise NotApplicable(f"needs a batch of at least {MIN_EXAMPLES} examples")
         alike = [name for name, values in floats.items() if (values == values[:1]).all()]
@@ -119,10 +119,10 @@ class ConstantInputs(Rule):
         return self.found(
             f"{found.blank} of the {found.rows} training rows sampled ({found.blank / found.rows:.0%}) contain "
             f"only the value {found.value:g}, which is rare in the other rows, but they have "
-            f"{found.different_targets} different targets. The model cannot tell them apart, so it can only learn "
-            "one prediction for all of them.",
+            f"{found.different_targets} different targets. The model cannot tell these rows apart, so it "
+            "can only learn one prediction for all of them.",
             fix=(
-                "look for the code that fills in a blank row, such as an except: around reading a file",
+                "look for code that substitutes a blank row, such as an except: clause around reading a file",
                 "remove these rows from the dataset",
             ),
             evidence={
@@ -145,8 +145,8 @@ class ConstantInputs(Rule):
             + (f", but {number} different labels. " if differ else ". ")
             + "The model cannot distinguish them, so it can only learn a constant prediction.",
             fix=(
-                "check the rows before they are batched: the code that fills them reads the same row each time, "
-                "or no row at all"
+                "check the rows before batching: the code that creates them reads the same row each time, or "
+                "no row at all"
             ),
             evidence={"inputs": list(arrays), "examples": batch.size, "different_labels": number, "value": value},
             severity="error" if differ and not _may_differ_later(dataset) else "warning",
@@ -158,7 +158,7 @@ class ConstantInputs(Rule):
             f"{capitalized(listed(map(_called, alike)))} {'is' if one else 'are'} the same for all {batch.size} "
             f"examples in this batch, so the model can learn nothing from {'it' if one else 'them'}. That is fine "
             "for a coordinate grid or an initial state, but not for a feature.",
-            fix="if it is a feature, check the code that fills it, because its values were lost",
+            fix="if this input is a feature, check the code that creates it, because its values were lost",
             evidence={"inputs": alike, "examples": batch.size},
             severity="note",
         )
@@ -182,7 +182,7 @@ class ConstantInputs(Rule):
                 f"division by 0.{ONLY.format(batch.size) if batch.size < MANY else ''}",
                 fix=(
                     DROP if batch.size >= MANY else CHECK,
-                    "fix the code that fills them",
+                    "fix the code that creates these columns",
                 ),
                 evidence={
                     "input": name,

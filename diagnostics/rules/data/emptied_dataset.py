@@ -48,25 +48,25 @@ class EmptiedDataset(MessageRule):
     def from_crash(self, crash: CrashFacts, symptom: EmptyDatasetCrash) -> Finding | None:
         """Report that nothing is left, and what may have removed it."""
         columns: Fix = (
-            'print(trainer.train_dataset.column_names): tokenize, and call the target "labels"',
+            'check trainer.train_dataset.column_names: tokenize the dataset, and name the target column "labels"',
             "TrainingArguments(remove_unused_columns=False), if your collator creates the inputs",
         )
         rows: Fix = (
-            "print(len(dataset)) after each step that builds the dataset: the path, the filter, the split",
-            "assert len(dataset) > 0, before the loader is created",
+            "print(len(dataset)) after each step that builds the dataset: loading, filtering and splitting",
+            "assert len(dataset) > 0 before the loader is created",
         )
         asked = "" if symptom.index is None else f"Row {symptom.index} was requested. "
         if symptom.index is not None:
             return self.found(
-                f"The dataset has size 0. {asked}Trainer removes all columns that the model's forward does not "
-                "name, and a Hugging Face dataset without columns has no rows.",
+                f"The dataset is empty. {asked}Trainer removes all columns that the model's forward method "
+                "does not accept, and a Hugging Face dataset without columns has no rows.",
                 fix=(*columns, rows[0]),
                 evidence={"index": symptom.index},
                 where=crash.where,
             )
         return self.found(
-            "The loader got a dataset of length 0: the path matches no file, a filter keeps nothing, or the "
-            "split is empty.",
+            "The data loader got an empty dataset: the path matches no file, a filter removes every row, or "
+            "the split is empty.",
             fix=rows,
             evidence={"index": None},
             where=crash.where,

@@ -132,11 +132,11 @@ class LabelsInInputs(Rule):
         seen = (
             f"{where[:1].upper()}{where[1:]} is the target itself"
             if copied.equal
-            else f"{where[:1].upper()}{where[1:]} has one value for each of the {copied.values} classes"
+            else f"{where[:1].upper()}{where[1:]} takes one fixed value for each of the {copied.values} classes"
         )
         return self.found(
-            f"{seen}, in all {copied.rows} sampled rows. The model reads the answer from its "
-            "input, so its scores say nothing about data whose target is unknown.",
+            f"{seen}, in all {copied.rows} sampled rows. The model can read the target from its input, so its "
+            "scores say nothing about data whose target is unknown.",
             fix={
                 "torch": (
                     "remove the target column from the inputs",
@@ -162,11 +162,11 @@ class LabelsInInputs(Rule):
         if not dependence.trained or copy.share < COPIED:
             return None
         shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
-        source = "" if copy.source is None else " It does not need its other input to do so."
+        source = "" if copy.source is None else " It does not use its other input for this."
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
-            f"given random tokens there, it returns {copy.share:.0%} of them.{source} "
-            + ("No token is hidden from it." if copy.masked else NOTHING_TO_COPY),
+            f"given random tokens as input, it returns {copy.share:.0%} of them.{source} "
+            + ("No token in its input is masked." if copy.masked else NOTHING_TO_COPY),
             fix=MASKED_FIX if copy.masked else COPY_FIX,
             evidence={"input": copy.input, "share": copy.share, "source": copy.source, "length": copy.length},
             severity="warning" if copy.source is None else "error",
@@ -179,17 +179,16 @@ class LabelsInInputs(Rule):
         name = symptom.labels or _target_among(inputs)
         if name is not None:
             among = f" ({_inputs(inputs)})" if inputs else ""
-            seen = f'The loss gets no target: "{name}" is among the inputs{among}, which only the model gets.'
+            seen = f'The loss gets no target: "{name}" is among the inputs{among}, which only the model receives.'
         elif inputs:
             seen = (
                 f"The loss gets no target: the batch is a single dict of inputs ({_inputs(inputs)}). If one of "
-                "them "
-                "holds the labels, only the model gets it."
+                "them holds the labels, only the model receives it."
             )
         else:
             seen = (
-                "The loss probably got no target, because the labels are among the inputs, which only the model "
-                f"gets. {not_known('the name of the input that holds the labels', crash.live)}"
+                "The loss probably got no target, because the labels are among the inputs, which only the "
+                f"model receives. {not_known('the name of the input that holds the labels', crash.live)}"
             )
         return self.found(
             f"{seen} A loss given to compile() compares the prediction with a target; without a target there is "
@@ -220,7 +219,7 @@ def _fixes(name: str, inputs: Iterable[str]) -> dict[str, Fix]:
         "keras": (
             f'dataset.to_tf_dataset(columns={columns}, label_cols=["{name}"], ...), and a loss with '
             "from_logits=True if the model returns logits",
-            "only for a TensorFlow model class of transformers 4, which computes its own loss: "
+            "only for the TensorFlow models of transformers 4, which compute their own loss: "
             "model.compile(optimizer=...) without a loss",
         ),
     }

@@ -14,7 +14,7 @@ LANGUAGE = "for a language model: data_collator=DataCollatorForLanguageModeling(
 COLUMNS = 4  # that are named at most
 FIX_FIT = (
     "model.fit(x, y)",
-    "a dataset of pairs: tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(32)",
+    "pass a dataset of pairs: tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(32)",
 )
 
 
@@ -70,8 +70,8 @@ class LabelsMissing(MessageRule):
             return None
         held = f"no labels, only {listed(batch.inputs)}" if batch.inputs else "nothing"
         return self.found(
-            f"{model.name} computes its loss only from labels, but this batch holds {held}, so there is no loss "
-            "to minimise.",
+            f"{model.name} computes its loss only from labels, but this batch contains {held}, so there is no "
+            "loss to minimise.",
             fix=_fix(batch.unread),
             evidence={"inputs": list(batch.inputs)},
         )
@@ -84,8 +84,8 @@ class LabelsMissing(MessageRule):
         given = listed(symptom.received or ["unknown inputs"])
         returned = listed(symptom.returned or ["unknown outputs"])
         return self.found(
-            f"The model got {given}, but no labels; it returned {returned}, but no loss. It computes a loss only "
-            "from labels, so there is nothing to minimise.",
+            f"The model got {given}, but no labels; it returned {returned}, but no loss. The model computes a "
+            "loss only if it gets labels, so there is nothing to minimise.",
             fix=_fix(symptom.unread),
             evidence={"received": list(symptom.received), "returned": list(symptom.returned)},
             where=crash.where,

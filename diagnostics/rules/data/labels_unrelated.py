@@ -107,10 +107,10 @@ class LabelsUnrelated(Rule):
         if targets is not None and _has_learned(targets):
             return None
         return self.found(
-            f"The same inputs have different targets at different times: rows were repeated {rows.compared:,} "
-            f"times, and {rows.changed:,} times ({rows.changed / rows.compared:.0%}) with the target of another "
-            f"row. Targets assigned at random would differ in {rows.chance:.0%} of the repeats. Inputs and "
-            "targets are paired in different orders.",
+            "The same inputs come with different targets at different times: rows were repeated "
+            f"{rows.compared:,} times, in {rows.changed:,} cases ({rows.changed / rows.compared:.0%}) with "
+            f"the target of another row. Randomly assigned targets would differ in {rows.chance:.0%} of "
+            "the repeats. Inputs and targets are paired in different orders.",
             fix={
                 "torch": "rows = torch.randperm(n); x[rows], y[rows]  # one order for both",
                 "keras": (
@@ -136,14 +136,14 @@ class LabelsUnrelated(Rule):
             raise NotApplicable
         by = "the collator reorders them" if rows.collated else "the script reorders them between loader and model"
         return self.found(
-            f"In the first batch, {rows.moved} of the {rows.in_batch} input rows are not in the position of their "
-            f"example: {by}, for instance by length, but the targets keep the old order. "
+            f"In the first batch, {rows.moved} of the {rows.in_batch} input rows are no longer at the position "
+            f"of their example: {by}, for instance by length, but the targets keep the old order. "
             f"{rows.unpaired} rows have the target of another example.",
             fix=(
                 "batch.sort(key=lambda example: len(example[0]), reverse=True)  # whole examples, then zip(*batch)"
                 if rows.collated
                 else "x, y = x[order], y[order]  # one order for both",
-                "pack_padded_sequence(..., enforce_sorted=False), which needs no order",
+                "pack_padded_sequence(..., enforce_sorted=False), which does not need sorted rows",
             ),
             evidence={"rows": rows.in_batch, "moved": rows.moved, "targets_apart": rows.unpaired},
         )
@@ -165,7 +165,7 @@ class LabelsUnrelated(Rule):
             or len(ids) < TAGGED
             or not np.isin(mask, (0, 1)).all()
         ):
-            raise NotApplicable(f"needs a model that tags tokens, and {TAGGED} rows")
+            raise NotApplicable(f"needs a token-classification model, and {TAGGED} rows")
         real, known = mask == 1, tags != (-100 if batch.ignore_index is None else batch.ignore_index)
         start = ids[0, 0]
         if not (real[:, 0] & (ids[:, 0] == start)).all() or (ids[:, 1:][real[:, 1:]] == start).any():
@@ -178,13 +178,13 @@ class LabelsUnrelated(Rule):
         if counts.sum() - counts.max() < DIFFERENT * len(ids) or len(np.unique(tags[tail])) > 1:
             return None
         return self.found(
-            f"The rows begin with a start token ({start}), which has {len(counts)} different tags in this batch, "
-            f"and the last quarter of each row has {'no tag' if not tail.any() else 'a single tag'}. The tags are "
-            "numbered by word, but the tokens are pieces of words after a start token: each tag is at the "
-            "position of another word.",
+            f"The rows begin with a start token ({start}), which has {len(counts)} different tags in this "
+            "batch, and the last quarter of each row has "
+            f"{'no tag' if not tail.any() else 'a single tag'}. There is one tag per word, but the tokens "
+            "are subwords after a start token, so each tag is at the position of another word.",
             fix=(
                 "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
-                "one tag for the first piece of each word, -100 for its others and for special tokens",
+                "tag only the first subword of each word, with -100 for the other subwords and for special tokens",
             ),
             evidence={"start_token": int(start), "tags_of_it": len(counts), "rows": len(ids)},
             severity="warning",
@@ -200,9 +200,9 @@ class LabelsUnrelated(Rule):
             return None
         first, second = apart.names
         return self.found(
-            f"`{first}` and `{second}` are shuffled one after the other, each in its own order, because the first "
-            "shuffle advances the generator. They are the inputs and targets of a training run, so the targets no "
-            "longer match the rows.",
+            f"`{first}` and `{second}` are shuffled one after the other, each in its own order, because the "
+            "first shuffle advances the random generator. The model is trained on these inputs and "
+            "targets, so the targets no longer match the rows.",
             fix=(
                 f"order = np.random.permutation(len({first}))  # one order for both",
                 f"{first}, {second} = {first}[order], {second}[order]",
@@ -215,9 +215,9 @@ class LabelsUnrelated(Rule):
     def _of_filter(self, cut: WrittenPattern) -> Finding:
         inputs, targets, shown = cut.names
         return self.found(
-            f"Some rows of `{inputs}` are filtered out by their values, but `{targets}` keeps the targets of all "
-            f"rows: `{shown}` pairs them by position. From the first removed row on, each row has the target of "
-            "another.",
+            f"Some rows of `{inputs}` are filtered out by their values, but `{targets}` keeps the targets of "
+            f"all rows: `{shown}` pairs them by position. From the first removed row on, each row has the "
+            "target of another row.",
             fix=f"{inputs}, {targets} = {inputs}[keep], {targets}[keep]  # one mask for both",
             evidence={"inputs": inputs, "targets": targets},
             where=cut.where,

@@ -89,7 +89,7 @@ class LeakedEvaluationRows(Rule):
         if not compared or not splits.training_rows:
             raise NotApplicable("needs rows of both the training and the evaluation set")
         if not splits.compared:
-            raise NotApplicable("needs columns that both sets have")
+            raise NotApplicable("needs columns that exist in both sets")
         shared = splits.shared
         if shared < OVERLAPPING * compared <= splits.overlapping:
             return self._windows(splits)
@@ -101,33 +101,34 @@ class LeakedEvaluationRows(Rule):
         copied = expected and natural > covered and splits.fractions and shared >= COPIED * compared
         if not expected:
             why = (
-                "The model is trained on these rows, so the evaluation score is higher than the score on new data "
-                "would be."
+                "The model is trained on these rows, so the evaluation score is higher than it would be on new "
+                "data."
             )
         elif copied:
             why = (
-                "Duplicates are as frequent within the training set, and measurements never repeat by chance, so "
-                "rows were copied before the split. The model is trained on these rows, so the evaluation score "
-                "is higher than the score on new data would be."
+                "Duplicates are as frequent within the training set, and measurements never repeat by chance, "
+                "so rows were copied before the split. The model is trained on these rows, so the "
+                "evaluation score is higher than it would be on new data."
             )
         elif natural == covered:
             why = (
-                f"The values of these inputs allow only {splits.possible_rows:,} different rows, and the training "
-                f"set has {splits.distinct_training_rows:,} of them: few rows can be new to the model."
+                f"The values of these inputs allow only {splits.possible_rows:,} distinct rows, and the "
+                f"training set contains {splits.distinct_training_rows:,} of them, so few rows can be new "
+                "to the model."
             )
         else:
             why = (
-                "Duplicates are about as frequent within the training set, so these may be natural, or rows were "
-                "copied before the split."
+                "Duplicates are about as frequent within the training set, so these may be natural duplicates, "
+                "or rows were copied before the split."
             )
         partial = splits.training_size is None or splits.training_rows < splits.training_size
         which = f"all {compared:,}" if shared == compared else f"{shared:,} of the {compared:,}"
         rate = "" if shared == compared else f" ({shared / compared:.1%})"
         return self.found(
-            f"{capitalized(which)} compared evaluation rows{rate} are also in the training set, with the same "
+            f"{capitalized(which)} evaluation rows compared{rate} are also in the training set, with the same "
             f"{_columns(splits.compared)}.{_how_much(splits) if partial else ''} {why}",
             fix=(
-                "evaluation and training contain the same rows: split them first, train_test_split(test_size=0.1)"
+                "split the rows before training: train_test_split(..., test_size=0.1)"
                 if shared == compared
                 else (
                     "split once, with a seed, before you augment or copy rows",
@@ -149,10 +150,10 @@ class LeakedEvaluationRows(Rule):
     def _windows(self, splits: SplitFacts) -> Finding:
         share = splits.overlapping / splits.evaluation_rows
         return self.found(
-            f"{splits.overlapping:,} of the {splits.evaluation_rows:,} compared evaluation rows ({share:.0%}) are "
-            "windows of a series that overlap with windows in the training set: they contain the same values, "
-            "shifted by a few steps. The model is trained on these values and on the ones after them, so the "
-            "evaluation score is higher than the score on new data would be.",
+            f"{splits.overlapping:,} of the {splits.evaluation_rows:,} evaluation rows compared ({share:.0%}) "
+            "are windows of a series that overlap with windows in the training set: they contain the same "
+            "values, shifted by a few steps. The model is trained on these values and on the values that "
+            "follow them, so the evaluation score is higher than it would be on new data.",
             fix=(
                 "split the series in time first, then cut each part into windows",
                 "leave a gap as long as a window between training and evaluation",
@@ -174,7 +175,7 @@ class LeakedEvaluationRows(Rule):
         read = f"`{instead}`, which the model is trained on"
         seen, fix = {
             "made": (
-                f"`{reader}` is made of {read}, and `{unread}` is held out and never used",
+                f"`{reader}` is built from {read}, and `{unread}` is held out and never used",
                 f"{reader} = DataLoader({unread}, ...)",
             ),
             "computed": (
@@ -182,7 +183,7 @@ class LeakedEvaluationRows(Rule):
                 f"evaluate on {unread}, not on {instead}",
             ),
             "iterated": (
-                f"{reader}() goes through {read}, and never uses the `{unread}` that it is given",
+                f"{reader}() iterates over {read}, and never uses the `{unread}` passed to it",
                 f"for batch in {unread}:",
             ),
         }[how]
@@ -198,10 +199,10 @@ class LeakedEvaluationRows(Rule):
     def from_pipeline(self, split: ShuffledSplit) -> Finding | None:
         """Report a split of a shuffle that is redrawn for each side and each epoch."""
         return self.found(
-            f"Training and validation are .{split.training}() and .{split.validation}() of the same shuffle(), "
-            "which draws a new order for each iteration: training does not leave out the validation rows, which "
-            "change in each epoch. Over the epochs the model is trained on most of them, so the validation score "
-            "is higher than the score on new data would be.",
+            f"The training and validation sets are .{split.training}() and .{split.validation}() of the same "
+            "shuffle(), which draws a new order for each iteration. So the validation rows change in each "
+            "epoch and are not excluded from training. Over the epochs, the model is trained on most of "
+            "them, so the validation score is higher than it would be on new data.",
             fix=(
                 "split first, then shuffle: train = data.skip(n).shuffle(size), validation = data.take(n)",
                 "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",
@@ -215,7 +216,7 @@ class LeakedEvaluationRows(Rule):
         return self.found(
             f"fit() got the same {data.kind} as training data and as validation_data: all evaluation rows are "
             "also in the training set, so the validation score says nothing about new data.",
-            fix="validation_data=val_ds, with rows that are split off before training",
+            fix="pass validation_data=val_ds, with rows that are split off before training",
             evidence={"kind": data.kind},
         )
 
@@ -224,13 +225,14 @@ class LeakedEvaluationRows(Rule):
         """Report folds whose rows were in an earlier training of the same model."""
         return self.found(
             f"The {held.rows:,} rows of an evaluation are held out of the latest training of this model, but "
-            f"{held.seen:,} of them were in one of the {held.trainings - 1} earlier trainings, whose weights it "
-            f"continued from. This happened after {held.evaluations} trainings: the folds of a cross-validation "
-            "seem to train the same model, so each fold is tested on rows that the model has learned.",
+            f"{held.seen:,} of them were used in one of the {held.trainings - 1} earlier training runs, "
+            f"whose weights the model kept. This happened after {held.evaluations} training runs: the "
+            "folds of a cross-validation seem to train the same model, so each fold is tested on rows that "
+            "the model has learned.",
             fix=(
-                "model = build_model() in each fold, recompiled, before it is fitted",
-                "first = model.get_weights() before the folds, and model.set_weights(first) and "
-                "model.compile(...) in each",
+                "call model = build_model() in each fold, and recompile the model before fitting it",
+                "call first = model.get_weights() before the folds, and model.set_weights(first) and "
+                "model.compile(...) in each fold",
             ),
             evidence={
                 "trainings": held.trainings,

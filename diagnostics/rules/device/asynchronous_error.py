@@ -14,8 +14,8 @@ MOST_LISTED = 6  # the last candidates; the evidence holds them all
 
 _MEANING = {
     "assert": (
-        "an assertion in a kernel failed, nearly always on an index: a label beyond the model's last output, or a "
-        "token id beyond the embedding's last row"
+        "an assertion in a kernel failed, nearly always because of an index: a label beyond the model's last "
+        "output, or a token id beyond the embedding's last row"
     ),
     "memory access": (
         "a kernel read or wrote memory outside its tensors, usually with an index that was not checked"
@@ -26,18 +26,18 @@ _MEANING = {
 }
 _LOST = " This process can no longer use the device: every later call fails until you restart the process."
 _CPU = (
-    'run it on the CPU (device = "cpu" and one batch, or diagnose run --replay-on-cpu), which stops at the '
+    'run one batch on the CPU (device = "cpu", or diagnose run --replay-on-cpu): there the error is raised at the '
     "failing line and names the index"
 )
 _RANGES = (
-    "check the ranges on the CPU: labels.min() and labels.max() must be between 0 and the number of outputs - 1, "
-    "input_ids.max() below the number of rows of the embedding"
+    "check the ranges on the CPU: labels.min() and labels.max() must be between 0 and the number of outputs - "
+    "1, and input_ids.max() must be less than the embedding's number of rows"
 )
 _EXECUTION = re.compile(r"CU(?:DNN|BLAS)_STATUS_EXECUTION_FAILED")
 _NEWER = (
-    'python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())": if the list '
-    "lacks the GPU's compute capability, this PyTorch is older than the GPU; install a build for a newer CUDA "
-    "version"
+    'run python -c "import torch; print(torch.cuda.get_device_capability(), torch.cuda.get_arch_list())": if the '
+    "list lacks the GPU's compute capability, this PyTorch is older than the GPU; install a build for a newer "
+    "CUDA version"
 )
 
 
@@ -101,9 +101,9 @@ class AsynchronousError(MessageRule):
         line = _at(symptom.surfaced)
         message = (
             f"The device reported '{symptom.said}' while the host was {line}. The traceback points at the "
-            "synchronisation point, not the failing call: device work is queued, and the host gets an error only "
-            f"at the next synchronisation. Meaning: {_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}"
-            f"{_candidates(symptom)}"
+            "synchronisation point, not the failing call: device work is queued, and the host sees an "
+            "error only at the next synchronisation. This means that "
+            f"{_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}{_candidates(symptom)}"
         )
         newer = (_NEWER,) if _EXECUTION.search(symptom.said) else ()
         ranges = (_RANGES,) if symptom.kind == "assert" else ()
@@ -112,18 +112,18 @@ class AsynchronousError(MessageRule):
     def _blocking(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
             f"The device reported '{symptom.said}' while the host was {_at(symptom.surfaced)}. "
-            "CUDA_LAUNCH_BLOCKING is set, so every call waited for its kernel: this line is the failing call. "
-            f"Meaning: {_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}"
+            "CUDA_LAUNCH_BLOCKING is set, so every call waited for its kernel: this line is the failing "
+            f"call. This means that {_MEANING[symptom.kind]}.{_kernel(symptom)}{_LOST}"
         )
         fix = "check the inputs of this line: the range of labels and indices, and all shapes"
         return self._found(crash, symptom, message, (fix, _CPU))
 
     def _library(self, crash: CrashFacts, symptom: AsynchronousErrorCrash) -> Finding:
         message = (
-            f"A GPU library could not be initialised or could not allocate memory ({symptom.said}). It allocates "
-            "its own memory on first use, so usually the GPU is full, often because of other processes. Otherwise "
-            "an earlier kernel failed, for instance on an index out of range, and this is only the first call "
-            "that gets the error, not the failing call."
+            f"A GPU library could not be initialised or could not allocate memory ({symptom.said}). It "
+            "allocates its own memory on first use, so usually the GPU is full, often because of other "
+            "processes. Otherwise an earlier kernel failed, for instance on an index out of range, and "
+            "this is only the first call that reports the error, not the call that failed."
         )
         processes = "list the processes on the GPU: diagnose gpu, or nvidia-smi"
         fix: Fix = (processes, f"if the GPU has room: {_again(crash)}")
@@ -143,7 +143,10 @@ class AsynchronousError(MessageRule):
             "one did. The cause is in the log of the rank that failed first: its own exception, a failed kernel, "
             "or an unreachable machine."
         )
-        fix = ("read the earliest traceback of all ranks", "set NCCL_DEBUG=INFO: then each rank logs what failed")
+        fix = (
+            "find the earliest traceback among the logs of all ranks",
+            "set NCCL_DEBUG=INFO so that each rank logs what failed",
+        )
         return self._found(crash, symptom, message, fix)
 
     def _found(self, crash: CrashFacts, symptom: AsynchronousErrorCrash, message: str, fix: Fix) -> Finding:
@@ -185,7 +188,7 @@ def _kernel(symptom: AsynchronousErrorCrash) -> str:
 def _candidates(symptom: AsynchronousErrorCrash) -> str:
     """List the candidate calls, one of which failed, each on its own line."""
     if not symptom.candidates:
-        return " The failing call is earlier in the script than that line." if symptom.surfaced else ""
+        return " The failing call is somewhere before that line in the script." if symptom.surfaced else ""
     latest = symptom.candidates[-MOST_LISTED:]
     several = len({frame.file for frame in latest}) > 1
     places = [f"{frame.file}:{frame.line}" if several else str(frame.line) for frame in latest]
@@ -201,8 +204,8 @@ def _again(crash: CrashFacts) -> str:
     first = next((frame for frame in crash.frames if frame.yours), None)
     ends = "the traceback then ends at the failing line"
     if first is not None and first.function == "<module>" and first.file.endswith(".py"):
-        return f"run it again as CUDA_LAUNCH_BLOCKING=1 python {first.file}: {ends}"
-    return f"run it again with CUDA_LAUNCH_BLOCKING=1 in the environment: {ends}"
+        return f"run CUDA_LAUNCH_BLOCKING=1 python {first.file}: {ends}"
+    return f"run the script again with CUDA_LAUNCH_BLOCKING=1 in the environment: {ends}"
 
 
 def _is_tensorflow(crash: CrashFacts, symptom: AsynchronousErrorCrash) -> bool:

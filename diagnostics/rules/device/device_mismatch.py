@@ -21,7 +21,7 @@ FIX = (
 MODEL = "move the model to the batch's device: model.to(...), before the optimizer is created"
 LOSS_WEIGHTS = ("weight", "pos_weight")  # arguments of PyTorch's losses
 CRITERION = "criterion.to(device), if the loss is a module: its weights are a buffer, which this moves"
-LINEAR = {"mat1": "the input of the layer", "mat2": "the weight of the layer"}  # of addmm, which a Linear calls
+LINEAR = {"mat1": "the layer's input", "mat2": "the layer's weight"}  # of addmm, which a Linear calls
 _FUNCTIONAL = re.compile(r"torch[\\/]nn[\\/]functional\.py$")
 _IN_LINEAR = re.compile(r"torch[\\/]nn[\\/](?:modules[\\/]linear|functional)\.py$")
 
@@ -81,17 +81,17 @@ class DeviceMismatch(MessageRule):
                 fix=(
                     "model.to(device) first, then the optimizer, then optimizer.load_state_dict(state)",
                     "for state in optimizer.state.values(): state.update({key: value.to(device) for key, value "
-                    "in state.items() if torch.is_tensor(value)}), after loading a state",
+                    "in state.items() if torch.is_tensor(value)}), after loading the optimizer state",
                 ),
                 evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
                 where=crash.where,
             )
         if not symptom.tensors and "indexed tensor (cpu)" in crash.message:
             return self.found(
-                "A tensor on the CPU is indexed by a tensor on a GPU: in x[i], x was left on the CPU. Either x is "
-                "a table that does not move with the model, or a mask that was created without device=.",
+                "A tensor on the CPU is indexed by a tensor on a GPU: in x[i], x was left on the CPU. Either x "
+                "is a table that does not move with the model, or it is a mask created without device=.",
                 fix=(
-                    "x.to(i.device)[i]; or x[i.cpu()], if the result is needed on the CPU",
+                    "x.to(i.device)[i], or x[i.cpu()] if the result is needed on the CPU",
                     'self.register_buffer("table", table) in __init__, if the table belongs to a module: '
                     "model.to(device) then moves it too",
                 ),
@@ -104,10 +104,11 @@ class DeviceMismatch(MessageRule):
                 "loss or a library) creates tensors on a fixed GPU, with .cuda(), device='cuda' or 'cuda:0'. "
                 f"{not_known('the names of the tensors', crash.live)}",
                 fix=(
-                    "device=x.device for tensors that forward or the loss creates, and register_buffer for tables",
-                    "torch.cuda.set_device(local_rank) first, in a run with one process per GPU",
-                    "CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU; device_map={'': 0}, if "
-                    "device_map='auto' spreads the model over several",
+                    "use device=x.device for tensors created in forward() or in the loss, and register_buffer "
+                    "for lookup tables",
+                    "call torch.cuda.set_device(local_rank) first, if each GPU has its own process",
+                    "set CUDA_VISIBLE_DEVICES=0, if the code was written for one GPU, or device_map={'': 0}, "
+                    "if device_map='auto' spreads the model over several GPUs",
                 ),
                 evidence={"devices": list(devices), "tensors": {}},
                 where=crash.where,
@@ -117,7 +118,7 @@ class DeviceMismatch(MessageRule):
         unknown = "" if symptom.tensors else " " + not_known("the names of the tensors", crash.live)
         return self.found(
             f"An operation got tensors on {on}{detail}. An operation runs on one device and cannot read the "
-            f"memory of another.{unknown}",
+            f"memory of another device.{unknown}",
             fix=_fix(crash, symptom),
             evidence={"devices": list(devices), "tensors": dict(symptom.tensors)},
             where=crash.where,
@@ -129,8 +130,9 @@ class DeviceMismatch(MessageRule):
         left = name in ("mat2", "weight", "bias") if device == "cpu" else name in ("mat1", "input", "index")
         called = f"its argument {name}, {what}," if what else f"its argument {name}"
         return self.found(
-            f"An operation got tensors on {listed(symptom.devices)}: {called} is on {device}, and the others are "
-            f"on {others}. An operation runs on one device and cannot read the memory of another.",
+            f"An operation got tensors on {listed(symptom.devices)}: {called} is on {device}, and the others "
+            f"are on {others}. An operation runs on one device and cannot read the memory of another "
+            "device.",
             fix=(MODEL, *FIX) if left else FIX,
             evidence={"devices": list(symptom.devices), "tensors": {name: device}},
             where=crash.where,
@@ -139,7 +141,7 @@ class DeviceMismatch(MessageRule):
     def _to_numpy(self, crash: CrashFacts, symptom: DevicesDiffer) -> Finding:
         on = next((device for device in symptom.devices if device != "cpu"), "a GPU")
         return self.found(
-            f"NumPy got a tensor on {on}, but reads only the CPU's memory. Functions of NumPy, scikit-learn and "
+            f"NumPy got a tensor on {on}, but can only read CPU memory. Functions of NumPy, scikit-learn and "
             "matplotlib convert their arguments to arrays, even lists of tensors.",
             fix=(
                 "values = tensor.detach().cpu().numpy()",

@@ -58,7 +58,7 @@ class BypassedWrapper(Rule):
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
         """Look for calls that bypass the wrapper, and for parameters added after wrapping."""
         if wrapper.world < 2:
-            raise NotApplicable("needs several ranks that share a model")
+            raise NotApplicable("needs several ranks that train the same model")
         evidence = {
             "wrapped_passes": wrapper.wrapped,
             "bare_passes": wrapper.bare,
@@ -74,20 +74,20 @@ class BypassedWrapper(Rule):
                 "wrapper: the gradients are not averaged, and each rank trains its own model.",
                 fix=(
                     "call the wrapper: model = DistributedDataParallel(model), and model(inputs) from then on",
-                    "let forward call other methods, chosen by an argument; model.module is for saving and "
-                    "evaluation",
+                    "let forward() call the other methods, selected by an argument, and use model.module only "
+                    "for saving and evaluation",
                 ),
                 evidence=evidence,
                 where=wrapper.where,
             )
         if wrapper.added:
             return self.found(
-                f"{listed(wrapper.added, most=MAX_NAMED)} of {wrapper.model} were added after it was wrapped in "
-                "DistributedDataParallel, which averages only the gradients of the parameters that existed then: "
-                "the new ones drift apart across the ranks.",
+                f"{listed(wrapper.added, most=MAX_NAMED)} of {wrapper.model} were added after the model was "
+                "wrapped in DistributedDataParallel, which averages only the gradients of the parameters "
+                "that existed at that time: the new parameters drift apart across the ranks.",
                 fix=(
                     "change the model first, then wrap it, then create the optimizer",
-                    "wrap it again after the change: DistributedDataParallel(model.module)",
+                    "wrap the model again after the change: DistributedDataParallel(model.module)",
                 ),
                 evidence=evidence,
             )

@@ -78,10 +78,11 @@ def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
             f"{came} processes joined the rendezvous{waited}, but the world size is {of}: either two runs share "
             "one MASTER_ADDR and MASTER_PORT, or more processes were started than init_process_group expects.",
             (
-                "torchrun --nproc_per_node=N, and init_process_group without world_size and rank, which torchrun "
-                "sets",
-                "a separate MASTER_PORT for each run on a machine; end processes left over from an earlier run",
-                "world_size: the total number of processes on all machines, not the number of machines",
+                "use torchrun --nproc_per_node=N, and call init_process_group without world_size and rank, "
+                "which torchrun sets",
+                "use a separate MASTER_PORT for each run on a machine, and kill processes left over from "
+                "earlier runs",
+                "set world_size to the total number of processes on all machines, not to the number of machines",
             ),
         )
     return (
@@ -89,8 +90,8 @@ def _rendezvous(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
         "init_process_group, or cannot reach MASTER_ADDR:MASTER_PORT.",
         (
             "read the logs of the processes that did not join",
-            "check that MASTER_ADDR, MASTER_PORT and WORLD_SIZE are the same everywhere, and that the port is "
-            "open",
+            "check that MASTER_ADDR, MASTER_PORT and WORLD_SIZE are the same on every machine, and that the "
+            "port is open",
         ),
     )
 
@@ -106,11 +107,12 @@ def _collective(symptom: CollectiveTimeoutCrash) -> tuple[str, Fix]:
         f"{who} waited in {call}{which}{waited}, but another rank did not take part. The rank that reports the "
         "timeout is rarely the one at fault.",
         (
-            "look for the first rank that has a traceback, or whose log lacks this step",
-            "run every collective on every rank: never under if rank == 0, and with the same number of batches on "
-            "each",
-            "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and call that differ",
-            "init_process_group(timeout=timedelta(hours=1)), if one rank prepares data for longer than the limit",
+            "look for the first rank with a traceback, or for a rank whose log does not reach this step",
+            "run every collective on every rank: never inside if rank == 0, and with the same number of "
+            "batches on each rank",
+            "set TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
+            "init_process_group(timeout=timedelta(hours=1)), if one rank takes longer than the limit to "
+            "prepare data",
         ),
     )
 
@@ -126,8 +128,8 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
         return (
             f"{capitalized(_ranks(behind))} gave up in {behind[0].operation} number {lowest:,}, and "
             f"{_ranks(others)} in {others[0].operation} number {others[0].number:,}: {_ranks(behind)} "
-            f"{'is' if len(behind) == 1 else 'are'} behind, and the others wait for a collective that it has "
-            "not started.",
+            f"{'is' if len(behind) == 1 else 'are'} behind, and the other ranks wait for a collective that "
+            "it has not started.",
             (
                 f"look at {_ranks(behind[:1])} first: what did it do differently, and what took so long?",
                 *_IN_ORDER,
@@ -151,8 +153,9 @@ def _compared(waiting: Sequence[WaitingRank]) -> tuple[str, Fix] | None:
 
 
 _IN_ORDER = (
-    "run every collective on every rank: never under if rank == 0, and with the same number of batches on each",
-    "TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and call that differ",
+    "run every collective on every rank: never inside if rank == 0, and with the same number of batches on "
+    "each rank",
+    "set TORCH_DISTRIBUTED_DEBUG=DETAIL, which names the rank and the call that differ",
 )
 
 

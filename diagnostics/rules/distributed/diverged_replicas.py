@@ -15,10 +15,10 @@ TOLERANCE = 1e-3
 """Share of a parameter's typical value. Equal gradients give equal bits on equal hardware; other processors may
 round differently, by 1e-7 per step in float32."""
 MAX_NAMED = 6
-BY_WRAPPER = "DistributedDataParallel keeps them equal as long as it averages every gradient."
+BY_WRAPPER = "DistributedDataParallel keeps replicas in sync as long as it averages every gradient."
 BY_HAND = (
-    "The script averages their gradients with all_reduce, which keeps them equal if all start from the same "
-    "weights and each step uses the averages."
+    "The script averages their gradients with all_reduce, which keeps replicas in sync if all of them start "
+    "from the same weights and each step uses the averaged gradients."
 )
 SAME_SETTINGS = "use the same optimizer, learning rate and clipping on every rank"
 FIX = (
@@ -30,7 +30,7 @@ FIX = (
 FIX_AT_START = (
     "load checkpoints and initialise layers before wrapping: DistributedDataParallel broadcasts the weights of "
     "rank 0 in its constructor, and never again",
-    "do the same on every rank",
+    "load the same checkpoint, and initialise with the same seed, on every rank",
     SAME_SETTINGS,
 )
 ALIKE_AT_FIRST = 0.2
@@ -40,8 +40,8 @@ FEWEST_SAMPLES = 3
 FIX_APART = (
     "model = DistributedDataParallel(model), before the optimizer is created, and call the wrapper",
     (
-        "Accelerate: accelerator.prepare(model, optimizer, loader): it averages only the gradients of a "
-        "prepared model"
+        "with Accelerate: accelerator.prepare(model, optimizer, loader), which averages only the gradients of "
+        "a prepared model"
     ),
     "average the gradients in the script, between backward() and step(): dist.all_reduce(parameter.grad), which "
     "sums, then parameter.grad /= dist.get_world_size()",
@@ -107,7 +107,7 @@ class DivergedReplicas(Rule):
     def from_replicas(self, replicas: ReplicaFacts) -> Finding | None:
         """Find the first step and parameter that differ."""
         if len(replicas.ranks) < 2 or not replicas.steps:
-            raise NotApplicable("needs two ranks of one host that share a model")
+            raise NotApplicable("needs two ranks on one host that train the same model")
         if replicas.apart:
             return self._apart(replicas)
         equal = None
@@ -120,9 +120,9 @@ class DivergedReplicas(Rule):
             others = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
             since = "from the start" if equal is None else f"since some step after step {equal}"
             return self.found(
-                f"The replicas of {replicas.model} differ {since}: after step {number}, {name}{others} "
-                f"{'differ' if others else 'differs'} between ranks {listed(pair)}, by {size:.1%} of its typical "
-                f"value. {BY_HAND if replicas.by_hand else BY_WRAPPER}",
+                f"The replicas of {replicas.model} have differed {since}: after step {number}, {name}{others} "
+                f"{'differ' if others else 'differs'} between ranks {listed(pair)}, by {size:.1%} of its "
+                f"typical value. {BY_HAND if replicas.by_hand else BY_WRAPPER}",
                 fix=FIX_BY_HAND if replicas.by_hand else FIX if number else FIX_AT_START,
                 evidence={
                     "step": number,
@@ -140,7 +140,7 @@ class DivergedReplicas(Rule):
         sizes = {name: size for name, _, size in _differing(replicas, first)}
         held = next(iter(replicas.ranks.values()))[first].weights
         if len(replicas.steps) < FEWEST_SAMPLES or not held:
-            raise NotApplicable("needs more steps of two ranks that train one model")
+            raise NotApplicable("needs more steps of two ranks that train the same model")
         if float(np.median([sizes.get(name, 0.0) for name in held])) > ALIKE_AT_FIRST:
             raise NotApplicable("the ranks start from different weights, perhaps on purpose")
         differing = list(_differing(replicas, last))
@@ -148,10 +148,10 @@ class DivergedReplicas(Rule):
             return None
         name, pair, size = max(differing, key=lambda one: one[2])
         return self.found(
-            f"Each of {len(replicas.ranks)} ranks trains its own {replicas.model} on its share of the rows: the "
-            "model is not wrapped in DistributedDataParallel, and no collective since the first step is large "
-            f"enough to average gradients or weights. After step {last}, {name} differs between ranks "
-            f"{listed(pair)} by {size:.1%} of its typical value.",
+            f"Each of {len(replicas.ranks)} ranks trains its own {replicas.model} on its share of the rows: "
+            "the model is not wrapped in DistributedDataParallel, and no collective since the first step "
+            f"was large enough to average gradients or weights. After step {last}, {name} differs between "
+            f"ranks {listed(pair)} by {size:.1%} of its typical value.",
             fix=FIX_APART,
             evidence={
                 "step": last,

@@ -56,14 +56,14 @@ class LauncherFailure(MessageRule):
         who = "A process" if symptom.rank is None else f"Rank {symptom.rank}"
         return self.found(
             f"{who} {_ended(symptom.exit_code)}, and {symptom.launcher} reports nothing else. The cause is in "
-            "that process's own output, above this text or in its log.",
+            "that process's own output, above this message or in its log.",
             fix=(
                 _LOGS.get(
                     symptom.launcher,
                     "look above for the first traceback, and pass the whole log to diagnose explain",
                 ),
                 "decorate main() with torch.distributed.elastic.multiprocessing.errors.record",
-                "run it in one process: python train.py",
+                "run the script in one process: python train.py",
             ),
             evidence={"launcher": symptom.launcher, "rank": symptom.rank, "exit_code": symptom.exit_code},
             where=crash.where,
@@ -72,7 +72,8 @@ class LauncherFailure(MessageRule):
 
 _LOGS = {
     "torchrun": "torchrun --log-dir logs --tee 3 ..., and read the stderr of that rank",
-    "srun": "srun --label --output log_%t.txt ..., and read the log of that task; or pass all to diagnose explain",
+    "srun": "srun --label --output log_%t.txt ..., and read the log of that task, or pass the full output to "
+    "diagnose explain",
     "mpirun": "mpirun --output tag ... (--tag-output before version 5), and read the lines of that rank",
 }
 
@@ -86,7 +87,7 @@ def _ended(code: int | None) -> str:
         except ValueError:
             pass
     if (meaning := _OF_WINDOWS.get(code)) is not None:
-        return f"ended with exit code {code}, the Windows code for {meaning}"
+        return f"ended with exit code {code} (the Windows code for {meaning})"
     return f"ended with exit code {code}"
 
 

@@ -53,22 +53,22 @@ class LocalBatchNorm(Rule):
     def from_wrapper(self, wrapper: WrapperFacts) -> Finding | None:
         """Check for local batch norm layers, and the batch of one rank."""
         if wrapper.world < 2 or not wrapper.wrapped or wrapper.rows is None:
-            raise NotApplicable("needs the batches of a model that several ranks share")
+            raise NotApplicable("needs the batches of a model that several ranks train")
         if not wrapper.local_norms or wrapper.rows > FEW_ROWS:
             return None
         count = count_of(len(wrapper.local_norms), "batch norm layer")
         return self.found(
             f"{count} of {wrapper.model} ({listed(wrapper.local_norms, most=MAX_NAMED)}) "
-            f"{'take' if len(wrapper.local_norms) > 1 else 'takes'} the mean and variance from the "
-            f"{count_of(wrapper.rows, 'row')} of one rank, not from the {wrapper.world * wrapper.rows:,} of all "
-            f"{wrapper.world} ranks.",
+            f"{'compute' if len(wrapper.local_norms) > 1 else 'computes'} the mean and variance over the "
+            f"{count_of(wrapper.rows, 'row')} of one rank, not over the {wrapper.world * wrapper.rows:,} "
+            f"rows of all {wrapper.world} ranks.",
             fix=(
                 (
                     "nn.SyncBatchNorm.convert_sync_batchnorm(model) before wrapping: this adds one all-gather "
                     "per layer and pass"
                 ),
-                "nn.GroupNorm, which does not depend on other rows; or batch norm in eval mode if it is "
-                "pretrained",
+                "use nn.GroupNorm, which does not depend on other rows, or keep a pretrained batch norm in "
+                "eval mode",
             ),
             evidence={"layers": list(wrapper.local_norms), "rows": wrapper.rows, "world": wrapper.world},
         )

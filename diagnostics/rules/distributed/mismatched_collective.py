@@ -56,7 +56,7 @@ class MismatchedCollective(MessageRule):
     def from_stall(self, stall: StallFacts) -> Finding | None:
         """Compare the collectives that the ranks wait in."""
         if len(stall.ranks) < 2 or elsewhere(stall):
-            raise NotApplicable("needs two ranks, each of which waits in a collective")
+            raise NotApplicable("needs two ranks that are both waiting in a collective")
         groups = by_call(waiting(stall))
         if len(groups) < 2:
             return None
@@ -67,11 +67,11 @@ class MismatchedCollective(MessageRule):
         return self.found(
             f"No rank has made progress for {duration(min(rank.idle for rank in stall.ranks))}. "
             f"{capitalized(who(most))} {_wait(len(most))} in {call(first)}, and {who(others[0])} in "
-            f"{call(second)}: neither call can finish before all ranks join it.",
+            f"{call(second)}: neither call can finish before all ranks join.",
             fix=(
-                "run the same collectives in the same order on every rank: look for the branch between the two "
-                "lines, a condition on the rank, on the data or on the loss",
-                "decide on one rank, and broadcast the decision",
+                "run the same collectives in the same order on every rank: look for a branch between the two "
+                "lines that depends on the rank, the data or the loss",
+                "make the decision on one rank, and broadcast it",
                 "give every rank the same number of batches: drop_last=True, a DistributedSampler, or "
                 "model.join()",
             ),

@@ -65,12 +65,12 @@ class MixedVersions(MessageRule):
         ]
         names = [what for what, _ in differing]
         return self.found(
-            f"The ranks run different versions: {'; '.join(parts)}. They take part in the same collectives, but "
-            "each expects the protocol of its own version.",
+            f"The ranks run different versions: {'; '.join(parts)}. The ranks take part in the same "
+            "collectives, but each one expects the protocol of its own version.",
             fix=(
                 f"install one version of {listed(names)} on every host: one image, or one environment on a shared "
                 "file system",
-                'python -c "import torch; print(torch.__version__, torch.__file__)" on each host, within the '
+                'run python -c "import torch; print(torch.__version__, torch.__file__)" on each host, in the '
                 "job: a login shell may find another version",
             ),
             evidence={what: {v: list(n) for v, n in by_version.items()} for what, by_version in differing},

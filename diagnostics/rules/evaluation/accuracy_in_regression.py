@@ -54,17 +54,17 @@ class AccuracyInRegression(Rule):
         """Count the targets that no class can equal."""
         labels = batch.labels
         if loss.kind not in ("mean_squared_error", "mean_absolute_error") or loss.accuracy is None:
-            raise NotApplicable("needs a mean squared or absolute error, and the metrics of the model")
+            raise NotApplicable("needs a mean squared or mean absolute error loss, and the model's metrics")
         if labels is None or labels.size != batch.size or labels.size < MIN_ROWS:
-            raise NotApplicable(f"needs one target per row, of at least {MIN_ROWS} rows")
+            raise NotApplicable(f"needs one target per row, and at least {MIN_ROWS} rows")
         fractions = int((labels != np.round(labels)).sum())
         if not loss.accuracy or fractions < FRACTIONS * labels.size or len(np.unique(labels)) < MIN_ROWS:
             return None
         return self.found(
-            f"The model has an accuracy as a metric, but {fractions} of the {labels.size} targets in this batch "
-            f"are not whole numbers (from {labels.min():.4g} to {labels.max():.4g}). An accuracy counts the rows "
-            "whose predicted class is right, so these rows never count as right: the accuracy stays near 0, "
-            "however good the model is.",
+            f"The model's metrics include accuracy, but {fractions} of the {labels.size} targets in this batch "
+            f"are not whole numbers (they range from {labels.min():.4g} to {labels.max():.4g}). Accuracy "
+            "counts the rows whose predicted class is correct, so these rows never count as correct: "
+            "accuracy stays near 0, however good the model is.",
             fix={
                 "torch": "use the mean absolute error as the metric",
                 "keras": 'model.compile(..., metrics=["mae"])',

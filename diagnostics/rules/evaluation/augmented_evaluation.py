@@ -68,17 +68,15 @@ class AugmentedEvaluation(Rule):
         if draws.changed < CHANGED or draws.change < CHANGE or draws.turn > TURN or draws.likeness < LIKENESS:
             return None
         beneath = (
-            " The training rows come from the same dataset, so they get the same transform."
-            if draws.shared
-            else ""
+            " The training rows come from the same dataset and get the same transform." if draws.shared else ""
         )
         return self.found(
-            f"The same {draws.rows} evaluation rows, with the same labels, had different values in each of "
-            f"{draws.rounds} evaluations: {draws.changed:.0%} of them changed, by {draws.change:.0%} of the "
-            f"distance between rows. The changes are random, as in an augmentation.{beneath} The metric is "
-            "computed on distorted rows and changes at random.",
+            f"The same {draws.rows} evaluation rows, with the same labels, had different values in "
+            f"{draws.rounds} evaluations: {draws.changed:.0%} of the rows changed, by {draws.change:.0%} "
+            "of the distance between rows. The changes are random, like those of data "
+            f"augmentation.{beneath} So the metric is computed on distorted rows and varies at random.",
             fix=(
-                "give the evaluation its own dataset, without the random transform: "
+                "evaluate on a separate dataset without the random transform: "
                 "Subset(MyDataset(transform=plain), indices)",
             ),
             evidence=vars(draws),

@@ -83,7 +83,7 @@ class ConstantPredictions(Rule):
     ) -> Finding | None:
         """Check the predictions in the second half of the run, and in the last evaluations."""
         if not answers.softmax_loss:
-            raise NotApplicable("needs a classifier whose loss is known to read its outputs as logits")
+            raise NotApplicable("needs a classifier whose loss is known to expect logits")
         late = answers.steps >= steps.total_steps / 2
         if steps.total_steps < STEPS or late.sum() < SAMPLES:
             raise NotApplicable(f"needs {STEPS} steps, and predictions from {SAMPLES} steps in the second half")
@@ -103,13 +103,13 @@ class ConstantPredictions(Rule):
         answer, first = int(given.argmax()), int(answers.steps[late][0])
         share = labels[answer] / labels.sum()
         return self.found(
-            f"From step {first:,} on, the model predicts class {answer} for all {given.sum():,} training examples "
-            f"sampled, but only {share:.0%} of the labels are of that class. It has learned nothing about the "
-            "examples.",
+            f"From step {first:,} on, the model predicts class {answer} for all {given.sum():,} training "
+            f"examples sampled, but only {share:.0%} of the labels belong to that class. The model has "
+            "learned nothing that distinguishes the examples.",
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
                 "activations",
-                "if it can, change the learning rate",
+                "if the model can memorise one batch, change the learning rate",
             ),
             evidence={"class": answer, "examples": int(given.sum()), "labels": labels.tolist()},
             step=first,
@@ -137,12 +137,12 @@ class ConstantPredictions(Rule):
             f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is right "
             f"for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, but wrong for "
             f"all of the other {missed:,}."
-            + (" Its scores do differ across examples, but no other class ever scores highest." * discriminates),
+            + (" The scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
                 "report balanced accuracy or per-class recall",
                 "weight the classes in the loss",
                 "oversample the rare classes",
-                "lower the decision threshold of the rare classes",
+                "lower the decision threshold for the rare classes",
             ),
             evidence={"class": answer, "examples": int(given.sum()), "labels": labels.tolist()},
             step=first if step is None else step,
@@ -173,13 +173,15 @@ class ConstantPredictions(Rule):
             else "; their labels are not known"
         )
         return self.found(
-            f"In the evaluation after {step:,} steps the model predicts class {answer} for all {last.sum():,} "
-            f"examples sampled{carry}. In training its predictions vary: {given.max() / given.sum():.0%} of them "
-            "are the most frequent class. So the model or its inputs differ between training and evaluation.",
+            f"In the evaluation after {step:,} steps, the model predicts class {answer} for all {last.sum():,} "
+            f"examples sampled{carry}. In training, its predictions vary: the most frequent class makes up "
+            f"{given.max() / given.sum():.0%} of them. So either the model or its inputs differ between "
+            "training and evaluation.",
             fix=(
                 "evaluate on a training batch in both modes: if the predictions are constant only after "
                 "model.eval(), fix the running statistics of batch norm",
-                "if they vary in both modes, compare the preprocessing in evaluation with that in training",
+                "if the predictions vary in both modes, compare the preprocessing in evaluation with that in "
+                "training",
             ),
             evidence={"class": answer, "examples": int(last.sum()), "labels": labels.tolist()},
             step=step,
@@ -192,7 +194,8 @@ def _check_moved(steps: StepHistory, updates: UpdateHistory | None) -> None:
     moved = update_size.moved(steps, updates)
     if update_size.warms_up(steps) or moved is None or moved < loss_plateau.MOVED:
         raise NotApplicable(
-            "needs weights that have moved by their own norm, and a learning rate that has stopped rising"
+            "needs weights that have changed by as much as their own norm, and a learning rate that has "
+            "stopped rising"
         )
 
 

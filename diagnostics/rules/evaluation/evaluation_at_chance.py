@@ -52,17 +52,17 @@ SPLIT: Final = (
     "shuffle the indices before you split them: np.random.shuffle(indices)",
 )
 
-ONE_LIST: Final = "number the classes in both datasets by one list, such as train.classes or class_to_idx"
+ONE_LIST: Final = "use one list to number the classes in both datasets, such as train.classes or class_to_idx"
 CONTRARY: Final = (
-    "The predictions are wrong more often than chance: either the classes are numbered differently in the "
-    "evaluation, or the rows were split in order and these classes were never trained on."
+    "The predictions are worse than chance: either the classes are numbered differently in the evaluation, or "
+    "the rows were split in order and these classes were never trained on."
 )
 
 EXCLUDES: Final = {
-    "evaluation-mismatch": "evaluation inputs have the scale of training inputs",
+    "evaluation-mismatch": "evaluation inputs have the same scale as training inputs",
     "train-mode-evaluation": "evaluation runs in evaluation mode",
     "leaked-evaluation-rows": "training rows are not among the evaluation rows",
-    "repeated-batch": "training batches differ",
+    "repeated-batch": "training batches differ from each other",
 }
 
 
@@ -148,7 +148,7 @@ class EvaluationAtChance(Rule):
     ) -> Finding | None:
         """Compare the agreement of predictions and labels in training and in evaluation."""
         if not answers.softmax_loss:
-            raise NotApplicable("needs a classifier whose loss is known to read its outputs as logits")
+            raise NotApplicable("needs a classifier whose loss is known to expect logits")
         if answers.evaluation_right is None or (
             answers.evaluation_answers.any() and not answers.evaluation_labels.any()
         ):
@@ -186,9 +186,9 @@ class EvaluationAtChance(Rule):
         shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
-            f"In training {learned.right / learned.examples:.0%} of the predictions are right, but in the "
-            f"evaluation after {step:,} steps only {last.right / last.examples:.0%} of {last.examples:,} are, and "
-            f"chance is {last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
+            f"In training, {learned.right / learned.examples:.0%} of the predictions are correct, but in the "
+            f"evaluation after {step:,} steps only {last.right / last.examples:.0%} of {last.examples:,} "
+            f"are; chance is {last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
             fix=SPLIT if unseen else PATIENCE if lags else _experiments(renumbered, fit),
             severity=None if unseen or (shown and not lags) else "note",
             evidence={
@@ -236,8 +236,8 @@ class EvaluationAtChance(Rule):
         proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
         contrary = classes >= CLASSES and last.kappa < -BELOW * last.error
         return self.found(
-            f"In training the {accuracy.name} is {late.mean():.0%}, but in the evaluation after {step:,} steps "
-            f"it is {accuracy.evaluation[-1]:.0%}, and chance is {by_chance:.0%}. "
+            f"In training, the {accuracy.name} is {late.mean():.0%}, but in the evaluation after {step:,} "
+            f"steps it is {accuracy.evaluation[-1]:.0%}; chance is {by_chance:.0%}. "
             f"{CONTRARY if contrary else _reason(None, fit, alike, last)} {_differential(verdicts)}".rstrip(),
             fix=(ONE_LIST, *SPLIT) if contrary else _experiments(None, fit),
             severity=None if proved or contrary else "note",
@@ -303,8 +303,8 @@ def _told(unseen: tuple[int, ...], answers: PredictionFacts) -> str:
     classes = listed([str(number) for number in unseen], most=SHOWN)
     return (
         f"None of the {int(answers.labels.sum()):,} training examples sampled belongs to "
-        f"{'class' if len(unseen) == 1 else 'classes'} {classes}, as most evaluation rows do: the rows were split "
-        "in order, not at random."
+        f"{'class' if len(unseen) == 1 else 'classes'} {classes}, but most evaluation rows do: the rows "
+        "were split in order, not at random."
     )
 
 
@@ -361,7 +361,7 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
         answered = listed(moved, most=4)
         return f"The classes are numbered differently in the evaluation: the model predicts label {answered}."
     if fit is None:
-        return "It is not known whether the training rows allow any generalisation."
+        return "It is not known whether anything learned from the training rows can generalise."
     kind = "linear" if fit.linear else "radial-basis"
     if not _is_learnable(fit):
         return (
@@ -370,11 +370,11 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
             "were unrelated to the rows."
         )
     start = (
-        f"Rows like the training rows can be predicted: a {kind} fit to {fit.fitted} of them has "
+        f"The training rows contain something that generalises: a {kind} fit to {fit.fitted} of them has "
         f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
     )
     if last.is_below:
-        return f"{start} The evaluation is below chance, as in a test set that is built to mislead the model."
+        return f"{start} The result is below chance, as on a test set built to mislead the model."
     if alike:
         return (
             f"{start} The evaluation inputs look like the training inputs, so their labels may belong to other "
@@ -393,9 +393,9 @@ def _differential(verdicts: Verdicts) -> str:
 def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[str, ...]:
     if renumbered is not None:
         return (ONE_LIST,)
-    rows = "print ten evaluation rows with their labels, as the model gets them: do they belong together?"
+    rows = "print ten evaluation rows with their labels, as passed to the model: do the labels match the rows?"
     same = (
-        "evaluate on the training rows with the same function: if the result is also at chance, the function is "
-        "at fault"
+        "evaluate on the training rows with the same function: if that result is also at chance, the "
+        "evaluation function is at fault"
     )
     return (rows, same) if _is_learnable(fit) else (same, rows)

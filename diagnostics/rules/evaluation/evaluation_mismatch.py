@@ -46,11 +46,12 @@ CONFORM = 0.9  # of them
 SHOWN = 8  # channels whose new places are named
 
 ORDER: Final = (
-    "for images: read both sides with the same library, or convert with cv2.cvtColor(image, cv2.COLOR_BGR2RGB)",
-    "for tables: test = test[train.columns], before you take the values",
+    "for images: load training and evaluation images with the same library, or convert with "
+    "cv2.cvtColor(image, cv2.COLOR_BGR2RGB)",
+    "for tables: test = test[train.columns], before converting to arrays",
 )
 TARGETS: Final = (
-    "transform both sides' targets with the scaler fitted on the training targets: scaler.transform(y_val)",
+    "transform both sets of targets with the scaler fitted on the training targets: scaler.transform(y_val)",
     "compare in the original unit: loss(prediction * std + mean, y_val)",
 )
 
@@ -135,12 +136,13 @@ class EvaluationMismatch(Rule):
     causes = ("constant-predictions", "overfitting")
     FIXES = {
         "torch": (
-            "give both datasets the same ToTensor() and Normalize(mean, std); only random augmentation differs",
-            "scale both with the statistics of the training rows: scaler.transform(x_test)",
+            "give both datasets the same ToTensor() and Normalize(mean, std); only random augmentation may differ",
+            "scale both datasets with the statistics of the training rows: scaler.transform(x_test)",
         ),
         "keras": (
             "apply the same scaling to x_test as to x_train, such as x_test.astype('float32') / 255",
-            "make it a layer of the model: keras.layers.Rescaling(1 / 255) or keras.layers.Normalization()",
+            "make the scaling a layer of the model: keras.layers.Rescaling(1 / 255) or "
+            "keras.layers.Normalization()",
         ),
     }
 
@@ -158,7 +160,7 @@ class EvaluationMismatch(Rule):
                 return self._differs(found)
         if not judged:
             raise NotApplicable(
-                f"needs the same inputs, floating-point numbers, of {TRAINING_ROWS} training rows and "
+                f"needs the same floating-point inputs from {TRAINING_ROWS} training rows and "
                 f"{EVALUATION_ROWS} evaluation rows"
             )
         return None
@@ -167,16 +169,16 @@ class EvaluationMismatch(Rule):
     def from_targets(self, sides: TargetSides) -> Finding | None:
         """Compare the numbers that are to be predicted."""
         if not can_be_compared(sides):
-            raise NotApplicable("needs the targets of a regression, of 32 training rows and 16 evaluation rows")
+            raise NotApplicable("needs the regression targets of 32 training rows and 16 evaluation rows")
         ratio = unit_ratio(sides)
         if ratio is None:
             return None
         return self.found(
-            "The evaluation targets are not in the unit of the training targets: they have "
-            f"{_described(sides.evaluation)}, but in training {_described(sides.training)}. They are spread "
-            f"{_times(ratio)} {'as widely' if ratio > 1 else 'less widely'}, and both have the same shape of "
-            "distribution. The evaluation loss compares predictions in the training unit with targets in another "
-            "unit.",
+            "The evaluation targets are in a different unit from the training targets: they have "
+            f"{_described(sides.evaluation)}, but in training {_described(sides.training)}. The evaluation "
+            f"targets are spread {_times(ratio)} {'as widely' if ratio > 1 else 'more narrowly'}, but the "
+            "two distributions have the same shape. The evaluation loss compares predictions in the "
+            "training unit with targets in another unit.",
             fix=TARGETS,
             evidence={
                 "training_mean": float(sides.training.mean()),
@@ -217,10 +219,10 @@ class EvaluationMismatch(Rule):
     def _differs(self, found: _Mismatch) -> Finding:
         called = "The inputs" if found.name.isdigit() else f"The values of {found.name}"
         return self.found(
-            f"{called} in evaluation are preprocessed differently from those in training: they have "
-            f"{_described(found.evaluation)}, but in training {_described(found.training)}. {found.how} The model "
-            "is evaluated on a kind of input that it was not trained on, so the evaluation says nothing about the "
-            "model.",
+            f"{called} in evaluation are preprocessed differently from those in training: in evaluation they "
+            f"have {_described(found.evaluation)}, but in training {_described(found.training)}. "
+            f"{found.how} The model is evaluated on a kind of input that it was never trained on, so the "
+            "evaluation says nothing about the model.",
             fix=ORDER if found.cause == "order" else None,
             evidence={
                 "input": found.name,
@@ -296,10 +298,12 @@ def _reordered(name: str, training: InputSample, evaluation: InputSample) -> _Mi
     order = other_order(training, evaluation)
     if order is None:
         return None
-    moved = [f"channel {here} looks like channel {there}" for here, there in enumerate(order) if here != there]
-    how = (
-        f"The channels are in a different order (evaluation first, training second): {listed(moved, most=SHOWN)}."
-    )
+    moved = [
+        f"evaluation channel {here} looks like training channel {there}"
+        for here, there in enumerate(order)
+        if here != there
+    ]
+    how = f"The channels are in a different order: {listed(moved, most=SHOWN)}."
     return _Mismatch(name, training.numbers(), evaluation.numbers(), how, "order")
 
 
@@ -364,7 +368,7 @@ class _Sides:
         factor = float(np.exp(np.median(ratios)))
         return "levels", (
             f"Both have evenly spaced values, as bytes do, and in evaluation the values are {_times(factor)} "
-            f"{'further apart' if factor > 1 else 'closer together'}."
+            f"{'farther apart' if factor > 1 else 'closer together'}."
         )
 
     def _by_range(self) -> tuple[str, str] | None:
@@ -372,13 +376,13 @@ class _Sides:
             return None
         ours, theirs = usual_range(self.training), usual_range(self.evaluation)
         if ours is not None and theirs is not None and ours != theirs:
-            return "range", f"They fill the range {theirs} in evaluation, but {ours} in training."
+            return "range", f"The values span {theirs} in evaluation, but {ours} in training."
         if (ours is None) == (theirs is None) or not self.apart.is_scaled(FACTOR_RANGE):
             return None
         if ours is None and is_standardised(self.of_training):
-            return "range", f"They fill the range {theirs} in evaluation, but are standardised in training."
+            return "range", f"The values span {theirs} in evaluation, but are standardised in training."
         if theirs is None and is_standardised(self.of_evaluation):
-            return "range", f"They are standardised in evaluation, but fill the range {ours} in training."
+            return "range", f"The values are standardised in evaluation, but span {ours} in training."
         return None
 
     def _by_standard(self, factor: float, deviations: float) -> tuple[str, str] | None:
@@ -388,14 +392,17 @@ class _Sides:
         one, other = ("training", "evaluation") if ours else ("evaluation", "training")
         return (
             "standardised",
-            f"In {one} each channel has mean 0 and standard deviation 1, but not in {other}.",
+            f"In {one}, each channel has mean 0 and standard deviation 1, but not in {other}.",
         )
 
     def _by_scale(self, factor: float) -> tuple[str, str] | None:
         if self.sample.size < FEATURES or not self.apart.is_scaled(factor) or not self._is_whole():
             return None
         median = float(np.exp(np.median(self.apart.scales)))
-        return "scale", f"In evaluation the channels are {_times(median)} {'wider' if median > 1 else 'narrower'}."
+        return "scale", (
+            f"In evaluation, the values of each channel are spread {_times(median)} "
+            f"{'as widely' if median > 1 else 'more narrowly'}."
+        )
 
     def _by_mean(self) -> tuple[str, str] | None:
         if self.sample.size < FEATURES or not self.apart.is_moved(MOVED):

@@ -18,9 +18,9 @@ from diagnostics.facts.written import WrittenPattern, WrittenPatterns
 if TYPE_CHECKING:
     from diagnostics.rules.shared.metric_values import Contradiction
 
-ARGMAX = "predictions = logits.argmax(axis=-1), before the metric is computed"
-SIGN = "predictions = (logits > 0).astype(int), before the metric is computed"
-THRESHOLD = "predictions = logits > 0, or probabilities > 0.5 where the model ends in a sigmoid"
+ARGMAX = "predictions = logits.argmax(axis=-1) before the metric is computed"
+SIGN = "predictions = (logits > 0).astype(int) before the metric is computed"
+THRESHOLD = "predictions = logits > 0, or probabilities > 0.5 if the model ends in a sigmoid"
 KERAS = (
     'metrics=["accuracy"]  # Keras chooses the accuracy that matches the outputs and the loss',
     "keras.metrics.BinaryAccuracy() for one output, keras.metrics.CategoricalAccuracy() for one-hot targets",
@@ -34,15 +34,15 @@ HALF = "The outputs are logits, but they are compared with 0.5; a probability of
 ROUNDED = "The outputs are logits, but they are rounded: a logit of 3 becomes 3, which is not a class."
 READ_AS_CLASSES = {  # mistakes that give the reported number
     "half": HALF,
-    "half, batches": f"{HALF} Moreover, it is the mean of the batches' values.",
+    "half, batches": f"{HALF} In addition, the reported value is a mean of per-batch values.",
     "rounded": ROUNDED,
-    "rounded, batches": f"{ROUNDED} Moreover, it is the mean of the batches' values.",
-    "each output": "It scores each output by itself, so in a row whose one class is missed it counts all other "
-    "zeros as right.",
+    "rounded, batches": f"{ROUNDED} In addition, the reported value is a mean of per-batch values.",
+    "each output": "The metric scores each output separately, so in a row with the wrong class it still counts "
+    "all the other zeros as correct.",
 }
 CUT = "classes = (probabilities > 0.5).astype(int)"
 CLASSES = "classes = probabilities.argmax(axis=-1)"
-TWO_OUTPUTS = "two outputs and cross entropy: their argmax is the class"
+TWO_OUTPUTS = "use two outputs and cross entropy, so that the argmax is the class"
 # The value of accuracy, F1 and similar metrics for predictions that are all correct, as a fraction or in percent.
 PERFECT = (1.0, 100.0)
 PROBABILITIES = ("sigmoid", "softmax")  # activations that end below 1
@@ -107,7 +107,7 @@ class MetricOnLogits(MessageRule):
         """Compare the metric's values for logits and for classes that are all correct."""
         if metric.on_classes is None:
             if metric.on_logits is None:
-                raise NotApplicable("needs a metric that works on classes or logits")
+                raise NotApplicable("needs a metric of classes or logits")
             return None
         if metric.on_logits is None:
             error = f" ({metric.error.strip().splitlines()[0]})" if metric.error and metric.error.strip() else ""
@@ -131,9 +131,9 @@ class MetricOnLogits(MessageRule):
 
     def _of_wrong(self, name: str, score: float) -> Finding:
         return self.found(
-            f"For predictions that are all wrong, {name} is {score:.3g}: it scores each output separately, so in "
-            "a row with the wrong class it counts all the other zeros as right. The reported accuracy is far too "
-            "high.",
+            f"For predictions that are all wrong, {name} is {score:.3g}: it scores each output separately, so "
+            "in a row with the wrong class it counts all the other zeros as correct. The reported accuracy "
+            "is far too high.",
             fix={"keras": KERAS},
             evidence={"metric": name, "on_wrong": score},
             severity="warning",
@@ -185,8 +185,8 @@ class MetricOnLogits(MessageRule):
     def _of_argmax(self, argmax: WrittenPattern, answers: tuple[int, ...]) -> Finding:
         (of,) = argmax.names
         return self.found(
-            f"The model returns one score for each example, {answers}, but the script takes the argmax of `{of}` "
-            "over that axis: the class is 0 for every example, whatever the score.",
+            f"The model returns one score for each example, {answers}, but the script takes the argmax of "
+            f"`{of}` over the axis of size 1: the class is 0 for every example, whatever the score.",
             fix=(THRESHOLD, TWO_OUTPUTS),
             severity=argmax.severity or "warning",
             evidence={"of": of, "answers": list(answers)},
@@ -216,7 +216,7 @@ class MetricOnLogits(MessageRule):
             )
         )
         return self.found(
-            f"The loss reads the model's outputs as logits, but the script {use}.",
+            f"The loss interprets the model's outputs as logits, but the script {use}.",
             fix=("predictions = logits > 0", "predictions = torch.sigmoid(logits) > 0.5  # the same"),
             severity=half.severity or "warning",
             evidence={"of": of, "rounded": how == "round"},

@@ -18,13 +18,13 @@ RANKED = 50  # rows of two classes
 ERRORS = 5.0  # standard errors of the area under the curve, below one half
 TURNED = 0.1  # area below which scores count as reversed, wherever they come from
 
-NUMBERS_NEEDED: Final = "numbers that a metric of regression compared with predictions"
-SCORES_NEEDED: Final = "scores by which a metric ranked rows of two classes"
+NUMBERS_NEEDED: Final = "a regression metric that compares predictions with targets"
+SCORES_NEEDED: Final = "a metric that ranks rows of two classes by score"
 
 UNITS: Final = (
     "predictions = target_scaler.inverse_transform(predictions)  # the scaler that was fitted on the targets",
-    "if the model was trained on a logarithm, undo it: np.expm1(predictions)",
-    "compare both in the training unit: leave out the inverse on both sides",
+    "if the model was trained on log-transformed targets, invert the transform: np.expm1(predictions)",
+    "compare both in the training unit: skip the inverse transform for predictions and targets",
 )
 
 
@@ -124,13 +124,13 @@ class MisreadAnswers(Rule):
         targets = abs(measured.target_mean) + 2 * measured.target_spread
         if measured.correlation < CORRELATED or not (_far(spread, SPREAD) and _far(answers / targets, SIZE)):
             return None
-        times = f"{max(spread, 1 / spread):,.3g} times {'as widely' if spread > 1 else 'less widely'}"
+        times = f"{max(spread, 1 / spread):,.3g} times {'as widely' if spread > 1 else 'more narrowly'}"
         return self.found(
             f"{measured.metric} compares predictions of {measured.answer_mean:.4g} ± "
             f"{measured.answer_spread:.3g} with targets of {measured.target_mean:.4g} ± "
             f"{measured.target_spread:.3g}. Their correlation is {measured.correlation:.2f} over "
-            f"{measured.rows:,} rows, but the predictions are spread {times}: they are in a different unit. The "
-            "metric measures the difference of the units, not the error of the model.",
+            f"{measured.rows:,} rows, but the predictions are spread {times}: they are in a different "
+            "unit. The metric measures the difference between the units, not the error of the model.",
             fix=UNITS,
             evidence={
                 "metric": measured.metric,
@@ -150,15 +150,15 @@ class MisreadAnswers(Rule):
         if measured.area + ERRORS * error > 0.5 or not (first_of_two or measured.area < TURNED):
             return None
         why = (
-            "The scores are the first of two columns, the probability of class 0, but the metric needs that of "
-            "class 1."
+            "The scores are the first of two columns, the probability of class 0, but the metric needs the "
+            "probability of class 1."
             if first_of_two
-            else "Either the scores are those of the other class, or their sign is wrong."
+            else "Either the scores belong to the other class, or their sign is wrong."
         )
         return self.found(
-            f"{measured.metric} ranks {measured.rows:,} rows by scores that order the classes the wrong way: "
-            f"the area under the ROC curve is {measured.area:.3g}, where chance gives 0.5 and the other column "
-            f"would give {1 - measured.area:.3g}. {why}",
+            f"{measured.metric} ranks {measured.rows:,} rows by scores that order the classes the wrong way "
+            f"round: the area under the ROC curve is {measured.area:.3g}, where chance gives 0.5 and the "
+            f"other column would give {1 - measured.area:.3g}. {why}",
             fix="scores = predictions[:, 1]  # the probability of class 1",
             evidence={
                 "metric": measured.metric,

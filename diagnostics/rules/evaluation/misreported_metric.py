@@ -22,37 +22,37 @@ from diagnostics.rules.shared.metric_values import Contradiction, contradictions
 GAP = 0.02  # between a reported accuracy and ours, where no mistake explains it
 
 WHY: Final[Mapping[str, str]] = {
-    "batches": "It is the mean of the values of the batches, which is a different number: it changes with the "
+    "batches": "The reported value is a mean of per-batch values, which is not the same and changes with the "
     "batch size.",
     "not shifted": "Each output is compared with the token at its own position, but a causal language model "
-    "predicts the next one.",
-    "ignored counted": "Positions with the label -100, which the loss leaves out, are counted too.",
-    "swapped": "Predictions and targets are swapped: the targets are the first argument.",
-    "no root": "It is the mean squared error, without the root.",
+    "predicts the next token.",
+    "ignored counted": "Positions with label -100, which the loss ignores, are also counted.",
+    "swapped": "Predictions and targets are swapped: the targets must be the first argument.",
+    "no root": "The reported value is the mean squared error, without the square root.",
     "broadcast": "Each prediction is compared with every target, because one of the two has an extra axis of "
     "size 1.",
-    "base": "It is 2 ** loss, but the loss is in nats.",
-    "no exponential": "It is the loss itself: the perplexity is its exponential.",
+    "base": "The reported value is 2 ** loss, but the loss is in nats.",
+    "no exponential": "The reported value is the loss itself: the perplexity is the exponential of the loss.",
 }
 FIXES: Final[Mapping[str, Fix | Mapping[str, Fix]]] = {
     "batches": {
         "torch": "collect the predictions and targets of all batches, and compute the metric once",
         "keras": (
-            "keras.metrics.F1Score(), R2Score() or RootMeanSquaredError(): they add up over batches",
-            "compute the metric once, from model.predict(x_val)",
+            "keras.metrics.F1Score(), R2Score() or RootMeanSquaredError(), which accumulate over batches",
+            "compute the metric once from model.predict(x_val)",
         ),
     },
     "not shifted": "predictions, labels = predictions[:, :-1], labels[:, 1:]",
     "ignored counted": "counted = labels != -100; accuracy = (predictions == labels)[counted].mean()",
-    "swapped": "r2_score(y_true, y_pred), precision_score(y_true, y_pred), ...: the targets first",
+    "swapped": "r2_score(y_true, y_pred), precision_score(y_true, y_pred), ...: pass the targets first",
     "no root": "np.sqrt(mse)",
-    "broadcast": "predictions = predictions.reshape(-1), before they are compared",
+    "broadcast": "predictions = predictions.reshape(-1) before the comparison",
     "base": "math.exp(loss)",
     "no exponential": "math.exp(loss)",
 }
 COLLECT: Final[Fix] = (
     "collect the predictions and targets of all batches, and call the metric once after the loop",
-    "a metric with a state, such as torchmetrics' or evaluate's, adds up over batches",
+    "use a stateful metric, such as those of torchmetrics or evaluate, which accumulates over batches",
 )
 EMPTY: Final[Fix] = "all_predictions, all_targets = [], []  # at the start of each evaluation"
 
@@ -155,7 +155,7 @@ class MisreportedMetric(Rule):
         if one.mistake is None:
             return self.found(
                 f"{message} None of the common mistakes explains the difference.",
-                fix=f"compute {one.name} from all predictions once, and compare",
+                fix=f"compute {one.name} once over all predictions, and compare it with the reported value",
                 evidence=evidence,
                 severity="note",
             )
@@ -166,11 +166,11 @@ class MisreportedMetric(Rule):
         numbers = (
             ""
             if one.value is None or one.latest is None
-            else f" It returns {one.value:.4g}; the latest evaluation alone has {one.latest:.4g}."
+            else f" The metric returns {one.value:.4g}; the latest evaluation alone gives {one.latest:.4g}."
         )
         return self.found(
-            f"{one.call.metric} gets {len(one.call.truth):,} rows: the {one.rows:,} of one evaluation, "
-            f"{one.times} times. The predictions of earlier epochs are still in the list.{numbers}",
+            f"{one.call.metric} gets {len(one.call.truth):,} rows: the {one.rows:,} rows of one evaluation, "
+            f"{one.times} times over. The predictions of earlier epochs are still in the list.{numbers}",
             fix=EMPTY,
             evidence={
                 "metric": one.call.metric,
@@ -186,8 +186,9 @@ class MisreportedMetric(Rule):
         metric = one.call.metric
         return self.found(
             f"{metric} gets the same predictions in each of {one.calls} calls between training steps, but "
-            "different targets each time: they are swapped. The targets are the first argument. It returns "
-            f"{one.value:.4g}; with the arguments the other way round it would return {one.turned:.4g}.",
+            "different targets each time: predictions and targets are swapped. The targets must be the "
+            f"first argument. {metric} returns {one.value:.4g}; with the arguments the other way round it "
+            f"would return {one.turned:.4g}.",
             fix=f"{metric}(y_true, y_pred)",
             evidence={"metric": metric, "calls": one.calls, "reported": one.value, "recomputed": one.turned},
             where=one.call.where,
@@ -195,9 +196,10 @@ class MisreportedMetric(Rule):
 
     def _of_mean(self, one: MeanOfBatches) -> Finding:
         return self.found(
-            f"{one.call.metric} is called for each of {one.batches} batches. The mean of its values is "
-            f"{one.mean:.4g}, but {one.call.metric} of all {one.rows:,} rows is {one.whole:.4g}. It is not a mean "
-            "over rows, so the mean over batches changes with the batch size.",
+            f"{one.call.metric} is called for each of {one.batches} batches. The mean of these {one.batches} "
+            f"values is {one.mean:.4g}, but computed over all {one.rows:,} rows, {one.call.metric} is "
+            f"{one.whole:.4g}. It is not an average over rows, so the mean over batches changes with the "
+            "batch size.",
             fix=COLLECT,
             evidence={
                 "metric": one.call.metric,

@@ -93,8 +93,8 @@ class MonitoredBackwards(Rule):
         right, kept = ("<", "highest") if rises else (">", "lowest")
         return self.found(
             f"`{best}` is set to `{value}` whenever the value is {'higher' if rises else 'lower'}, so it keeps "
-            f"the {kept} so far: the worst. The script therefore saves the wrong weights and counts the wrong "
-            "epochs as progress.",
+            f"the {kept} value so far, which is the worst. The script therefore saves the wrong weights "
+            "and counts the wrong epochs as progress.",
             fix=f"if {value} {right} {best}: {best} = {value}",
             evidence={"value": value, "best": best, "rises": rises},
             where=one.where,
@@ -104,9 +104,10 @@ class MonitoredBackwards(Rule):
     def _of_trainer(self, monitor: Monitor, rises: bool) -> Finding:
         named = f'metric_for_best_model="{monitor.monitored}"'
         return self.found(
-            f"The Trainer selects its best model by {named} with greater_is_better={not rises}, so it counts "
-            f"{'a fall' if rises else 'a rise'} as progress. The checkpoint that it finally loads as the best is "
-            "the worst, and early stopping counts better epochs as epochs without progress.",
+            f"The Trainer selects its best model using {named} with greater_is_better={not rises}, so it "
+            f"counts {'a fall' if rises else 'a rise'} as progress. The checkpoint that it loads as the "
+            "best at the end is the worst one, and early stopping counts better epochs as epochs without "
+            "progress.",
             fix=f"{monitor.callback}({named}, greater_is_better={rises})",
             evidence={
                 "callback": monitor.callback,
@@ -118,10 +119,10 @@ class MonitoredBackwards(Rule):
     def _too_large(self, monitor: Monitor) -> Finding:
         first, last = monitor.values[0], monitor.values[-1]
         return self.found(
-            f"{monitor.callback} ended the training after epoch {monitor.stopped_after}, although "
+            f"{monitor.callback} ended training after epoch {monitor.stopped_after}, although "
             f"{monitor.monitored} improved in each epoch, from {first:.4g} to {last:.4g}. With "
-            f"min_delta={monitor.least_gain:g}, only a larger gain counts (in the unit of the metric), and no "
-            "epoch gained that much.",
+            f"min_delta={monitor.least_gain:g}, only a gain greater than that counts (in the unit of the "
+            "metric), and no epoch gained that much.",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", min_delta=1e-4, patience=10)',
             evidence={
                 "callback": monitor.callback,
@@ -139,7 +140,8 @@ class MonitoredBackwards(Rule):
         course = ""
         if len(monitor.values) > 1:
             first, last = monitor.values[0], monitor.values[-1]
-            course = f" From epoch 1 to {len(monitor.values)} it went from {first:.4g} to {last:.4g}."
+            epochs = f"From epoch 1 to {len(monitor.values)}"
+            course = f" {epochs}, {monitor.monitored} went from {first:.4g} to {last:.4g}."
         return self.found(
             f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it counts '
             f"{'a fall' if rises else 'a rise'} as progress.{course} {_effect(monitor)}",
@@ -169,13 +171,13 @@ def _waits_through_progress(monitor: Monitor) -> bool:
 def _effect(monitor: Monitor) -> str:
     if monitor.stopped_after is not None:
         restored = "" if monitor.restored is None else f" and restored the weights of epoch {monitor.restored}"
-        return f"It stopped the training after epoch {monitor.stopped_after}{restored}."
+        return f"The callback stopped training after epoch {monitor.stopped_after}{restored}."
     if monitor.restored is not None:
-        return f"It restored the weights of epoch {monitor.restored}."
+        return f"The callback restored the weights of epoch {monitor.restored}."
     if monitor.callback == "ModelCheckpoint":
-        return "The epoch that it saves as the best is the worst."
+        return "The epoch that the callback saves as the best is the worst one."
     if monitor.callback == "ReduceLROnPlateau":
-        return "It lowers the learning rate after better epochs."
+        return "The callback lowers the learning rate after better epochs."
     return "Better epochs count as epochs without progress."
 
 

@@ -71,8 +71,8 @@ class ClipAfterStep(Rule):
         seen = (
             f"{calls}, each time before `backward()`, when there were no gradients yet."
             if clips.cleared
-            else f"{calls}, each time after the optimizer's step, when the gradients had already been used. They "
-            "were cleared before the next step."
+            else f"{calls}, each time after the optimizer step, when the gradients had already been used. The "
+            "clipped gradients were cleared before the next step."
         )
         if largest is None:
             told = " No step used clipped gradients."

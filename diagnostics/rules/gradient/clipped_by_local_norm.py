@@ -68,8 +68,8 @@ class ClippedByLocalNorm(Rule):
                     f"{limit:.3g}: the gradients are sharded by FullyShardedDataParallel, but each rank scaled "
                     "its shard by the norm of that shard alone.",
                     fix=(
-                        "model.clip_grad_norm_(LIMIT), the method of the FSDP module",
-                        "accelerator.clip_grad_norm_(model.parameters(), LIMIT) under Accelerate",
+                        "call the method of the FSDP module: model.clip_grad_norm_(LIMIT)",
+                        "with Accelerate: accelerator.clip_grad_norm_(model.parameters(), LIMIT)",
                     ),
                     evidence={"norms": {str(rank): norm for rank, norm in norms.items()}, "limit": limit},
                     step=step,

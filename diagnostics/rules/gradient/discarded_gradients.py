@@ -68,17 +68,18 @@ class DiscardedGradients(Rule):
     def from_calls(self, order: StepOrderFacts) -> Finding | None:
         """Compare the number of discarded passes with the number of steps."""
         if order.steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps of an optimizer")
+            raise NotApplicable(f"needs {STEPS} calls of optimizer.step()")
         if order.discarded < EACH * order.steps:
             return None
         share = order.discarded / max(order.passes, order.discarded)
         return self.found(
             f"`zero_grad()` cleared the gradients of {order.discarded:,} of {order.passes:,} backward passes "
-            f"({share:.0%}) before a step had used them, so each of the {order.steps:,} steps used only the "
-            "gradients of its last batch. The gradients of the other batches are lost: nothing is accumulated.",
+            f"({share:.0%}) before an optimizer step used them, so each of the {order.steps:,} steps used "
+            "only the gradients of its last batch. The gradients of the other batches are lost: nothing is "
+            "accumulated.",
             fix=(
-                "optimizer.zero_grad() only after optimizer.step(), not for every batch",
-                "optimizer.step() for every batch, if you do not mean to accumulate",
+                "call optimizer.zero_grad() only after optimizer.step(), not for every batch",
+                "call optimizer.step() for every batch, if you do not mean to accumulate gradients",
             ),
             evidence={"discarded": order.discarded, "passes": order.passes, "steps": order.steps},
             where=order.where,
@@ -88,17 +89,17 @@ class DiscardedGradients(Rule):
     def from_tapes(self, unasked: TapesWithoutGradient) -> Finding | None:
         """Look for a loop that steps once for many passes, each under its own tape."""
         if unasked.steps < MIN_STEPS:
-            raise NotApplicable(f"needs {MIN_STEPS} steps of an optimizer")
+            raise NotApplicable(f"needs {MIN_STEPS} optimizer updates with a GradientTape")
         if unasked.fewest < TAPES:
             return None
         passes = unasked.tapes + unasked.steps
         return self.found(
-            f"{unasked.tapes:,} of {passes:,} tapes recorded a pass but never computed a gradient: at least "
-            f"{unasked.fewest:,} such tapes preceded each of the {unasked.steps:,} steps, which used only the "
-            "gradients of the last batch. The model learns nothing from the other batches.",
+            f"{unasked.tapes:,} of {passes:,} tapes recorded a forward pass but never computed a gradient: at "
+            f"least {unasked.fewest:,} such tapes preceded each of the {unasked.steps:,} steps, which used "
+            "only the gradients of the last batch. The model learns nothing from the other batches.",
             fix=(
                 "move gradient() and optimizer.apply_gradients(...) into the loop over the batches (indent them)",
-                "to accumulate, take the gradients of each batch and add them up",
+                "to accumulate, compute the gradients of each batch and add them up",
             ),
             evidence={"tapes": unasked.tapes, "steps": unasked.steps, "fewest": unasked.fewest},
         )

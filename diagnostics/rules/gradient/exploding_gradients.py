@@ -103,9 +103,9 @@ class ExplodingGradients(Rule):
         step = int(gradients.steps[used[place]])
         end = f"{last:.3g} just before it became NaN or infinite" if broke else f"{last:.3g} at the end"
         return self.found(
-            f"The gradient norm exploded: at most {first:.3g} in the first {beginning} steps, {norms[place]:.3g} "
-            f"in step {step}, and {end}.{_largest(gradients, used[place])} Such large updates overshoot, and the "
-            "next gradient is even larger.",
+            f"The gradient norm exploded: it was at most {first:.3g} in the first {beginning} steps, "
+            f"{norms[place]:.3g} at step {step}, and {end}.{_largest(gradients, used[place])} With "
+            "gradients this large, each update overshoots, and the next gradient is even larger.",
             fix=(
                 "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # before optimizer.step()",
                 "lower the learning rate",
@@ -133,9 +133,10 @@ class ExplodingGradients(Rule):
             if best < start and after - best >= LOST * (start - best):
                 step = int(gradients.steps[used[place]])
                 return self.found(
-                    f"The gradient norm of step {step} is {norms[place]:.3g}, but was at most {before:.3g} in the "
-                    f"{WINDOW} steps before.{_largest(gradients, used[place])} The update raised the loss: "
-                    f"{start:.3g} at the start, {best:.3g} before the spike and {after:.3g} after it (medians).",
+                    f"The gradient norm at step {step} is {norms[place]:.3g}, but was at most {before:.3g} in "
+                    f"the previous {WINDOW} steps.{_largest(gradients, used[place])} The update raised the "
+                    f"loss, whose median was {start:.3g} at the start, {best:.3g} before the spike and "
+                    f"{after:.3g} after it.",
                     fix="torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # before optimizer.step()",
                     evidence={"norm": float(norms[place]), "before": before, "loss_before": best, "loss": after},
                     step=step,
@@ -148,4 +149,4 @@ def _largest(gradients: GradientHistory, place: int) -> str:
     layers = gradients.layer_norms[place]
     if len(gradients.layers) < 2 or not np.isfinite(layers).all():
         return ""
-    return f" It is largest in '{gradients.layers[int(layers.argmax())]}'."
+    return f" The norm is largest in '{gradients.layers[int(layers.argmax())]}'."

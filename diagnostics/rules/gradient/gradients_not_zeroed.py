@@ -73,8 +73,9 @@ class GradientsNotZeroed(Rule):
         since = "so far" if left.sum() == seen.sum() else "since the last zero_grad()"
         return self.found(
             f"In {left.sum()} of the {seen.sum()} steps checked, the gradients of the previous step were not "
-            "zeroed before the backward pass, which added the new ones to them. Each step uses the sum of all "
-            f"gradients {since}.{grown} This is not gradient accumulation: the optimizer took a step in between.",
+            "zeroed before the backward pass, so the new gradients were added to the old ones. Each step "
+            f"uses the sum of all gradients {since}.{grown} This is not gradient accumulation: the "
+            "optimizer took a step in between.",
             fix="optimizer.zero_grad()  # once for each optimizer.step(), before the backward pass",
             evidence={
                 "steps_seen": int(seen.sum()),

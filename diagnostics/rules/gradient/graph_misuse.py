@@ -22,15 +22,15 @@ FIXED: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "leaf changed": (
-        "A parameter was changed in place while autograd was recording. A parameter is a leaf of the graph, so "
-        "the backward pass could not recover its old value.",
+        "A parameter was modified in place while autograd was recording. A parameter is a leaf of the graph, "
+        "so the backward pass could not recover its old value.",
         (
             "change weights under torch.no_grad(): with torch.no_grad(): weight += step",
             "use torch.nn.init to initialise weights",
         ),
     ),
     "not a scalar": (
-        "backward() was called on a tensor with more than one value. A gradient is the derivative of one number.",
+        "backward() was called on a tensor with more than one value. A gradient is the derivative of a scalar.",
         (
             "loss.mean().backward()",
             'remove reduction="none" from the loss',
@@ -38,7 +38,7 @@ FIXED: dict[str, tuple[str, Fix]] = {
         ),
     ),
     "not detached": (
-        "A tensor with a graph was converted to NumPy, which has no graph.",
+        "A tensor that requires gradients was converted to NumPy, which cannot track them.",
         ("values = tensor.detach().cpu().numpy()", "with torch.no_grad(): ... around the evaluation"),
     ),
     "not a leaf": (
@@ -114,8 +114,8 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
     shape = "" if symptom.shape is None else f" of shape {symptom.shape}"
     if symptom.is_weight:
         return (
-            f"A weight{shape} was changed between the forward and the backward pass, most likely by "
-            "optimizer.step(). So the gradient would be wrong: it belongs to the old weight.",
+            f"A weight{shape} was modified between the forward and the backward pass, most likely by "
+            "optimizer.step(). The gradient would be wrong, because it belongs to the old weight.",
             (
                 "call backward() on every loss before the first optimizer.step()",
                 "run the forward pass again after optimizer.step(), as for the generator of a GAN",
@@ -129,11 +129,12 @@ def _overwritten(symptom: GraphMisused, live: bool) -> tuple[str, Fix]:
         else ()
     )
     return (
-        f"A tensor{shape}{made} was changed in place after the forward pass had saved it for backward.{unknown}",
+        f"A tensor{shape}{made} was modified in place after the forward pass had saved it for the backward "
+        f"pass.{unknown}",
         (
             "y = y + 1 instead of y += 1, and nn.ReLU() instead of nn.ReLU(inplace=True)",
             "x = x.clone() before x[i] = ...",
             *steps,
-            "torch.autograd.set_detect_anomaly(True), which shows the line of the forward pass",
+            "use torch.autograd.set_detect_anomaly(True), which shows the line of the forward pass",
         ),
     )

@@ -13,7 +13,7 @@ MAX_SHARE = 0.5  # of a GPU: above it, other processes hold the larger part
 NEARLY_FULL = 0.1  # of a GPU: with less than that free, a new training run hardly fits
 
 FIX = (
-    "end processes that are no longer needed: a notebook keeps its memory until its kernel is shut down",
+    "kill processes that are no longer needed: a notebook keeps its GPU memory until its kernel is shut down",
     "use another GPU: CUDA_VISIBLE_DEVICES=1",
 )
 
@@ -69,10 +69,10 @@ class CrowdedGpu(MessageRule):
         fits_without_them = symptom.tried is None or symptom.tried <= (symptom.free or 0) + elsewhere
         if elsewhere <= MAX_SHARE * capacity or not fits_without_them:
             return None
-        who = f": {listed(symptom.others)}" if symptom.others else ". The driver does not list them"
+        who = f": {listed(symptom.others)}" if symptom.others else ". The driver does not list these processes"
         return self.found(
-            f"Other processes hold {in_bytes(elsewhere)} of the {in_bytes(capacity)} of {symptom.device}{who}. "
-            "Without those processes this request would fit, so the batch is not the cause.",
+            f"Other processes hold {in_bytes(elsewhere)} of the {in_bytes(capacity)} on {symptom.device}{who}. "
+            "Without those processes this allocation would fit, so the batch size is not the cause.",
             fix=FIX,
             evidence={
                 "held_elsewhere_bytes": elsewhere,

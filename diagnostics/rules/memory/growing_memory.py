@@ -84,14 +84,14 @@ class GrowingMemory(Rule):
     def from_crash(self, crash: CrashFacts, symptom: KeptGraphs, memory: OutOfMemoryCrash) -> Finding | None:
         """Name the variable that holds the graphs, and report whether freeing them would have been enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
-        would_do = " Without them the allocation would have succeeded." if enough else ""
+        would_do = " If this memory had been freed, the allocation would have succeeded." if enough else ""
         return self.found(
-            f"{symptom.name} holds {symptom.count} tensors, each with the graph of its own batch, and every graph "
-            f"keeps the activations of that batch: {in_bytes(symptom.each)} each, about {in_bytes(symptom.size)} "
-            f"in all, and growing with every step.{would_do}",
+            f"{symptom.name} holds {symptom.count} tensors, each with the graph of its own batch, and each "
+            f"graph keeps the activations of its batch in memory: {in_bytes(symptom.each)} each, about "
+            f"{in_bytes(symptom.size)} in all, and growing with every step.{would_do}",
             fix=(
-                "loss.item(), or output.detach()  # store numbers, not tensors with their graphs",
-                "with torch.no_grad(): ...  # if it is an evaluation",
+                "loss.item(), or output.detach()  # store numbers, not tensors with graphs",
+                "with torch.no_grad(): ...  # if this is an evaluation loop",
             ),
             evidence={
                 "variable": symptom.name,
@@ -107,7 +107,7 @@ class GrowingMemory(Rule):
     def from_models(self, crash: CrashFacts, symptom: KeptModels, memory: OutOfMemoryCrash) -> Finding | None:
         """Name the variable that holds the models of earlier runs, and report whether freeing them is enough."""
         enough = memory.tried is not None and symptom.size >= memory.tried
-        would_do = " Without them the allocation would have succeeded." if enough else ""
+        would_do = " If this memory had been freed, the allocation would have succeeded." if enough else ""
         what = "models from earlier training runs"
         if symptom.by_history:
             what = "History objects, each with the model of an earlier training run"
@@ -119,7 +119,7 @@ class GrowingMemory(Rule):
                 if symptom.by_history
                 else "save each model to a file (model.save), keep only its path"
             )
-            + ", and call keras.backend.clear_session() before you build the next model, which frees the previous "
+            + ", and call keras.backend.clear_session() to free the previous model before you build the next "
             "one",
             evidence={
                 "variable": symptom.name,
@@ -145,17 +145,17 @@ class GrowingMemory(Rule):
         grown = ""
         if memory is not None and memory.in_use[-1] > memory.in_use[0]:
             grown = (
-                f" The memory of the {memory.holder} went from {in_bytes(int(memory.in_use[0]))} to "
+                f" Memory use of the {memory.holder} went from {in_bytes(int(memory.in_use[0]))} to "
                 f"{in_bytes(int(memory.in_use[-1]))}."
             )
         first = int(graphs.steps[alive][0])
         return self.found(
             f"The graphs of {alive.sum()} of the {old.sum()} sampled steps are still in memory long after the "
-            f"optimizer step, the oldest from step {first:,}: the script holds a tensor of each step with its "
-            f"graph.{grown}",
+            f"optimizer step, the oldest from step {first:,}: the script keeps a tensor from each step, "
+            f"together with its graph.{grown}",
             fix=(
-                "losses.append(loss.item()), or output.detach()  # store numbers, not tensors with their graphs",
-                "with torch.no_grad(): ...  # if it is an evaluation",
+                "losses.append(loss.item()), or output.detach()  # store numbers, not tensors with graphs",
+                "with torch.no_grad(): ...  # if this is an evaluation loop",
             ),
             evidence={"graphs_alive": int(alive.sum()), "graphs_looked_at": int(old.sum())},
             step=first,
@@ -169,18 +169,20 @@ class GrowingMemory(Rule):
         late = (memory.steps >= run.total_steps / 2) & np.isfinite(memory.in_use)
         steps, in_use = memory.steps[late], memory.in_use[late]
         if len(in_use) < READINGS or run.total_steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps and {READINGS} readings of the memory in the second half")
+            raise NotApplicable(
+                f"needs {STEPS} steps and {READINGS} memory readings in the second half of the run"
+            )
         slope = _slope(steps, in_use)
         if slope * (steps[-1] - steps[0]) < max(GREW, GREW_BY * in_use[0]) or not _steady(steps, in_use, slope):
             return None
         return self.found(
-            f"The memory of the {memory.holder} grows by {in_bytes(int(slope))} a step: from "
+            f"Memory use of the {memory.holder} grows steadily by {in_bytes(int(slope))} per step, from "
             f"{in_bytes(int(in_use[0]))} at step {steps[0]:,} to {in_bytes(int(in_use[-1]))} at step "
-            f"{steps[-1]:,}, at a steady rate. Every step leaves something in memory.",
+            f"{steps[-1]:,}. Every step leaves something in memory.",
             fix=(
                 "find lists, dicts and attributes that grow with every step, and store only numbers or "
                 "tensor.detach().cpu() in them",
-                "ignore this if it is a data cache that fits into memory",
+                "ignore this if it is a data cache that fits in memory",
             ),
             evidence={
                 "memory_of": memory.holder,

@@ -30,7 +30,8 @@ DIED: Final = (
     "lower the learning rate: one large update can push units below zero permanently",
     "clip the gradients",
 )
-ROWS: Final = "print ten inputs with their targets, as the loss gets them: do they belong together?"
+ROWS: Final = "print ten inputs with their targets, just before the loss is computed: do the targets match the "
+"inputs?"
 UNLEARNABLE: Final = (
     " A simple fit to some of the rows does not predict the others: if the targets are unrelated to the inputs, "
     "units die at any learning rate."
@@ -139,8 +140,8 @@ class DeadUnits(Rule):
             "gradient, so these units cannot learn, and no gradient passes through them to earlier layers.",
             fix={
                 library: (
-                    f"initialise the biases before layer '{first.layer}' to 0, and its weights with {initialiser}",
-                    f"add a normalisation before layer '{first.layer}'",
+                    f"initialise the layer that feeds '{first.layer}': biases to 0, weights with {initialiser}",
+                    f"add a normalisation layer before '{first.layer}'",
                     "lower the learning rate, if the units died during training",
                 )
                 for library, initialiser in (("torch", "kaiming_normal_"), ("keras", "he_normal"))
@@ -192,8 +193,8 @@ class DeadUnits(Rule):
             f"sampled batches. {began}. A ReLU at zero passes no gradient, so these units cannot learn, and no "
             f"gradient passes through them to earlier layers.{UNLEARNABLE if unlearnable else ''}",
             fix=(
-                f"initialise the biases before layer '{before}' to 0, and the weights with kaiming_normal_",
-                f"add a normalisation before layer '{before}'",
+                f"initialise the layer that feeds '{before}': biases to 0, weights with kaiming_normal_",
+                f"add a normalisation layer before '{before}'",
             )
             if not since
             else (*([ROWS] if unlearnable else []), *DIED),
@@ -220,9 +221,9 @@ class DeadUnits(Rule):
     ) -> Finding | None:
         """Look for classes that a ReLU before the loss has cut off, after the run."""
         if not verdicts.complete:
-            raise NotApplicable("needs a run that was not cut off")
+            raise NotApplicable("needs a run that was not interrupted")
         if outputs.last_activation != "relu" or loss.kind != "cross_entropy" or loss.reads != "logits":
-            raise NotApplicable("needs a cross entropy of scores that come out of a ReLU")
+            raise NotApplicable("needs a cross-entropy loss on the output of a ReLU")
         late = answers.steps >= steps.total_steps / 2
         given, labels = answers.answers[late].sum(axis=0), answers.labels[late].sum(axis=0)
         missed = np.flatnonzero((given == 0) & (labels >= MISSED))
@@ -231,13 +232,13 @@ class DeadUnits(Rule):
         classes = listed([str(number) for number in missed], most=LAYERS_NAMED)
         one = missed.size == 1
         return self.found(
-            f"cross_entropy reads logits but got the output of a ReLU, and class{'' if one else 'es'} {classes} "
-            f"{'is' if one else 'are'} never predicted in the second half of the run, although "
-            f"{int(labels[missed].sum()):,} of the examples sampled there are of "
-            f"{'this class' if one else 'these classes'}. A score of 0 is the lowest that a ReLU returns, and it "
-            "has no gradient: a class whose score is 0 for every example can no longer be learned, and no class "
-            "can get a negative score to rule it out.",
-            fix="remove the ReLU after the last layer: cross_entropy accepts any numbers",
+            f"cross_entropy expects logits but got the output of a ReLU, and class{'' if one else 'es'} "
+            f"{classes} {'is' if one else 'are'} never predicted in the second half of the run, although "
+            f"{int(labels[missed].sum()):,} of the examples sampled in that half belong to "
+            f"{'this class' if one else 'these classes'}. A ReLU never returns a score below 0, and at 0 "
+            "it passes no gradient: a class whose score is 0 for every example can no longer be learned, "
+            "and no class can get a negative score to rule it out.",
+            fix="remove the ReLU after the last layer: cross_entropy accepts any real numbers",
             evidence={"classes": missed.tolist(), "examples": int(labels[missed].sum())},
             step=int(answers.steps[late][0]),
         )
@@ -282,7 +283,7 @@ def _listed(layers: list[ActivationFacts]) -> str:
         share = f"all {layer.units}" if layer.dead == layer.units else f"{layer.dead} of the {layer.units}"
         of = f'"{layer.layer}"'
         if layer.layer.startswith(INPUT_OF):
-            of = f'the {INPUT_OF}layer "{layer.layer.removeprefix(INPUT_OF)}"'
+            of = f'the input to layer "{layer.layer.removeprefix(INPUT_OF)}"'
         elif not number:
             of = f"layer {of}"
         parts.append(f"{share} {'of' if number else 'units of'} {of}")

@@ -53,13 +53,13 @@ class DroppedAnswers(Rule):
         """Compare the zeros among the predictions of both modes."""
         dropped = dependence.dropped
         if dropped is None:
-            raise NotApplicable("needs a copy of the model, and the target that its predictions are compared with")
+            raise NotApplicable("needs a copy of the model, and the targets of its predictions")
         if not MIN_RATE <= dropped <= MAX_RATE:
             return None
         return self.found(
-            f"In training mode {dropped:.0%} of the model's predictions are exactly 0, but in evaluation mode "
-            "none are: a dropout follows the last layer. It zeroes predictions at random before the loss gets "
-            "them, and scales up the others.",
+            f"In training mode, {dropped:.0%} of the model's predictions are exactly 0, but in evaluation mode "
+            "none are: the last layer is followed by dropout. Dropout zeroes predictions at random before "
+            "they reach the loss, and scales up the others.",
             fix="remove the dropout after the last layer; dropout belongs between hidden layers",
             evidence={"dropped": dropped},
         )

@@ -14,8 +14,8 @@ from diagnostics.text.join import listed, not_known
 MAX_TENSORS_NAMED = 6  # in the message; the evidence holds them all
 
 _FROM_NUMPY = (
-    "NumPy computes in float64, and torch.from_numpy keeps that: inputs = inputs.float()",
-    "arrays = arrays.astype(numpy.float32), before they become tensors",
+    "inputs = inputs.float(), because NumPy computes in float64 and torch.from_numpy keeps that dtype",
+    "arrays = arrays.astype(numpy.float32), before converting them to tensors",
 )
 _HALF = (
     "run the forward pass under torch.autocast, which casts the inputs of each operation",
@@ -25,7 +25,7 @@ _OF_TENSORFLOW = (
     'x = tf.cast(x, tf.float32), for the tensor with the other dtype; or dtype="float32" where an array is '
     "created",
     "in third-party code: install the releases of Keras and TensorFlow that it was written for. Other releases "
-    "order the arguments differently, so a tensor is read as a size or an index",
+    "order the arguments differently, so a tensor is mistaken for a size or an index",
 )
 _HALF_ON_CPU = (
     "use torch.bfloat16 on the CPU: model.to(torch.bfloat16)",
@@ -97,10 +97,14 @@ def _seen(symptom: DtypesDiffer) -> str:
     match symptom.kind:
         case "operands" if symptom.got and symptom.wanted:
             return (
-                f"One operation got {got} and {symptom.wanted} tensors. It needs a single dtype and does not cast."
+                f"An operation got {got} and {symptom.wanted} tensors. It needs a single dtype and does not "
+                "cast its inputs."
             )
         case "operands":
-            return "One operation got tensors of different dtypes. It needs a single dtype and does not cast."
+            return (
+                "An operation got tensors of different dtypes. It needs a single dtype and does not cast its "
+                "inputs."
+            )
         case "indices":
             return (
                 f"An embedding or an indexed tensor got {_kind_of('indices', got)}. Indices must be int64 (newer "
@@ -108,23 +112,23 @@ def _seen(symptom: DtypesDiffer) -> str:
             )
         case "classes":
             return (
-                f"The loss got {_one_of('target', got)}, but reads class indices: one int64 number from 0 to C-1 "
-                "for each example."
+                f"The loss got {_one_of('target', got)}, but expects class indices: one int64 value from 0 to "
+                "C-1 per example."
             )
         case "target":
-            return f"The loss got {_one_of('target', got)}, but computes with floating-point numbers."
+            return f"The loss got {_one_of('target', got)}, but needs floating-point targets."
         case "result":
             return (
                 f"The result of an operation is {symptom.wanted or 'another dtype'}, which cannot be stored in "
-                f"{_one_of('tensor', got)}: a regression loss got integer targets, or an integer tensor is "
-                "changed in place."
+                f"{_one_of('tensor', got)}: either a regression loss got integer targets, or an integer "
+                "tensor is modified in place."
             )
         case "no kernel":
             return f"{symptom.operation} is not implemented for {got} on this device."
         case "integers":
-            return f"An operation that needs floating point got {symptom.got or 'integers'}."
+            return f"An operation that needs floating-point values got {symptom.got or 'integers'}."
         case "no float64":
-            return "A float64 tensor was created on MPS, Apple's GPU, which has no float64."
+            return "A float64 tensor was created on MPS, Apple's GPU, which does not support float64."
         case "objects":
             return (
                 "A NumPy array of dtype object cannot be converted to a tensor. It contains Python objects: "
@@ -148,7 +152,7 @@ def _fix(symptom: DtypesDiffer) -> Fix:
         case "indices":
             return (
                 "indices = indices.long()",
-                "check which argument holds the ids: floating-point numbers there belong to another feature",
+                "check which argument holds the ids: floating-point values there belong to another feature",
             )
         case "classes":
             return (
@@ -159,22 +163,22 @@ def _fix(symptom: DtypesDiffer) -> Fix:
             return "target = target.float()"
         case "result":
             return (
-                "target = target.float(), if the line calls a loss",
-                "x = x + y instead of x += y; x.clamp_(0, n - 1) with an integer n: int(n), or n.long()",
+                "target = target.float(), if the failing line calls a loss",
+                "x = x + y instead of x += y; for x.clamp_(0, n - 1), make n an integer with int(n) or n.long()",
             )
         case "no float64":
             return (
                 "values = values.float(), before you move them to the device; NumPy computes in float64",
-                "torch.float32 instead of .double(), torch.float64 and dtype=float",
+                "use torch.float32 instead of .double(), torch.float64 and dtype=float",
                 "run the operations that need float64 on the CPU",
             )
         case "no kernel" if symptom.got in ("float16", "bfloat16"):
             return _HALF_ON_CPU
         case "no kernel" | "integers":
-            return "values = values.float(), before the operation"
+            return "values = values.float() before the operation"
         case "objects":
             return (
-                "print(array.dtype, table.dtypes), and convert or drop the columns that are object",
+                "print(array.dtype, table.dtypes), and convert or drop the columns of dtype object",
                 ("array = numpy.asarray(rows, dtype=numpy.float32), which names the first non-numeric value"),
             )
     if dtypes & {"float16", "bfloat16"}:

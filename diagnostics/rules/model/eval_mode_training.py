@@ -15,7 +15,7 @@ BLOCKS = 2  # blocks of steps in evaluation mode; a single one may be a separate
 NAMED = 3  # layers named in the message
 VALIDATION = (
     "compute the evaluation loss under torch.no_grad(), without backward() and step()",
-    "if training: loss.backward(); optimizer.step()  # in a function for both",
+    "if training: loss.backward(); optimizer.step()  # in a function used for both training and evaluation",
 )
 FIX = "model.train()  # at the start of each epoch, after any evaluation"
 
@@ -98,7 +98,7 @@ class EvalModeTraining(MessageRule):
         if not layers:
             return None
         if len(modes.steps) < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps whose backward pass was sampled")
+            raise NotApplicable(f"needs {STEPS} steps with a sampled backward pass")
         training = np.flatnonzero(modes.in_training > 0)
         last = int(training[-1]) if training.size else None
         since = modes.steps if last is None else modes.steps[last + 1 :]
@@ -109,8 +109,8 @@ class EvalModeTraining(MessageRule):
         before = ""
         if last is not None:
             before = (
-                f" At step {modes.steps[last]:,} they were still in training mode. Since then, an evaluation has "
-                "probably called model.eval() without switching back."
+                f" At step {modes.steps[last]:,} these layers were still in training mode. Since then, an "
+                "evaluation has probably called model.eval() without switching back."
             )
         return self.found(
             f"The model trains in evaluation mode: in all {len(since)} sampled steps from step {since[0]:,} on, "
@@ -133,10 +133,10 @@ class EvalModeTraining(MessageRule):
         one = len(state.layers) == 1
         return self.found(
             f"In {state.steps:,} steps no call in training mode reached {_named(state.layers)}: "
-            f"{'its' if one else 'their'} state has not changed since creation. So the loop or train_step calls "
-            "the model without training=True: dropout is off, and batch norm does not learn the statistics that "
-            "it needs for evaluation.",
-            fix="model(x, training=True)  # within the GradientTape; self(x, training=True) in train_step",
+            f"{'its' if one else 'their'} state has not changed since the model was created. So the loop "
+            "or train_step calls the model without training=True: dropout is off, and batch norm does not "
+            "learn the statistics that it needs for evaluation.",
+            fix="model(x, training=True)  # inside the GradientTape; self(x, training=True) in train_step",
             evidence={"mode_dependent_layers": list(state.layers), "steps": state.steps},
         )
 
@@ -146,9 +146,9 @@ class EvalModeTraining(MessageRule):
         first = int(modes.steps[idle][0])
         return self.found(
             f"The optimizer also steps in evaluation mode: {int(idle.sum())} of the {len(idle)} sampled steps, "
-            f"from step {first:,} on, use batches from another dataset, and the mode switched from training to "
-            f"evaluation at least {blocks} times. So an evaluation calls backward() and step(): the model is "
-            "trained on the rows that are meant to evaluate it.",
+            f"from step {first:,} on, use batches from another dataset, and the mode switched from "
+            f"training to evaluation at least {blocks} times. So an evaluation calls backward() and "
+            "step(): the model is trained on the rows meant for evaluation.",
             fix=VALIDATION,
             evidence={
                 "mode_dependent_layers": list(modes.layers),

@@ -22,12 +22,22 @@ BY_KIND: Final[dict[str, dict[str, Fix]]] = {
         "torch": ("x.transpose(…) or x.permute(…), which move axes, instead of view", "x.flatten(1)"),
         "keras": "keras.ops.transpose(x, axes), which moves axes, instead of reshape",
     },
-    "recurrent": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (time, batch, features)")},
-    "attention": {"torch": ("batch_first=True", "x.transpose(0, 1) before it: (positions, batch, features)")},
+    "recurrent": {
+        "torch": (
+            "batch_first=True",
+            "transpose the input first: x = x.transpose(0, 1) has shape (time, batch, features)",
+        )
+    },
+    "attention": {
+        "torch": (
+            "batch_first=True",
+            "transpose the input first: x = x.transpose(0, 1) has shape (positions, batch, features)",
+        )
+    },
 }
 GENERAL: Final = (
-    "run the model on 8 examples, replace all but the first, and compare the first row after each layer: the "
-    "first layer whose output changes mixes the examples"
+    "run the model on 8 examples, then replace all but the first, run it again, and compare the first row "
+    "after each layer: the first layer whose output changes mixes the examples"
 )
 
 
@@ -89,8 +99,8 @@ class ExamplesMixed(Rule):
         mixing = dependence.mixing
         others = dependence.compared - 1
         return self.found(
-            f"Replacing the other {others} examples changes the prediction for an example by {change:.2g} (the "
-            f"predictions of different examples differ by {spread:.2g}). "
+            f"Replacing the other {others} examples in the batch changes the prediction for an example by "
+            f"{change:.2g} (predictions for different examples differ by {spread:.2g}). "
             f"{_explained(mixing, dependence.ends_in_it)}",
             fix=GENERAL if mixing is None else BY_KIND[mixing.kind],
             severity=_severity(dependence),
@@ -111,10 +121,10 @@ class ExamplesMixed(Rule):
             return None
         return self.found(
             "The prediction for an example depends on its position in the batch: with the same "
-            f"{dependence.compared} examples in reverse order it changes by {moved:.2g} (the predictions of "
-            f"different examples differ by {dependence.spread:.2g}). The model uses the row number: it counts "
-            "positions along the batch axis, or treats a part of the batch differently.",
-            fix="positional encodings: pe[:, : x.size(1)] for (batch, time, features), pe[: x.size(0)] for "
+            f"{dependence.compared} examples in reverse order it changes by {moved:.2g} (predictions for "
+            f"different examples differ by {dependence.spread:.2g}). The model uses the row number: it "
+            "counts positions along the batch axis, or treats a part of the batch differently.",
+            fix="positional encodings: pe[:, : x.size(1)] for (batch, time, features), or pe[: x.size(0)] for "
             "(time, batch, features)",
             severity="warning" if dependence.shuffled else "note",
             evidence={"moved": moved, "spread": dependence.spread, "examples": dependence.compared},
@@ -143,19 +153,19 @@ def _explained(mixing: MixingFacts | None, ends_in_it: bool) -> str:
     match mixing.kind:
         case "softmax":
             of = "The predictions sum to 1 over the batch, not over the classes: a" if ends_in_it else "A"
-            return f"{of} softmax of {shape} runs over axis {axis}, the batch axis."
+            return f"{of} softmax on a tensor of shape {shape} runs over axis {axis}, the batch axis."
         case "reshape":
             return (
-                f"A view turns {shape} into {mixing.result}. A view keeps the order of the numbers and does not "
-                "move axes, so each row of the result mixes several examples."
+                f"A view turns shape {shape} into {mixing.result}. A view keeps the order of the elements and "
+                "does not move axes, so each row of the result mixes several examples."
             )
         case "recurrent":
             return (
-                f"{mixing.name} gets {shape} and runs along axis {axis}, the batch axis: it reads the batch as "
-                "one sequence."
+                f"{mixing.name} gets an input of shape {shape} and runs along axis {axis}, the batch axis: it "
+                "reads the batch as one sequence."
             )
         case "attention":
             return (
-                f"{mixing.name} gets {shape} and attends along axis {axis}, the batch axis: each example attends "
-                "to the others in its batch, not to its own positions."
+                f"{mixing.name} gets an input of shape {shape} and attends along axis {axis}, the batch axis: "
+                "each example attends to the other examples in its batch, not to its own positions."
             )

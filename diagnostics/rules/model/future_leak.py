@@ -11,8 +11,8 @@ from diagnostics.facts.dependence import DependenceFacts
 CLEAR = 1e-3  # of the spread of the predictions; a causal mask leaves rounding errors of about 1e-6
 
 INVERTED: Final = (
-    " The tokens before that position do not change the prediction: the model reads in the wrong direction, as "
-    "with an inverted mask."
+    " Replacing the tokens before that position does not change the prediction: the model reads in the wrong "
+    "direction, as with an inverted mask."
 )
 TURNED: Final = {
     "torch": (
@@ -21,7 +21,7 @@ TURNED: Final = {
     ),
     "keras": (
         "attention_mask=np.tril(np.ones((1, T, T), bool))  # True means visible",
-        "use_causal_mask=True instead of that mask: together with an inverted mask it hides every token",
+        "replace that mask with use_causal_mask=True: combined with an inverted mask, it hides every token",
     ),
 }
 
@@ -72,11 +72,11 @@ class FutureLeak(Rule):
             'scores = scores.masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf"))  # before the softmax',
             "nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)",
             "encoder(x, mask=nn.Transformer.generate_square_subsequent_mask(T))",
-            "nn.LSTM(...), not bidirectional",
+            "use nn.LSTM(...) without bidirectional=True",
         ),
         "keras": (
             "MultiHeadAttention(...)(x, x, use_causal_mask=True)",
-            "LSTM(...), not in Bidirectional",
+            "use LSTM(...) without the Bidirectional wrapper",
         ),
     }
 
@@ -89,13 +89,13 @@ class FutureLeak(Rule):
         if not future.change > CLEAR * future.spread:
             return None
         inverted = future.past is not None and future.past <= CLEAR * future.spread
-        shown = "its input" if future.input.isdigit() else f"its input {future.input!r}"
+        shown = "the input" if future.input.isdigit() else f"the input {future.input!r}"
         return self.found(
             f"The targets are the next tokens of {shown}, but the model sees them: replacing the token at "
             f"position {future.position + 1} of {future.length} changes the prediction at position "
-            f"{future.position}, whose target is that token, by {future.change:.2g} (predictions at different "
-            f"positions differ by {future.spread:.2g}). The model learns to copy the next token, and generates "
-            f"noise when there is no token to copy.{INVERTED if inverted else ''}",
+            f"{future.position}, whose target is this token, by {future.change:.2g} (predictions at "
+            f"different positions differ by {future.spread:.2g}). The model learns to copy the next token, "
+            f"and generates noise when there is no token to copy.{INVERTED if inverted else ''}",
             fix=TURNED if inverted else None,
             evidence={
                 "past": future.past,

@@ -91,19 +91,19 @@ class IgnoresInput(Rule):
         named = f" ({loss.name})" if loss is not None and loss.name else ""
         return self.found(
             "The model ends in a softmax over one unit, so its prediction is 1.0 for every input: a softmax "
-            f"divides by the sum over its units, and here there is only one. The loss{named} may still fall, if "
-            "it is computed from the numbers before the softmax, but the predictions stay at 1.0, and the "
-            "accuracy stays at the share of one class.",
+            f"divides by the sum over its units, and here there is only one unit. The loss{named} may "
+            "still fall, if it is computed from the values before the softmax, but the predictions stay at "
+            "1.0, and the accuracy stays at the frequency of one class.",
             fix={
                 "torch": (
-                    "for two classes: one output without softmax, and torch.nn.BCEWithLogitsLoss()",
-                    "for more classes: one output for each class, and torch.nn.CrossEntropyLoss()",
-                    "for a number: no activation at the end",
+                    "for two classes: use one output without softmax, and torch.nn.BCEWithLogitsLoss()",
+                    "for more classes: use one output for each class, and torch.nn.CrossEntropyLoss()",
+                    "for regression: use no activation after the last layer",
                 ),
                 "keras": (
                     'for two classes: keras.layers.Dense(1, activation="sigmoid") with loss="binary_crossentropy"',
                     'for more classes: keras.layers.Dense(num_classes, activation="softmax")',
-                    "for a number: keras.layers.Dense(1)",
+                    "for regression: keras.layers.Dense(1)",
                 ),
             },
             evidence={"last_activation": "softmax", "units": 1, "prediction": 1.0},
@@ -119,7 +119,7 @@ class IgnoresInput(Rule):
         if batch is not None and _same_target(batch):
             raise NotApplicable("needs a batch in which at least two labels differ")
         if overfit.output_spread is None or not math.isfinite(overfit.output_spread):
-            raise NotApplicable("needs finite predictions of the trained copy")
+            raise NotApplicable("needs finite predictions from the trained copy")
         if overfit.output_spread >= ROUNDING or _beats_constant(overfit, loss):
             return None
         steps = len(overfit.losses)
@@ -129,8 +129,8 @@ class IgnoresInput(Rule):
             "reach the output, so training can only find the best constant prediction. Look for an input that "
             "forward() never uses, a mask or factor that is all zeros, a softmax or normalisation over an axis of "
             "size 1, or a layer whose units are all dead.",
-            fix="after each layer, print x.std(0).max(), the spread of its output across the batch: the first "
-            "layer where it is 0 is at fault",
+            fix="print the spread across the batch, x.std(0).max(), after each layer: the first layer where "
+            "the spread is 0 is at fault",
             evidence={
                 "output_spread": overfit.output_spread,
                 "distinct_inputs": overfit.distinct_inputs,
@@ -156,12 +156,12 @@ class IgnoresInput(Rule):
         ):
             return None
         return self.found(
-            f"After {steps.total_steps:,} steps the model returns the same {same.numbers:,} numbers for every "
-            f"input, roughly the mean of the inputs: the predictions vary {same.answers:.2g} times as much as the "
-            "inputs.",
+            f"After {steps.total_steps:,} steps the model returns the same {same.numbers:,} values for every "
+            f"input, roughly the mean of the inputs: the predictions vary only {same.answers:.2g} times as "
+            "much as the inputs.",
             fix=(
-                "for a variational autoencoder: sum both terms over the numbers of an example and average them "
-                "over the batch; or weight the KL term less at the beginning",
+                "for a variational autoencoder: sum both loss terms over the values of each example and "
+                "average over the batch, or give the KL term a smaller weight at first",
                 "print each term of the loss: a term that outweighs the others dominates training",
             ),
             evidence={"answers_differ": same.answers, "from_the_mean": same.apart, "numbers": same.numbers},

@@ -95,7 +95,7 @@ class MissingPositions(Rule):
         if order is None:
             raise NotApplicable(dependence.why_not.get("order", "needs a model with attention over tokens"))
         if not dependence.trained or not order.spread > 0:
-            raise NotApplicable("needs the model as it is after the run, and predictions that differ")
+            raise NotApplicable("needs the model's state after the run, and predictions that differ")
         if order.change > REL_TOLERANCE * order.spread:
             return None
         before, share = _left(targets, losses, loss)
@@ -135,7 +135,7 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
     by_chance = math.sqrt(fit.of_counts * max(0.0, 1 - fit.of_counts) / fit.predicted)
     if fit.of_classes and fit.of_counts - fit.of_places < ERRORS * by_chance:
         return None
-    what = "wrong" if fit.of_classes else "of the squared error left"
+    what = "wrong" if fit.of_classes else "in relative squared error"
     return (
         f"The targets depend on the order: a fit to the positions of the tokens beats a fit to their counts "
         f"({_number(fit.of_places, fit)} against {_number(fit.of_counts, fit)} {what}, "

@@ -82,10 +82,10 @@ class HalfPrecisionOverflow(MessageRule):
             whose = f"the output of '{place}'"
         table = nonfinite.table(origin.frames)
         return self.found(
-            f"In step {origin.step}, {nonfinite.module(origin)} exceeded {over.limit:,.0f}, the largest "
-            f"{over.dtype} number: in float32, {whose} reaches {over.highest:,.0f}. In {over.dtype} that is "
-            f"infinite, and everything computed from it is infinite or NaN.{nonfinite.examples(origin)} "
-            f"{nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
+            f"At step {origin.step}, {nonfinite.module(origin)} exceeded {over.limit:,.0f}, the largest "
+            f"{over.dtype} value: in float32, {whose} reaches {over.highest:,.0f}. In {over.dtype}, this "
+            "becomes infinite, and everything computed from it is infinite or "
+            f"NaN.{nonfinite.examples(origin)} {nonfinite.how_known(origin)}" + (f"\n{table}" if table else ""),
             fix=(_in_float32(f"'{origin.module}'" if origin.module else "this part"), BFLOAT16),
             evidence=nonfinite.evidence(origin)
             | {
@@ -112,13 +112,13 @@ class HalfPrecisionOverflow(MessageRule):
         first = int(close[0])
         limit = float(ranges.limits[first])
         share = 100 * near[first] / limit
-        more = [f"{ranges.modules[i] or 'model'} {near[i]:,.0f}" for i in close[1:]]
+        more = [f"{ranges.modules[i] or 'model'} ({near[i]:,.0f})" for i in close[1:]]
         others = f" Also close: {listed(more, most=NAMED)}." if more else ""
         return self.found(
-            f"The activations of '{ranges.modules[first] or 'model'}' reached {near[first]:,.0f} in step "
-            f"{ranges.nearest_steps[first]}, which is {share:.0f}% of {limit:,.0f}, the largest float16 number. "
-            f"Larger values become infinite, which makes the loss NaN.{others} Sampled in "
-            f"{count_of(len(ranges.steps), 'step')}.",
+            f"The activations of '{ranges.modules[first] or 'model'}' reached {near[first]:,.0f} at step "
+            f"{ranges.nearest_steps[first]}, which is {share:.0f}% of {limit:,.0f}, the largest float16 "
+            f"value. Values beyond this limit become infinite, which makes the loss NaN.{others} Measured "
+            f"in {count_of(len(ranges.steps), 'sampled step')}.",
             fix=(_in_float32("this part"), BFLOAT16),
             evidence={
                 "limit": limit,
@@ -131,4 +131,4 @@ class HalfPrecisionOverflow(MessageRule):
 
 
 def _in_float32(part: str) -> str:
-    return f"compute {part} in float32: torch.autocast(..., enabled=False) around it, and .float() on its inputs"
+    return f"compute {part} in float32: use torch.autocast(..., enabled=False), and call .float() on its inputs"

@@ -90,13 +90,13 @@ class HalfPrecisionUnderflow(Rule):
         zero = 100 * float(np.median(underflow.zero_shares[crowded[:, worst], worst]))
         return self.found(
             f"In '{underflow.layers[worst]}', {100 * shares.max():.0f}% of the non-zero gradient values are "
-            f"exactly {np.nanmin(low[:, worst]):.3g}, the smallest float16 number, and {zero:.0f}% are 0, in "
-            f"{int(crowded[:, worst].sum())} of {count} sampled steps. Smaller values were rounded to 0."
-            f"{others}{lost}",
+            f"exactly {np.nanmin(low[:, worst]):.3g}, the smallest positive float16 value, and {zero:.0f}% "
+            f"are 0, in {int(crowded[:, worst].sum())} of {count} sampled steps. Smaller values were "
+            f"rounded to 0.{others}{lost}",
             fix=(
                 "scaler = torch.amp.GradScaler(...): scaler.scale(loss).backward(), scaler.step(optimizer), "
                 "scaler.update()",
-                "torch.autocast with bfloat16, which has the range of float32",
+                "use torch.autocast with bfloat16, which has the range of float32",
             ),
             evidence={
                 "steps": underflow.steps.tolist(),

@@ -81,13 +81,13 @@ class LossOutOfRange(Rule):
             raise NotApplicable(SINGLE)
         _check_formula(call)
         if CAUSE in verdicts.found:
-            raise NotApplicable(f"the finding {CAUSE} reports this")
+            raise NotApplicable(f"{CAUSE} already reports this")
         below = np.flatnonzero(losses.values < -BELOW)
         if len(below) < MANY:
             return None
         lowest, step = float(np.nanmin(losses.values[below])), int(losses.steps[below[0]])
         return self._found(
-            call, f"The loss is negative from step {step:,} on and fell to {lowest:,.4g}.", lowest, step
+            call, f"The loss has been negative since step {step:,} and fell to {lowest:,.4g}.", lowest, step
         )
 
     def _from_call(self, call: LossCall) -> Finding | None:
@@ -96,7 +96,7 @@ class LossOutOfRange(Rule):
         _check_formula(call)
         if not call.value < -BELOW:
             return None
-        which = "first loss" if call.whole else f"{call.contract.called} among the terms of the first loss"
+        which = "first loss" if call.whole else f"{call.contract.called} term of the first loss"
         return self._found(call, f"The {which} is {call.value:.4g}.", call.value, 0)
 
     def _found(self, call: LossCall, seen: str, lowest: float, step: int) -> Finding | None:
@@ -106,7 +106,7 @@ class LossOutOfRange(Rule):
         if not because:
             return None
         return self.found(
-            f"{seen} A {call.contract.called} is never below 0 {because}.",
+            f"{seen} A {call.contract.called} cannot be negative {because}.",
             fix=fix,
             evidence={
                 "lowest_loss": lowest,
@@ -126,7 +126,7 @@ class LossOutOfRange(Rule):
 
 def _check_formula(call: LossCall) -> None:
     if call.contract.lowest is None or call.weighted:
-        raise NotApplicable("needs a loss that cannot be negative, without weights")
+        raise NotApplicable("needs an unweighted loss that cannot be negative")
 
 
 def _ends(argument: Argument | None) -> tuple[float, float] | tuple[None, None]:
@@ -171,8 +171,9 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
             return "", ""
         what = "probabilities" if lowest >= 0 and highest <= 1 else "logits"
         return (
-            f"if its inputs are log-probabilities, but their exponentials add up to {mass:.3g} over the classes "
-            f"instead of 1. They run from {lowest:.3g} to {highest:.3g}, so they are {what}",
+            f"if its inputs are log-probabilities. The exponentials of these inputs sum to {mass:.3g} over the "
+            f"classes instead of 1, and the inputs range from {lowest:.3g} to {highest:.3g}, so they are "
+            f"{what}",
             "loss = F.kl_div(F.log_softmax(logits, dim=-1), target, reduction='batchmean')",
         )
     if call.function == "kl_divergence":
@@ -187,7 +188,8 @@ def _cause(call: LossCall, mass: float | None, target_mass: float | None) -> tup
     else:
         fix = "scale the targets to 0..1, or use a squared error"
     return (
-        f"if its targets are probabilities, but those in the first batch run from {lowest:.4g} to {highest:.4g}",
+        f"if its targets are probabilities, but the targets in the first batch range from {lowest:.4g} to "
+        f"{highest:.4g}",
         fix,
     )
 
@@ -198,9 +200,9 @@ def _no_distribution(mass: float | None, target_mass: float | None) -> tuple[str
     off = [what for what, one in masses.items() if one is not None and abs(one - 1) > MASS]
     if not off:
         return "", ""
-    named = " and ".join(f"the {what} add up to {masses[what]:.3g}" for what in off)
+    named = " and ".join(f"the {what} sum to {masses[what]:.3g}" for what in off)
     return (
-        f"between two distributions, but {named} over the last axis of an example, not to 1",
+        f"between two distributions, but {named} over the last axis of an example instead of 1",
         'keras.layers.Dense(units, activation="softmax")'
         if "outputs" in off
         else "targets / targets.sum(axis=-1, keepdims=True)",

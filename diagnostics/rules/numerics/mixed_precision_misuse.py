@@ -66,9 +66,9 @@ class MixedPrecisionMisuse(MessageRule):
         if order.unscaled:
             return None
         return self.found(
-            f"`scaler.scale` has scaled {order.scaled:,} losses, but neither `scaler.step` nor `scaler.unscale_` "
-            f"was ever called: the {order.steps:,} optimizer steps used gradients too large by the factor of the "
-            "scale, 65,536 at first, and overflowing steps were not skipped.",
+            f"`scaler.scale` has scaled {order.scaled:,} losses, but neither `scaler.step` nor "
+            f"`scaler.unscale_` was ever called: the {order.steps:,} optimizer steps used gradients that "
+            "were too large by the scale factor (initially 65,536), and overflowing steps were not skipped.",
             fix="scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
             evidence={"scaled": order.scaled, "steps": order.steps},
             severity="warning",
@@ -80,7 +80,7 @@ class MixedPrecisionMisuse(MessageRule):
         import numpy as np
 
         if clips.steps < STEPS:
-            raise NotApplicable(f"needs {STEPS} steps with clipped gradients of a scaled loss")
+            raise NotApplicable(f"needs {STEPS} steps with clipped gradients from a scaled loss")
         if clips.scaled < MOSTLY * clips.steps:
             return None
         scale = float(np.median(clips.scales))
@@ -90,8 +90,8 @@ class MixedPrecisionMisuse(MessageRule):
             return None
         norm = float(np.median(clips.norms[known])) if known.any() else None
         found = (
-            f" Their norm was {norm:.3g}, which is {norm / scale:.3g} without the scale: all were clipped to "
-            f"{clips.limit / scale:.2g}."
+            f" The gradient norm was {norm:.3g}, or {norm / scale:.3g} without the scale, so all gradients "
+            f"were clipped to a norm of {clips.limit / scale:.2g}."
             if norm is not None
             else f" After clipping, no gradient is above {clips.limit / scale:.2g} without the scale."
         )

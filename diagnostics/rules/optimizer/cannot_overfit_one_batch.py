@@ -88,9 +88,9 @@ class CannotOverfitOneBatch(Rule):
         if overfit.distinct_inputs < max(2, DISTINCT_SHARE * batch.size):
             raise NotApplicable("needs a batch whose inputs differ from each other")
         if model is not None and model.num_trainable < _num_labels(batch):
-            raise NotApplicable("needs at least as many trainable scalars as labels")
+            raise NotApplicable("needs at least as many trainable parameters as labels")
         if model is not None and model.num_trainable < MOSTLY_TRAINABLE * model.num_parameters:
-            raise NotApplicable("needs a model that is mostly trainable: a head alone may take thousands of steps")
+            raise NotApplicable("needs a mostly trainable model: training only a head may take thousands of steps")
         losses = [value for value in overfit.losses if math.isfinite(value)]
         if not losses:
             raise NotApplicable("needs a finite loss")
@@ -102,9 +102,10 @@ class CannotOverfitOneBatch(Rule):
             raise NotApplicable("needs more steps on the batch: the loss was still falling")
         return self.found(
             f"A copy of the model was trained only on this batch of {batch.size} examples ({_tried(overfit)}), "
-            f"but the loss never fell below {lowest:.4g}. A constant prediction would score {baseline:.4g}. A "
-            "working model should memorise a batch this small: either the differences between the examples "
-            "disappear before the loss, or the gradient does not reach the weights.",
+            f"but the loss never fell below {lowest:.4g}. A constant prediction would have a loss of "
+            f"{baseline:.4g}. A working model should be able to memorise a batch this small: either the "
+            "differences between the examples are lost before they reach the loss, or the gradient does "
+            "not reach the weights.",
             fix=(
                 "fix the other findings first; then pass one batch through the model layer by layer, and look for "
                 "a layer after which the examples no longer differ, or whose weights get no gradient"

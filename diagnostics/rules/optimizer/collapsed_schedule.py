@@ -35,8 +35,8 @@ SQUARED = 0.01  # relative tolerance for a rate being the square of another
 ABOVE = 1.01  # times the first rate: a schedule that rises above it is a warm-up
 LEARNED = 0.1  # of the first loss: a run that got there earlier needed no more steps
 COUNTS = (
-    "The schedule is stepped once per batch instead of once per epoch, or its lengths are in epochs although it "
-    "counts batches."
+    "Either the scheduler is stepped once per batch instead of once per epoch, or its durations are given in "
+    "epochs although it counts batches."
 )
 
 
@@ -130,10 +130,10 @@ class CollapsedSchedule(Rule):
     FIXES = {
         "torch": (
             MOVE,
-            "give the schedule its lengths in batches: epochs * len(loader)",
+            "specify the scheduler's durations in batches: epochs * len(loader)",
         ),
         "trainer": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # both count steps",
-        "keras": "give decay_steps in batches: epochs * len(dataset)",
+        "keras": "specify decay_steps in batches: epochs * len(dataset)",
     }
 
     @check
@@ -149,7 +149,7 @@ class CollapsedSchedule(Rule):
             return None
         if not smooth or fall.tread == 1:
             return self._collapsed(steps, fall, COUNTS)
-        pace = f"It falls every {fall.tread} steps, and each drop multiplies the already reduced rate."
+        pace = f"The rate falls every {fall.tread} steps, and each drop multiplies the already reduced rate."
         return self._collapsed(steps, fall, pace, {"torch": (MOVE, *COMPOUNDS), "keras": COMPOUNDS})
 
     @check
@@ -168,7 +168,9 @@ class CollapsedSchedule(Rule):
         if _had_learned(losses, fall.collapsed):
             return None
         often = "at every step" if fall.tread == 1 else f"every {fall.tread} steps"
-        return self._collapsed(steps, fall, f"It falls {often}, but an epoch has {epoch:.0f}. {COUNTS}")
+        return self._collapsed(
+            steps, fall, f"The rate falls {often}, but an epoch has {epoch:.0f} steps. {COUNTS}"
+        )
 
     def _collapsed(
         self, steps: StepHistory, fall: _Fall, why: str, fix: Mapping[str, Fix] | None = None
@@ -176,8 +178,8 @@ class CollapsedSchedule(Rule):
         rest, share = steps.total_steps - fall.collapsed, 1 - fall.collapsed / steps.total_steps
         return self.found(
             f"The learning rate falls from {fall.highest:.3g} to less than a thousandth of that by step "
-            f"{fall.collapsed:,} and ends at {fall.last:.3g}. The {rest:,} steps after that, {share:.0%} of the "
-            f"run, change almost nothing. {why}",
+            f"{fall.collapsed:,} and ends at {fall.last:.3g}. The remaining {rest:,} steps, {share:.0%} of "
+            f"the run, change almost nothing. {why}",
             fix=fix,
             evidence={
                 "highest_rate": fall.highest,
@@ -202,13 +204,13 @@ class CollapsedSchedule(Rule):
         squared = abs(first - full**2) <= SQUARED * full**2
         if not squared and first >= COLLAPSED * full:
             return None
-        what = "the square of that" if squared else f"{first / full:.1g} of that"
+        what = "the square of that" if squared else f"{first / full:.1g} times that"
         return self.found(
-            f"The optimizer was created with a learning rate of {full:.3g}, but its schedule begins at "
-            f"{first:.3g}, {what}, and never goes higher. A schedule's function must return a factor for the "
-            "optimizer's rate, not the rate itself.",
+            f"The optimizer was created with a learning rate of {full:.3g}, but its schedule starts at "
+            f"{first:.3g}, {what}, and never goes higher. A schedule function must return a factor for the "
+            "optimizer's learning rate, not the rate itself.",
             fix=(
-                "LambdaLR(optimizer, lambda epoch: 0.95**epoch)  # factors from 1 down",
+                "LambdaLR(optimizer, lambda epoch: 0.95**epoch)  # factors that start at 1",
                 "for group in optimizer.param_groups: group['lr'] = rate  # to set the rate itself",
             ),
             evidence={"full_rate": full, "first_rate": first, "highest_rate": highest},

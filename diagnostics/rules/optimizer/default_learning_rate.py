@@ -113,7 +113,10 @@ class DefaultLearningRate(Rule):
         return self.found(
             f"{_origin(optimizer, default, model)} That is too high for this model. "
             f"{loss_curve.describe(what, curve)}",
-            fix=(lr_trial.fix(default / 10, model, optimizer), f"lower it further, to {default / 100:.3g}"),
+            fix=(
+                lr_trial.fix(default / 10, model, optimizer),
+                f"lower the learning rate further, to {default / 100:.3g}",
+            ),
             evidence={"default_rate": default, "unfit": "too high", "course": what, **vars(curve)},
             step=curve.since,
         )
@@ -122,7 +125,7 @@ class DefaultLearningRate(Rule):
 def _origin(optimizer: OptimizerFacts, default: float, model: ModelFacts | None) -> str:
     in_keras = model is not None and model.library == "keras"
     word = "learning_rate" if in_keras else "lr"
-    origin = f"{optimizer.name} runs at {word}={default:g}, its default"
+    origin = f"{optimizer.name} runs at its default of {word}={default:g}"
     if in_keras:
         origin += f', as in optimizer="{optimizer.name.lower()}"'
     return f"{origin}."

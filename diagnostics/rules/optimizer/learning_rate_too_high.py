@@ -22,7 +22,7 @@ STEPS = 200  # in a watched run that is stuck; by then, steps of 1% add up to tw
 
 BY_HAND = (
     "subtract the gradient: weight.assign_sub(rate * gradient); a step that adds it makes the loss rise",
-    "divide the factor of the gradient in the step by 10",
+    "divide the gradient's factor in the update by 10",
 )
 
 
@@ -134,8 +134,9 @@ class LearningRateTooHigh(Rule):
         steps = len(trial.losses)
         return self.found(
             f"A copy of the model, trained on {lr_trial.on_batches(trial)}{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, {_ended(lr_trial.final_loss(trial.losses, trial.batches), steps)}. A "
-            f"constant prediction would score {baseline:.4g}. At {trial.better_rate:.3g}, with everything else "
+            f"{trial.learning_rate:.3g}, "
+            f"{_ended(lr_trial.final_loss(trial.losses, trial.batches), steps)}. A constant prediction "
+            f"would have a loss of {baseline:.4g}. At {trial.better_rate:.3g}, with everything else "
             f"unchanged, the loss fell to {lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in "
             f"{len(trial.better_losses)} steps. {_update(trial)}",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
@@ -163,10 +164,13 @@ class LearningRateTooHigh(Rule):
         much = "more than its own norm" if update > 1 else f"{update:.1%} of its norm"
         known = rate > 0  # 0 for a handwritten step, which takes no rate from an optimizer
         return self.found(
-            f"{loss_curve.describe(what, curve)} {f'At a learning rate of {rate:.3g} a' if known else 'A'} step "
-            f"changed a layer by {much} (the median); about 0.1% is typical. Such updates overshoot"
-            f"{'.' if known else ', or climb the gradient.'}",
-            fix=(lr_trial.fix(rate / 10, model, optimizer), f"lower it further, to {rate / 100:.3g}")
+            f"{loss_curve.describe(what, curve)} {f'At a learning rate of {rate:.3g}, a' if known else 'A'} "
+            f"step changed a layer by {much} (the median); about 0.1% is typical. Such updates "
+            f"overshoot{'.' if known else ', or climb the gradient.'}",
+            fix=(
+                lr_trial.fix(rate / 10, model, optimizer),
+                f"lower the learning rate further, to {rate / 100:.3g}",
+            )
             if known
             else BY_HAND,
             evidence={"course": what, "update_size": update, "learning_rate": rate, **vars(curve)},
@@ -197,9 +201,9 @@ class LearningRateTooHigh(Rule):
             return None
         rate = update_size.rate_until(steps, int(steps.steps[-1]))
         return self.found(
-            f"At a learning rate of {rate:.3g} a single step changed a layer by {largest:,.1f} times its norm "
-            "(the median over layers), which erases the initial weights; about 0.1% is typical. The "
-            f"run ended at a loss of {ended:.4g}, where a constant prediction would score "
+            f"At a learning rate of {rate:.3g}, a single step changed a layer by {largest:,.1f} times its norm "
+            "(the median over layers), which erases the initial weights; about 0.1% is typical. The run "
+            f"ended at a loss of {ended:.4g}, while a constant prediction would have a loss of "
             f"{constant:.4g}.",
             fix=(lr_trial.fix(rate / 100, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={"update_size": largest, "learning_rate": rate, "ended": ended, "constant_loss": constant},
@@ -215,4 +219,4 @@ def _ended(final: float, steps: int) -> str:
 def _update(trial: TrialFacts) -> str:
     largest = lr_trial.largest_update(trial)
     much = "more than their own norm" if largest > 1 else f"up to {largest:.1%} of their norm"
-    return f"At your rate a step changed the weights by {much}; about 0.1% is typical. Such updates overshoot."
+    return f"At your rate, a step changed the weights by {much}; about 0.1% is typical. Such updates overshoot."

@@ -117,11 +117,12 @@ class LearningRateTooLow(Rule):
         taken_off = (first - lowest) / first / (steps - 1) * update_size.LONG_RUN
         return self.found(
             f"A copy of the model, trained on one batch{named} at your learning rate of "
-            f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} steps, "
-            f"and a step changed the weights by {update:.2g} of their norm. At that pace, "
-            f"{update_size.LONG_RUN:,} steps change them by {update * update_size.LONG_RUN:.2%} and lower the "
-            f"loss by {taken_off:.2%}. At {trial.better_rate:.3g}, with everything else unchanged, the loss "
-            f"fell to {trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
+            f"{trial.learning_rate:.3g}, lowered its loss from {first:.5g} to {lowest:.5g} in {steps} "
+            f"steps, and each step changed the weights by {update:.2g} of their norm. At that pace, "
+            f"{update_size.LONG_RUN:,} steps would change the weights by "
+            f"{update * update_size.LONG_RUN:.2%} and lower the loss by {taken_off:.2%}. At "
+            f"{trial.better_rate:.3g}, with everything else unchanged, the loss fell to "
+            f"{trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use this optimizer's usual learning rate"),
             evidence=lr_trial.evidence(trial, baseline),
         )
@@ -153,11 +154,12 @@ class LearningRateTooLow(Rule):
         if not ended >= constant or not learnable:
             return None
         return self.found(
-            f"In {steps.total_steps:,} steps at a learning rate of {trial.learning_rate:.3g} the weights moved by "
-            f"at most {moved:.2%} of their norm, and the loss ended at {ended:.4g}, where a constant prediction "
-            f"would score {constant:.4g}. A copy of the model, trained on one batch at "
-            f"{trial.better_rate:.3g}, went from {trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in "
-            f"{len(trial.better_losses)} steps.",
+            f"In {steps.total_steps:,} steps at a learning rate of {trial.learning_rate:.3g}, the weights "
+            f"moved by at most {moved:.2%} of their norm, and the loss ended at {ended:.4g}, while a "
+            f"constant prediction would have a loss of {constant:.4g}. When a copy of the model was "
+            f"trained on one batch at {trial.better_rate:.3g}, its loss went from "
+            f"{trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in {len(trial.better_losses)} "
+            "steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={
                 "learning_rate": trial.learning_rate,
@@ -196,17 +198,17 @@ class LearningRateTooLow(Rule):
         has_failed = moved < lr_trial.MOVED and ended >= whole_run.NO_BETTER * constant > 0
         tenth = max(1, steps.total_steps // 10)
         outcome = (
-            f" All steps together moved the weights by at most {moved:.2%} of their norm, and the loss ended at "
-            f"{ended:.4g}, where a constant prediction would score {constant:.4g}."
+            f" All steps together moved the weights by at most {moved:.2%} of their norm, and the loss ended "
+            f"at {ended:.4g}, while a constant prediction would have a loss of {constant:.4g}."
         )
         return self.found(
             f"The run ended before its warm-up did: in {steps.total_steps:,} steps the learning rate rose from "
-            f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} of its full {full:.3g}."
+            f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} of its full value of {full:.3g}."
             + (outcome if has_failed else ""),
             fix={
                 "torch": (
                     f"use a warm-up of {tenth:,} steps: a tenth of the run",
-                    "step the schedule after each batch, if it counts batches",
+                    "step the scheduler after each batch, if it counts batches",
                 ),
                 "trainer": f"TrainingArguments(warmup_steps={tenth})  # a tenth of the run",
             },
@@ -240,20 +242,21 @@ class LearningRateTooLow(Rule):
             return None
         tread = int(np.median(np.diff(rises)))
         return self.found(
-            f"The schedule was stepped once in {tread:,} steps, so the run ended at the beginning of its "
-            f"warm-up: in {steps.total_steps:,} steps the learning rate rose from {rates[0]:.3g} to "
-            f"{rates[-1]:.3g}, {rates[-1] / full:.1%} of its full {full:.3g}. Its lengths are given in batches, "
-            "but it is stepped once per epoch.",
+            f"The scheduler was stepped only once every {tread:,} steps, so the run ended at the beginning of "
+            f"its warm-up: in {steps.total_steps:,} steps the learning rate rose from {rates[0]:.3g} to "
+            f"{rates[-1]:.3g}, {rates[-1] / full:.1%} of its full value of {full:.3g}. The scheduler's "
+            "durations are given in batches, but it is stepped once per epoch.",
             fix={
                 "torch": (
-                    "scheduler.step() after each optimizer.step(), inside the loop over the batches",
-                    "give the schedule its lengths in epochs: OneCycleLR(optimizer, max_lr=..., "
+                    "call scheduler.step() after each optimizer.step(), inside the loop over the batches",
+                    "specify the scheduler's durations in epochs: OneCycleLR(optimizer, max_lr=..., "
                     "total_steps=epochs)",
                 ),
                 "lightning": (
                     'return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": '
-                    '"step"}} from configure_optimizers: without an interval, Lightning steps it once per epoch',
-                    "give the schedule its lengths in epochs: total_steps=self.trainer.max_epochs",
+                    '"step"}} from configure_optimizers: without an interval, Lightning steps the '
+                    "scheduler once per epoch",
+                    "specify the scheduler's durations in epochs: total_steps=self.trainer.max_epochs",
                 ),
             },
             evidence={
@@ -293,10 +296,11 @@ class LearningRateTooLow(Rule):
         rate = update_size.rate_until(run, int(steps[-1]))
         at_chance = loss_curve.at_chance(answers)
         return self.found(
-            f"At a learning rate of {rate:.3g} no sampled step changed a layer by more than {largest:.2g} of its "
-            f"norm (the median over layers); {update_size.LONG_RUN:,} such steps, all in one direction, would "
-            f"change it by {largest * update_size.LONG_RUN:.2%}. In {run.total_steps:,} steps the loss went "
-            f"from {began:.5g} to {ended:.5g}" + (", no better than a constant prediction." if at_chance else "."),
+            f"At a learning rate of {rate:.3g}, no sampled step changed a layer by more than {largest:.2g} of "
+            f"its norm (the median over layers); {update_size.LONG_RUN:,} such steps, all in the same "
+            f"direction, would change it by {largest * update_size.LONG_RUN:.2%}. Over {run.total_steps:,} "
+            f"steps, the loss began at {began:.5g} and ended at {ended:.5g}"
+            + (", no better than a constant prediction." if at_chance else "."),
             fix=(lr_trial.fix(rate * 100, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={"learning_rate": rate, "largest_update": largest, "first_loss": began, "final_loss": ended},
             severity="warning" if at_chance else "note",

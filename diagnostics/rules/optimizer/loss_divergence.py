@@ -81,7 +81,7 @@ class LossDivergence(Rule):
         not_the_updates = (
             ""
             if update is None
-            else f" Large updates are not the cause: a step changes a layer by {update:.2g} of its norm."
+            else f" Large updates are not the cause: a step changes a layer by only {update:.2g} of its norm."
         )
         return self.found(
             f"{loss_curve.describe('diverged', curve)}{not_the_updates}",
@@ -106,9 +106,9 @@ class LossDivergence(Rule):
         if began <= 0 or levels[-1] > -FELL_BY * began or (fell[1:] < QUICKER * fell[:-1]).any():
             return None
         return self.found(
-            f"The loss began at {began:.4g} and fell to {levels[-1]:.4g}, faster and faster: by {fell[-2]:.3g} in "
-            f"the third quarter of the run and by {fell[-1]:.3g} in the last. One of its terms has no lower "
-            "bound, so training lowers that term instead of the others.",
+            f"The loss began at {began:.4g} and fell to {levels[-1]:.4g}, faster and faster: by {fell[-2]:.3g} "
+            f"in the third quarter of the run and by {fell[-1]:.3g} in the last. One of its terms has no "
+            "lower bound, so training lowers that term instead of the other terms.",
             fix=(
                 "check the signs of the terms: a divergence or a penalty is added, not subtracted",
                 "look for a term of the loss without a lower bound",

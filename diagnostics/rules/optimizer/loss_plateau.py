@@ -108,10 +108,10 @@ class LossPlateau(Rule):
         if lowest < LITTLE * chance:
             return None
         return self.found(
-            f"The scores in the cross entropy are cosine similarities times {factor:.3g}: they differ by at most "
-            f"{2 * factor:.3g}. With {classes:,} scores the loss is {chance:.4g} if all are equal, and cannot "
-            f"fall below {lowest:.4g}, whatever the weights: the softmax stays almost uniform, so there is almost "
-            "nothing to learn from.",
+            f"The scores passed to the cross entropy are cosine similarities times {factor:.3g}, so they "
+            f"differ by at most {2 * factor:.3g}. With {classes:,} scores, the loss is {chance:.4g} if all "
+            f"scores are equal, and cannot fall below {lowest:.4g}, whatever the weights: the softmax "
+            "stays almost uniform, so there is almost nothing to learn from.",
             fix=("similarity / temperature  # 0.07 to 0.5, a division", "similarity * scale  # 10 to 64"),
             evidence={"factor": factor, "classes": classes, "lowest": lowest, "chance": chance},
         )
@@ -141,10 +141,11 @@ class LossPlateau(Rule):
             return None
         return self.found(
             f"On {lr_trial.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss is "
-            f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it was between "
-            f"{min(last):.4g} and {max(last):.4g}. A constant prediction would score {baseline:.4g}. The batches "
-            f"can be learned: at {trial.better_rate:.3g} the loss fell to "
-            f"{lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} steps.",
+            f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it was "
+            f"between {min(last):.4g} and {max(last):.4g}. A constant prediction would have a loss of "
+            f"{baseline:.4g}. The batches can be learned: at {trial.better_rate:.3g} the loss fell to "
+            f"{lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} "
+            "steps.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
                 **lr_trial.evidence(trial, baseline),
@@ -167,15 +168,16 @@ class LossPlateau(Rule):
             return None
         total = answers.labels.sum()
         return self.found(
-            f"The loss is stuck at the chance level: the cross entropy of the predictions was {curve.ended:.4g} "
-            f"from step {curve.since:,} to {curve.until:,}. A constant prediction would score {curve.chance:.4g}. "
-            f"In the whole run {answers.right.sum():,} of the {total:,} sampled predictions were right, and "
-            f"{answers.labels.sum(axis=0).max():,} of the labels were of the most frequent class. "
-            f"The weights are changing (the updates add up to {moved:.1f} × their norm).",  # noqa: RUF001
+            "The loss is stuck at the chance level: the cross entropy of the predictions averaged "
+            f"{curve.ended:.4g} from step {curve.since:,} to {curve.until:,}. A constant prediction would "
+            f"have a loss of {curve.chance:.4g}. Over the whole run, {answers.right.sum():,} of the "
+            f"{total:,} sampled predictions were correct, and {answers.labels.sum(axis=0).max():,} of the "
+            "labels belonged to the most frequent class. The weights are changing (the updates add up to "
+            f"{moved:.1f} × their norm).",  # noqa: RUF001
             fix=(
                 "train on one small batch first: if the model cannot memorise it, check inputs, labels and "
                 "activations",
-                "if it can, change the learning rate",
+                "if the model can memorise one batch, change the learning rate",
             ),
             evidence={"moved": moved, **vars(curve)},
             step=curve.since,
@@ -188,7 +190,7 @@ class LossPlateau(Rule):
         """Look for a loss that no longer depends on the batch."""
         check_whole(steps, verdicts)
         if dataset.size is None or dataset.size < 2 * int(steps.batch_sizes.max(initial=1)):
-            raise NotApplicable("needs a dataset of more than one batch")
+            raise NotApplicable("needs a dataset with more than one batch")
         if dataset.distinct_rows is not None and dataset.distinct_rows < DISTINCT * dataset.rows_read:
             raise NotApplicable("needs rows that differ")
         last = last_third(losses, steps.total_steps)
@@ -202,12 +204,12 @@ class LossPlateau(Rule):
             return None
         return self.found(
             f"In the last {len(last)} recorded steps the loss is exactly {value:.5g}, although the rows differ "
-            "from batch to batch. Neither inputs nor targets affect it: the model gives the same prediction for "
-            "all rows, and no gradient can separate them.",
+            "from batch to batch. Neither inputs nor targets affect the loss: the model makes the same "
+            "prediction for all rows, and no gradient can separate them.",
             fix=(
-                "look for the layer after which all rows are the same: a relu that is 0 for every row, a sigmoid "
-                "at its bound, a clip",
-                "divide the learning rate by 10, and scale the inputs to about unit size",
+                "look for the layer after which all rows are the same: a relu that is 0 for every row, a "
+                "saturated sigmoid, or a clip",
+                "divide the learning rate by 10, and scale the inputs to about unit variance",
                 (
                     "for embeddings: normalise them to length 1 before computing distances, and start with easy "
                     "triplets"

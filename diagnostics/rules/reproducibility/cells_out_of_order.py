@@ -59,7 +59,7 @@ class CellsOutOfOrder(Rule):
             NotApplicable: no cell has an execution count.
         """
         if not notebook.run:
-            raise NotApplicable("needs a notebook with its execution counts")
+            raise NotApplicable("needs a notebook with execution counts")
         if not notebook.reordered:
             return None
         first, *others = notebook.reordered
@@ -67,7 +67,7 @@ class CellsOutOfOrder(Rule):
         more = f" The same applies to {listed((f'`{name}`' for name in names), most=NAMED)}." if names else ""
         return self.found(
             f"{_what(first)}{more}",
-            fix=("restart the kernel and run all cells, before you save or trust the results",),
+            fix=("restart the kernel and run all cells before you save or trust the results",),
             evidence={"name": first.name, "cell": first.read.cell, "reads": len(notebook.reordered)},
             where=Where(f"{notebook.file}, cell {first.read.cell}", first.read.line, "<module>"),
         )
@@ -77,10 +77,11 @@ def _what(one: Reordered) -> str:
     read = capitalized(str(one.read))
     if one.then is None:
         return (
-            f"{read} read `{one.name}` before {one.from_top}, which sets it, was last run: its results come from "
-            "an earlier state, which is lost if that cell has changed."
+            f"{read} read `{one.name}` before {one.from_top}, which sets `{one.name}`, was last run. So the "
+            f"results of {one.read} come from an earlier version of {one.from_top}, which is lost if the "
+            "code has changed."
         )
     return (
-        f"{read} got `{one.name}` from {one.then} when it was run, but gets it from {one.from_top} when the "
-        "notebook is run from the top."
+        f"When {one.read} was run, it used the `{one.name}` from {one.then}, but when the notebook is run from "
+        f"the top, it uses the `{one.name}` from {one.from_top}."
     )

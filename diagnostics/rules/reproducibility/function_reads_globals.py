@@ -74,10 +74,10 @@ class FunctionReadsGlobals(Rule):
         ]
         if (more := len(functions) - len(listing)) > 0:
             listing.append(f"{more} more")
-        they_read = "reads variables that it is" if len(functions) == 1 else "read variables that they are"
+        they_read = "reads global variables" if len(functions) == 1 else "read global variables"
         return self.found(
-            f"{_doubt(first)}{count_of(len(functions), 'function')} of the notebook {they_read} not given: "
-            f"{'; '.join(listing)}.",
+            f"{_doubt(first)}{count_of(len(functions), 'function')} in the notebook {they_read} instead of "
+            f"arguments: {'; '.join(listing)}.",
             fix=(f"pass the variables as arguments: def {first.function}(..., {first.name})",),
             evidence={"functions": functions},
             where=Where(f"{notebook.file}, cell {first.defined.cell}", first.defined.line, first.function),
@@ -88,12 +88,12 @@ def _doubt(read: GlobalRead) -> str:
     places = listed(dict.fromkeys(map(str, read.bindings)), most=NAMED)
     if read.leftover:
         return (
-            f"`{read.function}` reads `{read.name}`, which only a loop in {places} sets, but it is called outside "
-            "the loop: it gets the loop's last value. "
+            f"`{read.function}` reads the global `{read.name}`, which is set only by a loop in {places}, but "
+            "the function is called outside the loop, so it gets the value from the last iteration. "
         )
     if read.differs:
         return (
-            f"`{read.function}` reads `{read.name}`, which {places} set: its value depends on which of them was "
-            "run last. "
+            f"`{read.function}` reads the global `{read.name}`, which is set in {places}, so its value depends "
+            "on which of these cells was run last. "
         )
     return ""

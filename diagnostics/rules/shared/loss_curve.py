@@ -142,7 +142,7 @@ def oscillates(run: StepHistory, losses: LossHistory) -> LossCurve | None:
     prints = run.batch_fingerprints[np.isin(run.steps, steps)]
     batches, counts = np.unique(prints[prints != 0], return_counts=True)
     if not batches.size or counts.max() < REPEATS:
-        raise NotApplicable(f"needs a batch that occurred {REPEATS} times")
+        raise NotApplicable(f"needs a batch that was used {REPEATS} times")
     if _explained(run):
         return None
     same = prints == batches[counts.argmax()]
@@ -193,22 +193,25 @@ def worst_curve(
 def describe(what: str, curve: LossCurve) -> str:
     """Describe the course of the loss in a sentence or two."""
     if what == "diverged":
-        baseline = "" if curve.chance is None else f" A constant prediction would score {curve.chance:.4g}."
+        baseline = ""
+        if curve.chance is not None:
+            baseline = f" A constant prediction would have a loss of {curve.chance:.4g}."
         return (
             f"The loss diverged: it started at {curve.began:.4g}, never fell below {curve.lowest:.4g}, and was "
-            f"{curve.ended:.4g} from step {curve.since:,} to {curve.until:,}.{baseline}"
+            f"at {curve.ended:.4g} from step {curve.since:,} to {curve.until:,}.{baseline}"
         )
     if what == "stuck":
         return (
-            f"The model has learned nothing: its cross entropy was {curve.ended:.4g} from step {curve.since:,} to "
-            f"{curve.until:,}. A constant prediction would score {curve.chance:.4g}."
+            f"The model has learned nothing: its cross entropy averaged {curve.ended:.4g} from step "
+            f"{curve.since:,} to {curve.until:,}. A constant prediction would have a loss of "
+            f"{curve.chance:.4g}."
         )
     assert curve.swings is not None
     low, high = curve.swings
     return (
-        f"The loss of a repeated batch oscillates instead of falling: from step {curve.since:,} to "
-        f"{curve.until:,} it swings between {low:.4g} and {high:.4g}, with a mean of {curve.ended:.4g}; it "
-        f"started at {curve.began:.4g}."
+        f"The loss on a repeated batch oscillates instead of falling: from step {curve.since:,} to "
+        f"{curve.until:,} it swings between {low:.4g} and {high:.4g}, with a mean of {curve.ended:.4g}, "
+        f"after starting at {curve.began:.4g}."
     )
 
 

@@ -31,12 +31,15 @@ def _fix_indices(prediction: Shape | None, target: Shape | None, in_keras: bool)
     if any(one != other for one, other in zip(prediction[:-1], target[:-1], strict=True) if one and other):
         return None
     indices = (
-        f"keras.utils.to_categorical(y, {prediction[-1]}), or a loss that reads indices "
+        f"keras.utils.to_categorical(y, {prediction[-1]}), or a loss that takes class indices "
         "(SparseCategoricalCrossentropy)"
         if in_keras
         else "loss_fn(prediction, target.squeeze(-1))"
     )
-    return f"if the targets are class indices: {indices}", "if they are values: give the last layer one output"
+    return (
+        f"if the targets are class indices: {indices}",
+        "if the targets are continuous values: give the last layer one output",
+    )
 
 
 def clashing_batches(prediction: Shape, target: Shape) -> bool:
@@ -47,7 +50,7 @@ def clashing_batches(prediction: Shape, target: Shape) -> bool:
 def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -> Fix:
     """Return the fix that makes the two shapes equal."""
     if not prediction or not target:
-        return "print both shapes just before the loss, and make them equal"
+        return "print the shapes of prediction and target just before the loss, and make them equal"
     squeeze = "keras.ops.squeeze({}, -1)" if in_keras else "{}.squeeze(-1)"
     if prediction == (*target, 1):
         return f"loss_fn({squeeze.format('prediction')}, target)" if not in_keras else squeeze.format("y_pred")
@@ -61,19 +64,19 @@ def fix_shapes(prediction: Shape | None, target: Shape | None, in_keras: bool) -
     if prediction[:-1] == target:
         by_index = "SparseCategoricalCrossentropy" if in_keras else "torch.nn.CrossEntropyLoss"
         return (
-            f"if the targets are class indices: use a loss that reads indices ({by_index})",
-            "if they are values: give the last layer one output",
+            f"if the targets are class indices: use a loss that takes them ({by_index})",
+            "if the targets are continuous values: give the last layer one output",
         )
     if prediction[:-1] == target[:-1]:
-        return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target"
+        return f"give the last layer {count_of(target[-1] or 0, 'output')}", "correct the target's shape"
     if None in (*prediction[1:], *target[1:]):
         return (
-            f"give it targets with the output's shape, {prediction}",
+            f"give the model targets with the output's shape, {prediction}",
             f"build the model so that its output has the shape of the targets, {target}",
         )
     if math.prod(prediction[1:]) != math.prod(target[1:]):  # type: ignore[arg-type]
         return (
             f"build the model so that its output has shape {target[1:]} per example",
-            f"give it one target of shape {prediction[1:]} per example",
+            f"give the model one target of shape {prediction[1:]} per example",
         )
     return f"reshape the prediction to the shape of the target, {target}"

@@ -32,8 +32,8 @@ def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps:
     if own <= ERRORS * math.sqrt(chance * (1 - chance) / seen.rows) or running > HALF * own:
         return None
     return (
-        f"The batch norm running statistics lag behind the weights after {steps:,} steps: of {seen.rows:,} rows "
-        f"of the first training batch, {seen.right_with_running / seen.rows:.0%} are right with them, but "
-        f"{seen.right_with_own / seen.rows:.0%} are right with the batch's own statistics, in evaluation mode and "
-        "with the same weights."
+        f"The batch norm running statistics lag behind the weights after {steps:,} steps: on {seen.rows:,} "
+        "rows of the first training batch, in evaluation mode and with the same weights, "
+        f"{seen.right_with_running / seen.rows:.0%} of the predictions are correct with the running "
+        f"statistics, but {seen.right_with_own / seen.rows:.0%} with the batch's own statistics."
     )

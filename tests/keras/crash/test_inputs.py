@@ -167,7 +167,7 @@ class TestKerasHub:
         live, text = explained(hub_failure(2))
         assert live.message == text.message
         assert live.message.startswith(
-            "The labels run from 0 to 2, so there are at least 3 classes, but the model ends in 2 "
+            "The labels range from 0 to 2, so there are at least 3 classes, but the model ends in 2 "
         )
         assert live.fix == "DistilBertTextClassifier.from_preset(..., num_classes=3)"
         assert text.fix == "num_classes=3 where the classifier is made"

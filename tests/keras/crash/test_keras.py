@@ -33,7 +33,7 @@ def functional(outputs):
 
 
 OUT_OF_RANGE = (
-    "The labels run from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 2 of the "
+    "The labels range from 0 to 2, so there are at least 3 classes, but the model has 2 outputs. 2 of the "
     "8 labels in this batch are out of range (2)."
 )
 
@@ -50,7 +50,7 @@ class TestLabelBeyondOutputs:
     def test_labels_below_zero(self):
         for finding in explained(fit(sequential(3), X, LABELS - 1)):
             assert finding.message == (
-                "The labels run from -1 to 1, but classes are counted from 0: 2 of the 8 labels in this "
+                "The labels range from -1 to 1, but classes are counted from 0: 2 of the 8 labels in this "
                 "batch are out of range (-1)."
             )
 
@@ -85,13 +85,13 @@ class TestLabelBeyondOutputs:
 
 
 NO_TARGET = (
-    'The loss gets no target: "labels" is among the inputs (x and labels), which only the model gets. A '
+    'The loss gets no target: "labels" is among the inputs (x and labels), which only the model receives. A '
     "loss given to compile() compares the prediction with a target; without a target there is no loss, so "
     "no gradient can be computed."
 )
 NO_TARGET_FROM_TEXT = (
     "The loss probably got no target, because the labels are among the inputs, which only the model "
-    "gets. The name of the input that holds the labels cannot be read from the traceback "
+    "receives. The name of the input that holds the labels cannot be read from the traceback "
     "text: pass the exception to diagnostics.explain. A loss given to compile() compares the prediction "
     "with a target; without a target there is no loss, so no gradient can be computed."
 )

@@ -65,7 +65,7 @@ def test_an_accuracy_of_each_output_is_named_for_exclusive_classes(metric):
     assert finding.severity == "warning"
     assert finding.message == (
         "For predictions that are all wrong, binary_accuracy is 0.333: it scores each output separately, so in a "
-        "row with the wrong class it counts all the other zeros as right. The reported accuracy is far too high."
+        "row with the wrong class it counts all the other zeros as correct. The reported accuracy is far too high."
     )
 
 

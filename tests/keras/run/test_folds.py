@@ -70,8 +70,8 @@ def test_names_a_model_that_all_folds_train(prepare, judge):
     (finding,) = leaks(lambda: folds(prepare, judge))
     assert finding.severity == "warning"
     assert finding.message.startswith(
-        "The 30 rows of an evaluation are held out of the latest training of this model, but 30 of them were in "
-        "one of the 2 earlier trainings"
+        "The 30 rows of an evaluation are held out of the latest training of this model, but 30 of them were "
+        "used in one of the 2 earlier training runs"
     )
 
 

@@ -81,7 +81,7 @@ def segments(loss):
 def test_a_score_that_is_minimised_is_named():
     _, found = looked_at(segments(score), MASKS + 0.1, MASKS)
     assert found["inverted-loss"].severity == "warning"
-    assert found["inverted-loss"].message.startswith("The loss score is higher for right predictions")
+    assert found["inverted-loss"].message.startswith("The loss score is higher for correct predictions")
 
 
 @pytest.mark.parametrize("loss", [opposite, "mse", lambda y, p: keras.ops.mean(keras.ops.abs(y - p))])

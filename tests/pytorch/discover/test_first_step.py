@@ -109,9 +109,9 @@ class TestFound:
         train(nn.Linear(4, 1), loader(FEATURES, FEATURES[:, 0].contiguous()), compute)
         findings, _ = shown(run)
         assert findings["broadcast-loss"].message == (
-            "The prediction has shape (32, 1) and the target (32,). The loss broadcasts them to (32, "
-            "32): every prediction is compared with 32 targets instead of only its own. The constant "
-            "prediction that minimises this loss is the mean, so the model will learn to predict the mean."
+            "The prediction has shape (32, 1) and the target has shape (32,). The loss broadcasts them "
+            "to (32, 32): every prediction is compared with 32 targets instead of only its own. Predicting the "
+            "mean for every example minimises this loss, so that is what the model will learn."
         )
 
     def test_labels_out_of_range_before_the_loss_fails_of_them(self, run):
@@ -155,8 +155,8 @@ class TestFound:
     def test_a_rare_class_that_the_first_batch_has_nothing_of(self, run):
         train(classifier(outputs=2), loader(FEATURES, RARE), F.cross_entropy)
         assert shown(run)[0]["class-imbalance"].message == (
-            "240 of the 256 rows read have label 0. A model that always predicts it has an accuracy of "
-            "0.94 without using its input."
+            "240 of the 256 rows read have label 0. A model that always predicts this label has an "
+            "accuracy of 0.94 without using its input."
         )
 
     def test_rows_that_are_moved_and_reshaped_on_the_way_are_known_again(self, run):

@@ -72,7 +72,7 @@ class TestWalk:
         assert finding.rule == "labels-out-of-range"
         outside = int((LABELS == 2).sum())
         assert finding.message == (
-            "The labels run from 1 to 3, so there are at least 4 classes, but the model has 3 outputs. "
+            "The labels range from 1 to 3, so there are at least 4 classes, but the model has 3 outputs. "
             f"{outside} of the 40 labels in this batch are out of range (3)."
         )
         assert [s.status for s in report.stages] == ["passed", "passed", "stopped"] + ["not reached"] * 4

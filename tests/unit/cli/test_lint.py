@@ -24,7 +24,7 @@ def test_prints_one_line_a_finding_and_exits_with_1(tmp_path, capsys):
     (tmp_path / "train.py").write_text(BROKEN)
     assert main(["lint", "train.py"]) == 1
     line, closing = capsys.readouterr().out.splitlines()
-    assert line.startswith("train.py:4:5: leaked-evaluation-rows `val_loader` is made of `train_set`, which ")
+    assert line.startswith("train.py:4:5: leaked-evaluation-rows `val_loader` is built from `train_set`, which ")
     assert closing == "1 warning."
 
 

@@ -200,7 +200,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
         f"I train with a LoraConfig of peft and gradient checkpointing:\n{_BACKWARD}",
     ),
     "no word of adapters": ("no-gradient", "compute the loss from the model's own output", _BACKWARD),
-    "a watchdog's abort": ("collective-timeout", "look for the first rank that has a traceback", _ABORT),
+    "a watchdog's abort": ("collective-timeout", "look for the first rank with a traceback", _ABORT),
     "an abort and torchrun": ("collective-timeout", "look for the first rank", _ABORT + _TORCHRUN),
     "torchrun alone": ("launcher-failure", "torchrun --log-dir logs", _TORCHRUN),
     "a meter that keeps the loss": (
@@ -221,7 +221,7 @@ WHOLE = {  # texts of which the message alone is not enough, with rule and the b
     "map without return": ("emptied-dataset", "end encode with return", _MAPPED.format(end="")),
     "map with return": (
         "emptied-dataset",
-        "print(trainer.train_dataset.column_names)",
+        "check trainer.train_dataset.column_names",
         _MAPPED.format(end="\n    return found"),
     ),
     "a variable smaller than the card": (

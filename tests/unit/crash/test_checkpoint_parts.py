@@ -50,7 +50,11 @@ def test_live_and_pasted_agree():
 @pytest.mark.parametrize(
     ("key", "told", "fix"),
     [
-        ("conv.0.weight", "A model in DataParallel has 'module.' in front", "model.load_state_dict(state) before"),
+        (
+            "conv.0.weight",
+            "A model wrapped in DataParallel has 'module.' in front",
+            "model.load_state_dict(state) before",
+        ),
         ("module.conv.weight", "DataParallel or DistributedDataParallel adds 'module.'", "state = {key.replace("),
     ],
 )

@@ -220,7 +220,7 @@ Root Cause (first observed failure):
         assert finding.rule == "launcher-failure"
         assert finding.message == (
             "Rank 2 was killed by SIGSEGV (exit code -11), and torchrun reports nothing else. The cause is in "
-            "that process's own output, above this text or in its log."
+            "that process's own output, above this message or in its log."
         )
 
     @pytest.mark.parametrize("code", ["-11", "1"])
@@ -302,13 +302,13 @@ class TestFixes:
         )
         assert message == (
             "The loss got 40 labels for 8 predictions of 5 classes: the targets are one-hot, but this loss "
-            "reads class indices."
+            "expects class indices."
         )
         assert "argmax" in fix
 
     def test_class_indices_are_asked_for_and_not_equal_shapes(self):
         message, fix = self.fix("RuntimeError", "1D target tensor expected, multi-target not supported")
-        assert message.startswith("The loss reads class indices, one integer per prediction")
+        assert message.startswith("The loss expects class indices, one integer per prediction")
         assert fix == "target = target.squeeze(1)  # indices of shape (n, 1)"
 
     def test_no_gradients_within_fit_points_to_labels_among_the_inputs(self):

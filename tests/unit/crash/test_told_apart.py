@@ -52,7 +52,7 @@ class TestResultType:
         assert told(self.ERROR, loss).message.startswith("The loss got an int64 target")
 
     def test_elsewhere_it_may_be_a_change_in_place(self):
-        assert "changed in place" in told(self.ERROR).message
+        assert "modified in place" in told(self.ERROR).message
 
 
 class TestNameOfTheScript:

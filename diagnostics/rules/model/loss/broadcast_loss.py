@@ -19,12 +19,12 @@ from diagnostics.text.join import count_of, not_known
 INDICES = (
     "target = target.squeeze(1)  # indices of shape (n, 1)",
     "target = target.argmax(dim=1)  # one-hot rows",
-    "for a mask of colours: replace each colour by its class index",
+    "for a mask of colours: replace each colour with its class index",
 )
 ONE_HOT = {
     "torch": (
         "loss_fn(prediction, target.argmax(-1))",
-        "target.float(), which CrossEntropyLoss reads as probabilities",
+        "target.float(), which CrossEntropyLoss interprets as probabilities",
     ),
     "keras": (
         "keras.losses.CategoricalCrossentropy, which reads one-hot targets",
@@ -100,10 +100,10 @@ class BroadcastLoss(MessageRule):
         if target is not None and _shares_its_target(prediction, target):
             return self._several_answers(prediction, target)
         shapes = f"The prediction has shape {prediction}"
-        shapes += f" and the target {target}." if target else ", and the target has a different shape."
+        shapes += f" and the target has shape {target}." if target else ", and the target has a different shape."
         return self.found(
-            f"{shapes} The loss broadcasts them{_table(prediction, target)}. The constant prediction that "
-            "minimises this loss is the mean, so the model will learn to predict the mean.",
+            f"{shapes} The loss broadcasts them{_table(prediction, target)}. Predicting the mean for every "
+            "example minimises this loss, so that is what the model will learn.",
             fix={library: fix_shapes(prediction, target, library == "keras") for library in ("torch", "keras")},
             evidence={"prediction_shape": list(prediction), "target_shape": list(target) if target else None},
         )
@@ -111,11 +111,12 @@ class BroadcastLoss(MessageRule):
     def _several_answers(self, prediction: tuple[int, ...], target: tuple[int, ...]) -> Finding:
         each = math.prod(prediction[1:])
         return self.found(
-            f"The prediction has shape {prediction} and the target {target}: each example has {each} predictions, "
-            "one per position of its input, but a single target, and the loss compares all of them with it. Each "
-            "prediction uses only its own position or the ones before it, not the whole input.",
+            f"The prediction has shape {prediction} and the target has shape {target}: each example has {each} "
+            "predictions, one per position of its input, but a single target, and the loss compares every "
+            "prediction with that target. Each prediction is based only on its own position or the "
+            "preceding positions, not on the whole input.",
             fix={
-                "torch": "pool or flatten the positions before the last layer: x.flatten(1), x.mean(dim=1)",
+                "torch": "pool or flatten the positions before the last layer: x.flatten(1) or x.mean(dim=1)",
                 "keras": (
                     "keras.layers.Flatten() before the Dense layers",
                     "return_sequences=False in the last recurrent layer",
@@ -138,10 +139,10 @@ class BroadcastLoss(MessageRule):
         own = "prediction.squeeze(-1)" if is_column else "target.squeeze(-1)"
         traced = "tf.squeeze(y_pred, -1)" if is_column else "tf.squeeze(y_true, -1)"
         return self.found(
-            f"{step} the loss subtracts a target of shape {target} and a prediction of shape {prediction} from "
-            f"each other; {size} is the batch size. That gives a matrix of shape ({size}, {size}): every "
-            "prediction is compared with every target. The constant prediction that minimises this loss is the "
-            "mean, so the model will learn to predict the mean.",
+            f"{step} the loss takes the difference between a prediction of shape {prediction} and a target of "
+            f"shape {target}, where {size} is the batch size. The result is a matrix of shape ({size}, "
+            f"{size}): every prediction is compared with every target. Predicting the mean for every "
+            "example minimises this loss, so that is what the model will learn.",
             fix=traced if graph.traced else own,
             evidence={"prediction_shape": list(found[0]), "target_shape": list(found[1])},
         )
@@ -155,12 +156,12 @@ class BroadcastLoss(MessageRule):
         size = values[0]
         squeezed = "log_prob" if len(values) == 2 else "advantage"
         return self.found(
-            f"The loss multiplies {size} values of shape {values}, which carry gradients, by {size} numbers of "
-            f"shape {numbers}, which do not. That gives a matrix of shape ({size}, {size}), which the loss then "
-            "averages or sums: each value is multiplied by the mean over all examples. So the differences between "
-            "examples, such as an advantage or a weight, are averaged away.",
+            f"The loss multiplies a tensor of shape {values} that requires gradients by a tensor of shape "
+            f"{numbers} that does not. The product is a matrix of shape ({size}, {size}), which the loss "
+            "then averages or sums, so each value is multiplied by the mean over all examples. Factors "
+            "that differ between examples, such as an advantage or a weight, are averaged out.",
             fix=(
-                f"{squeezed}.squeeze(-1) before the product, so that both have shape ({size},)",
+                f"{squeezed}.squeeze(-1) before multiplying, so that both tensors have shape ({size},)",
                 "assert log_prob.shape == advantage.shape",
             ),
             evidence={"values_shape": list(values), "numbers_shape": list(numbers)},
@@ -181,7 +182,7 @@ class BroadcastLoss(MessageRule):
             both = (
                 f"and the target both have shape {target}"
                 if equal
-                else f"has shape {prediction} and the target {target}"
+                else f"has shape {prediction} and the target has shape {target}"
             )
             axis = "last" if symptom.sparse or len(prediction or ()) == 2 else "second"
             return self.found(
@@ -199,8 +200,9 @@ class BroadcastLoss(MessageRule):
             return self.found(seen, fix=fix, evidence=evidence, where=crash.where)
         if symptom.wants_indices and (prediction is None or target is None):
             return self.found(
-                "The loss reads class indices, one integer per prediction, but the target has one axis too "
-                f"many: one-hot rows, a last axis of size 1, or colours. {not_known('its shape', crash.live)}",
+                "The loss expects class indices, one integer per prediction, but the target has one axis too "
+                "many: one-hot rows, a last axis of size 1, or colour channels. "
+                f"{not_known('its shape', crash.live)}",
                 fix=INDICES,
                 evidence=evidence,
                 where=crash.where,
@@ -208,7 +210,7 @@ class BroadcastLoss(MessageRule):
         if prediction is not None and target is not None and _is_one_hot(prediction, target):
             return self.found(
                 f"The loss got {target[0]} labels for {prediction[0]} predictions of {prediction[1]} classes: "
-                "the targets are one-hot, but this loss reads class indices.",
+                "the targets are one-hot, but this loss expects class indices.",
                 fix=ONE_HOT,
                 evidence=evidence,
                 where=crash.where,
@@ -241,39 +243,41 @@ def _fix_sparse(prediction: Shape | None, target: Shape | None) -> Fix:
 def _rows(predictions: int, targets: int) -> tuple[str, Fix]:
     """Return what two row counts prove when the message contains nothing else."""
     seen = f"The loss got {predictions} predictions for {targets} targets, but needs one target per prediction."
-    print_both = "print both shapes just before the loss"
+    print_both = "print the shapes of prediction and target just before the loss"
     if targets == 0:
         return (
             f"{seen} There are no targets: the labels are missing from the batch, or truncation removed them all.",
-            ("print the labels of the failing batch, and the collator's output for them", print_both),
+            ("print the labels of the failing batch before and after the collator", print_both),
         )
     if predictions % targets == 0:
         each = predictions // targets
         return (
             f"{seen} That is {each} predictions per target: the output keeps an axis (positions, windows or "
-            "pixels) that the targets lack, or a reshape (x.view(-1, n)) moves other axes into the batch.",
+            "pixels) that the targets lack, or a reshape (x.view(-1, n)) moves other axes into the batch "
+            "axis.",
             (
-                "x = x.flatten(1) before the last layer, with in_features to match: the batch stays axis 0",
-                "pool that axis: x.mean(dim=1), or the last position: x[:, -1]",
+                "x = x.flatten(1) before the last layer, which keeps the batch axis, and set in_features to match",
+                "pool the extra axis with x.mean(dim=1), or take the last position with x[:, -1]",
                 print_both,
             ),
         )
     if targets % predictions == 0:
         each = targets // predictions
         return (
-            f"{seen} That is {each} targets per prediction: there is a label for each of {each} positions but one "
-            "prediction for the whole input, one-hot rows were flattened, or the output was truncated.",
+            f"{seen} That is {each} targets per prediction: either there is a label for each of {each} "
+            "positions but only one prediction for the whole input, or one-hot rows were flattened, or the "
+            "output was truncated.",
             (
                 "if there is one label per position: use a model that predicts one value per position",
-                f"target.view(-1, {each}).argmax(1), if they are one-hot",
+                f"target.view(-1, {each}).argmax(1), if the targets are one-hot",
                 print_both,
             ),
         )
     return (
-        f"{seen} Neither is a multiple of the other: a reshape mixes the batch with other axes, the last batch is "
-        "smaller than a fixed size in the code, or the labels and the predictions are sequences of different "
-        "lengths.",
-        ("x.view(x.size(0), -1), instead of a fixed batch size", print_both),
+        f"{seen} Neither number is a multiple of the other: a reshape mixes the batch with other axes, the "
+        "last batch is smaller than a hard-coded batch size, or the labels and the predictions are "
+        "sequences of different lengths.",
+        ("x.view(x.size(0), -1) instead of a hard-coded batch size", print_both),
     )
 
 
@@ -282,15 +286,15 @@ def _mask_with_channels(target: Shape) -> tuple[str, Fix]:
     axis = 3 if (target[3] or 0) <= 4 < (target[1] or 0) else 1
     count = target[axis]
     seen = (
-        f"The loss reads class indices, one integer per pixel, but the mask has shape {target}: axis {axis} of "
-        f"size {count} is one axis too many."
+        f"The loss expects class indices, one integer per pixel, but the mask has shape {target}: axis {axis} "
+        f"of size {count} is one axis too many."
     )
     if count == 1:
         return seen, f"target = target.squeeze({axis})"
     one_hot = f"target = target.argmax(dim={axis}), if it has one channel per class"
     return seen, (
         one_hot,
-        ("if the values are colours: replace each colour by its class index when you read the masks"),
+        ("if the values are colours: replace each colour with its class index when you load the masks"),
     )
 
 
@@ -299,20 +303,21 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
     if len(got) < len(wanted):
         return (
             f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, "
-            f"but got {got}: the prediction has one axis too many, such as the steps of a sequence.",
+            f"but got {got}: the prediction has one axis too many, such as the time steps of a sequence.",
             (
                 "output[:, -1], or output.mean(1), for outputs of shape (batch, steps, classes)",
-                "output.squeeze(1), if that axis has size 1; print(output.shape)",
+                "output.squeeze(1), if print(output.shape) shows that axis 1 has size 1",
             ),
         )
     if len(got) > len(wanted):
         return (
             f"The loss takes the classes from axis 1 of the prediction, so it needs targets of shape {wanted}, "
-            f"but got {got}: the prediction lost an axis, by squeeze() or an index, or the target has one more.",
+            f"but got {got}: the prediction lost an axis through squeeze() or indexing, or the target has "
+            "one axis too many.",
             (
                 "print(output.shape, target.shape): (batch, classes, ...) and (batch, ...)",
-                "squeeze(1), never squeeze(), which drops the batch axis when its size is 1",
-                "target.argmax(1), or target[:, 0], if the target has an axis of classes or colours",
+                "use squeeze(1) rather than squeeze(), which also drops the batch axis when the batch size is 1",
+                "target.argmax(1) if the target has a class axis, or target[:, 0] if it has a channel axis",
             ),
         )
     return (
@@ -321,7 +326,7 @@ def _classes_axis(wanted: tuple[int, ...], got: tuple[int, ...]) -> tuple[str, F
         (
             "loss_fn(output.flatten(0, -2), target.flatten()), for outputs of shape (batch, positions, classes)",
             "loss_fn(output.movedim(-1, 1), target), to keep the axes",
-            "resize the target, if it is a mask of a different size from the output",
+            "resize the target, if it is a mask whose size differs from the output's",
         ),
     )
 

@@ -84,10 +84,12 @@ class InitialLossOff(Rule):
     ) -> Finding | None:
         """Compare the initial loss with ln C."""
         if model is not None and model.frozen_output and model.num_trainable:
-            raise NotApplicable("needs a last layer that is trained: a frozen one was trained on other data")
+            raise NotApplicable("needs a trainable last layer: a frozen one was trained on other data")
         classes = outputs.num_classes
         if model is not None and model.from_checkpoint and classes == model.embedding_rows:
-            raise NotApplicable("needs a new head: a language model's was trained on other text")
+            raise NotApplicable(
+                "needs a newly initialised head: the head of a language model has been trained on other text"
+            )
         if loss.kind not in ("cross_entropy", "binary_cross_entropy") or classes is None or classes < 2:
             raise NotApplicable("needs a cross-entropy loss over a known number of classes")
         if loss.class_weights:
@@ -104,9 +106,9 @@ class InitialLossOff(Rule):
             return None
         causes = _causes(model, batch)
         return self.found(
-            f"Before training the loss is {loss.value:.2f}. The chance level, with equal probabilities for all "
-            f"{classes} classes, is ln {classes} = {chance:.2f}. So the initial predictions are confidently "
-            f"wrong{_range(outputs)}: usually {_possible(list(causes))}.",
+            f"The initial loss is {loss.value:.2f}. The chance level, with equal probabilities for all "
+            f"{classes} classes, is ln {classes} = {chance:.2f}. So the initial predictions are "
+            f"confidently wrong{_range(outputs)}: usually {_possible(list(causes))}.",
             fix=tuple(causes.values()),
             evidence={"loss": loss.value, "chance": chance, "num_classes": classes},
         )
@@ -119,7 +121,7 @@ class InitialLossOff(Rule):
         elif last + 1 < STEPS and ended < float(finding.evidence["loss"]):
             what = (
                 f"After {last + 1} steps the loss is {ended:.2g}; it is too early to tell whether the high "
-                "initial loss did any harm."
+                "initial loss has done any harm."
             )
         else:
             return finding

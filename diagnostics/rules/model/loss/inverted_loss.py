@@ -79,10 +79,10 @@ class InvertedLoss(Rule):
         if not losses.in_unit_range and not losses.scale_free:
             return None
         return self.found(
-            f"The loss {losses.name} is higher for right predictions than for wrong ones: predictions that "
-            f"are within 1% of the targets score {losses.right:.4g}, a constant prediction "
-            f"{losses.constant:.4g}, and the model has reached {losses.reached:.4g}. Training lowers the loss, "
-            "which makes the predictions wrong.",
+            f"The loss {losses.name} is higher for correct predictions than for wrong ones: it is "
+            f"{losses.right:.4g} for predictions within 1% of the targets and {losses.constant:.4g} for a "
+            f"constant prediction, and the model has reached {losses.reached:.4g}. Training lowers the "
+            "loss, which makes the predictions wrong.",
             fix=(
                 "return 1 - score, or -score, for a score that should be high",
                 "keras.losses.cosine_similarity already has a minus sign: do not negate it; you may add 1",
@@ -103,7 +103,7 @@ class InvertedLoss(Rule):
         name = loss.kind.replace("_", " ")
         does = f"The optimizer has maximize=True, but the loss is the {name} between predictions and targets: it"
         if not loss.maximized:
-            does = f"The minimised loss is minus the {name}: the {name} between predictions and targets"
+            does = f"The minimised loss is the negative {name}: the {name} between predictions and targets"
         return self.found(
             f"{does} rose from {loss.first:.4g} to {loss.last:.4g}. Training makes the predictions worse.",
             fix=MINIMISE
@@ -119,13 +119,13 @@ class InvertedLoss(Rule):
             return None
         moves = "makes errors larger"
         if seen.of_masks:
-            moves = "lowers the foreground of masks and raises their background"
-        goes, loss = "against", "The loss is higher for right predictions."
+            moves = "lowers the predictions on the foreground of the masks and raises them on the background"
+        goes, loss = "descent", "The loss is higher for correct predictions."
         if seen.maximized:
-            goes, loss = "along", "The optimizer has maximize=True."
+            goes, loss = "ascent", "The optimizer has maximize=True."
         return self.found(
             f"Training moves the predictions away from the targets: in {seen.opposed} of {seen.steps} sampled "
-            f"steps, a step {goes} the gradient of the loss {moves}. {loss}",
+            f"steps, a gradient-{goes} step {moves}. {loss}",
             fix=MINIMISE
             if seen.maximized
             else (

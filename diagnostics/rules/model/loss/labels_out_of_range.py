@@ -88,8 +88,8 @@ class LabelsOutOfRange(MessageRule):
             f"{not_known('the number of outputs and the examples with that label', live=False)}",
             fix=(
                 symptom.outputs_setting.format("n") + ", where n is the largest label + 1",
-                "print(labels.unique()) on the CPU: colours or 255 in a mask are not classes; map them to "
-                "0..C-1, or give the loss ignore_index=255",
+                "print(labels.unique()) on the CPU: colours and the value 255 in a mask are not classes; map "
+                "them to 0..C-1, or give the loss ignore_index=255",
             ),
             evidence={"label": symptom.label},
             where=crash.where,
@@ -122,17 +122,17 @@ class LabelsOutOfRange(MessageRule):
         )
         if low < 0:
             return self.found(
-                f"The labels run from {low} to {high}, but classes are counted from 0: {counted}.",
+                f"The labels range from {low} to {high}, but classes are counted from 0: {counted}.",
                 fix=RENUMBER,
                 evidence=evidence,
                 where=where,
             )
         fix: tuple[str, ...] = (setting.format(high + 1),)
         if (low, high) == (1, num_outputs):
-            fix = ("if the labels are counted from 1: subtract 1 from each", *fix)
+            fix = ("if the labels start at 1: subtract 1 from each", *fix)
         return self.found(
-            f"The labels run from {low} to {high}, so there are at least {high + 1} classes, but the model has "
-            f"{num_outputs} outputs. {counted}.",
+            f"The labels range from {low} to {high}, so there are at least {high + 1} classes, but the model "
+            f"has {num_outputs} outputs. {counted}.",
             fix=fix,
             evidence=evidence,
             where=where,

@@ -98,14 +98,14 @@ class LogitsAsProbabilities(MessageRule):
         if _is_sigmoid_over_classes(loss, outputs):
             return self._sigmoid_over_classes(loss, outputs)
         if loss.reads is None:
-            raise NotApplicable("needs to know whether the loss reads logits or probabilities")
+            raise NotApplicable("needs a loss that is known to expect logits or probabilities")
         if outputs.lowest is None or outputs.highest is None:
             raise NotApplicable("needs finite predictions")
         lowest, highest = outputs.lowest, outputs.highest
         if not _impossible(loss, outputs, lowest, highest):
             return None
         named = _named(loss)
-        span = f"The model's outputs run from {lowest:.3g} to {highest:.3g}"
+        span = f"The model's outputs range from {lowest:.3g} to {highest:.3g}"
         if loss.reads == "log_probabilities":
             message, fix = _not_log_probabilities(span, named, outputs)
         else:
@@ -135,10 +135,10 @@ class LogitsAsProbabilities(MessageRule):
             return None
         shape = graph.nodes[raw].shape or ()
         return self.found(
-            f"The loss divides a sum of the outputs of shape {shape} times the target by a sum of these outputs, "
-            "as Dice and Jaccard do, but the outputs come from a linear layer or convolution, so they may be "
-            "negative or larger than 1. Then the ratio is not an overlap: it improves as the outputs grow, "
-            "wherever they are, and jumps where the sum crosses 0.",
+            "The loss is a ratio like Dice or Jaccard: a sum of outputs times targets, divided by a sum of the "
+            f"outputs (shape {shape}). But the outputs come from a linear layer or convolution, so they "
+            "may be negative or greater than 1. Then the ratio does not measure overlap: it improves as "
+            "the outputs grow, at any position, and jumps where the sum crosses 0.",
             fix=(
                 "probabilities = torch.sigmoid(outputs)  # one class",
                 "outputs.softmax(dim=1)  # several classes",
@@ -168,13 +168,13 @@ class LogitsAsProbabilities(MessageRule):
         span = f"{lowest:.3g} to {highest:.3g}"
         probabilities = bool((values >= 0).all() and (np.abs(values.sum(axis=-1) - 1) <= ADDS_UP).all())
         if probabilities:
-            seen, fix = f"probabilities ({span}, adding up to 1)", "log_probs = probabilities.log()"
+            seen, fix = f"probabilities ({span}, summing to 1)", "log_probs = probabilities.log()"
         else:
             seen, fix = f"scores (from {span})", "log_probs = scores.log_softmax(dim=-1)"
         return self.found(
-            f"{call.function} got {seen}, but it reads log-probabilities, whose exponentials add up to 1 over the "
-            "classes. With such inputs the loss falls as all numbers grow, eventually below 0, whether or not the "
-            "model distinguishes the classes.",
+            f"{call.function} got {seen}, but it expects log-probabilities, whose exponentials sum to 1 over "
+            "the classes. With such inputs, the loss falls as all values grow, eventually below 0, whether "
+            "or not the model distinguishes the classes.",
             fix=fix,
             evidence={
                 "lowest": lowest,
@@ -191,10 +191,10 @@ class LogitsAsProbabilities(MessageRule):
     def _sigmoid_over_classes(self, loss: LossFacts, outputs: OutputFacts) -> Finding:
         classes = outputs.num_classes
         return self.found(
-            f"The model ends in a sigmoid for each of {classes} classes, but each example has exactly one class, "
-            f"and {_named(loss)} reads probabilities that add up to 1 over the classes. "
-            f"{_TRAINED[loss.reads is None]} The model's predictions, one sigmoid per class, do not add up to 1 "
-            "and are not trained to be probabilities.",
+            f"The model ends in a sigmoid for each of {classes} classes, but each example has exactly one "
+            f"class, and {_named(loss)} expects probabilities that sum to 1 over the classes. "
+            f"{_TRAINED[loss.reads is None]} The model's predictions, one sigmoid per class, do not sum to "
+            "1 and are not trained to be probabilities.",
             fix={"keras": f'keras.layers.Dense({classes}, activation="softmax")', "torch": SOFTMAX},
             evidence={
                 "last_activation": outputs.last_activation,
@@ -208,16 +208,16 @@ class LogitsAsProbabilities(MessageRule):
     @check
     def from_crash(self, crash: CrashFacts, symptom: NotProbabilities) -> Finding | None:
         """Explain an error of a loss that reads probabilities."""
-        reads = "the loss reads probabilities, which lie between 0 and 1"
+        reads = "the loss expects probabilities, which lie between 0 and 1"
         if symptom.lowest is not None and symptom.highest is not None:
             seen = (
-                f"The model's outputs run from {symptom.lowest:.3g} to {symptom.highest:.3g}: they are logits, "
-                f"but {reads}."
+                f"The model's outputs range from {symptom.lowest:.3g} to {symptom.highest:.3g}: they are "
+                f"logits, but {reads}."
             )
         else:
             seen = (
-                f"The model's outputs do not all lie between 0 and 1, but {reads}. Usually they are logits; a NaN "
-                f"gives the same error. {not_known('the values', crash.live)}"
+                f"The model's outputs do not all lie between 0 and 1, but {reads}. Usually the outputs are "
+                f"logits; a NaN causes the same error. {not_known('the values', crash.live)}"
             )
         return self.found(
             seen,
@@ -228,8 +228,8 @@ class LogitsAsProbabilities(MessageRule):
 
 
 _TRAINED = {
-    True: "Keras trains a softmax of the numbers before the sigmoid.",
-    False: "The loss divides the outputs by their sum first.",
+    True: "Keras computes the loss from a softmax over the values before the sigmoid.",
+    False: "The loss first divides the outputs by their sum.",
 }
 
 
@@ -260,11 +260,12 @@ def _impossible(loss: LossFacts, outputs: OutputFacts, lowest: float, highest: f
 def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None) -> tuple[str, dict[str, Fix]]:
     """Return message and fix; `ended`: a function of the last layer that does not yield logits either."""
     binary = loss.kind == "binary_cross_entropy"
-    must = "lie between 0 and 1" + ("" if binary else " and add up to 1 over the classes")
+    must = "lie between 0 and 1" + ("" if binary else " and sum to 1 over the classes")
     seen = f"{span}: they are logits" if ended is None else f"The model ends in {ended}, and its{span[11:]}"
     message = (
-        f"{seen}, but {named} reads probabilities, which {must}. It clips other values before it takes the "
-        "logarithm, and no gradient passes the clip, so training is slow and stops at a poor plateau."
+        f"{seen}, but {named} expects probabilities, which {must}. The loss clips values outside this range "
+        "before taking the logarithm, and clipped values get no gradient, so training is slow and gets "
+        "stuck on a poor plateau."
     )
     name = (loss.name or "").removeprefix("loss=").partition("(")[0]
     contract = KERAS.get(function_of(name.strip("\"'")))
@@ -285,15 +286,15 @@ def _not_probabilities(span: str, named: str, loss: LossFacts, ended: str | None
 def _not_log_probabilities(span: str, named: str, outputs: OutputFacts) -> tuple[str, dict[str, Fix]]:
     if outputs.sums_to_one:
         return (
-            f"{span} and add up to 1: they are probabilities, but {named} reads log-probabilities, which are "
-            "never above 0. It uses each probability instead of its logarithm, so a confident mistake costs "
-            "hardly more than a small one, and the loss is negative.",
+            f"{span} and sum to 1: they are probabilities, but {named} expects log-probabilities, which are "
+            "never above 0. The loss uses each probability instead of its logarithm, so a confident "
+            "mistake costs hardly more than a small one, and the loss is negative.",
             {"torch": "loss_fn = torch.nn.CrossEntropyLoss(), without the softmax in the model"},
         )
     return (
-        f"{span}: they are logits, but {named} reads log-probabilities, which are never above 0. The loss is "
-        "minus the logit of the true class, so it decreases without bound as all logits grow, whether or not the "
-        "model distinguishes the classes.",
+        f"{span}: they are logits, but {named} expects log-probabilities, which are never above 0. The loss is "
+        "minus the logit of the true class, so it decreases without bound as all logits grow, whether or "
+        "not the model distinguishes the classes.",
         {"torch": "loss_fn = torch.nn.CrossEntropyLoss()"},
     )
 

@@ -195,17 +195,16 @@ def _of_first(key: str) -> tuple[str, Fix]:
                 f"{seen} {wrapper} adds {prefix!r} in front of every key.",
                 (
                     f"state = {{key.replace({prefix!r}, '', 1): value for key, value in state.items()}}",
-                    "build the model with the arguments that the checkpoint was trained with, if keys still "
-                    "differ",
+                    "build the model with the arguments used to train the checkpoint, if keys still differ",
                 ),
             )
     return (
-        f"{seen} A model in DataParallel has 'module.' in front of every key; otherwise the two architectures "
-        "differ.",
+        f"{seen} A model wrapped in DataParallel has 'module.' in front of every key; otherwise the two "
+        "architectures differ.",
         (
             "model.load_state_dict(state) before model = DataParallel(model), or "
             "model.module.load_state_dict(state)",
-            "print(list(state)[:3], list(model.state_dict())[:3]), which shows how the names differ",
+            "print(list(state)[:3], list(model.state_dict())[:3]) to see how the names differ",
             "build the model with the arguments that the checkpoint was trained with",
         ),
     )
@@ -215,15 +214,15 @@ def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
     """Report what a shortened message leaves open: the checkpoint's own names are not known."""
     model = symptom.model or "The model"
     return (
-        f"{model} has keys that the checkpoint lacks, such as {listed(symptom.missing, most=MAX_KEYS_NAMED)}; the "
-        "message was shortened and does not show the checkpoint's own keys. If those are the same names with "
-        "'module.' in front, or without a first part, one of the two is wrapped (DataParallel).",
+        f"{model} has keys that the checkpoint lacks, such as {listed(symptom.missing, most=MAX_KEYS_NAMED)}; "
+        "the message was shortened and does not show the checkpoint's own keys. If the checkpoint's keys "
+        "are the same names with 'module.' in front, or with the first part missing, one of the two is "
+        "wrapped in DataParallel.",
         (
-            "print(list(state)[:3], list(model.state_dict())[:3]), which shows how the names differ",
+            "print(list(state)[:3], list(model.state_dict())[:3]) to see how the names differ",
             "wrap the model before load_state_dict, as when it was saved (model = DataParallel(model)); or state "
             "= {key.removeprefix('module.'): value for key, value in state.items()}",
-            "if the names have nothing in common: build the model with the arguments that the checkpoint was "
-            "trained with",
+            "if the names have nothing in common: build the model with the arguments used to train the checkpoint",
         ),
     )
 
@@ -233,16 +232,16 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
         return _of_first(symptom.unexpected[0])
     prefix, model = prefix_of(symptom, in_part), symptom.model or "the model"
     if prefix is not None and not prefix.startswith("-"):
-        by = f", which {WRAPPERS[prefix]} adds" if prefix in WRAPPERS else ""
+        by = f" (added by {WRAPPERS[prefix]})" if prefix in WRAPPERS else ""
         if others := [key for key in symptom.unexpected if not key.startswith(prefix)]:
             return (
-                f"The checkpoint has the keys of {model} with {prefix!r} in front{by}, and "
+                f"The checkpoint has the keys of {model} with the prefix {prefix!r}{by}, plus "
                 f"{count_of(len(others), 'key')} of other parts, such as {others[0]}.",
                 f"state = {{key.removeprefix({prefix!r}): value for key, value in state.items() "
                 f"if key.startswith({prefix!r})}}",
             )
         return (
-            f"Every key of the checkpoint begins with {prefix!r}{by}; those of {model} do not.",
+            f"Every key of the checkpoint begins with {prefix!r}{by}, but the keys of {model} do not.",
             (
                 f"state = {{key.removeprefix({prefix!r}): value for key, value in state.items()}}",
                 "save the inner model next time: wrapped.module.state_dict()"
@@ -251,9 +250,9 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
             ),
         )
     if prefix is not None:
-        by = f", which {WRAPPERS[prefix[1:]]} adds" if prefix[1:] in WRAPPERS else ""
+        by = f" (added by {WRAPPERS[prefix[1:]]})" if prefix[1:] in WRAPPERS else ""
         return (
-            f"The keys of {model} begin with {prefix[1:]!r}{by}; those of the checkpoint do not.",
+            f"The keys of {model} begin with {prefix[1:]!r}{by}, but the keys of the checkpoint do not.",
             (
                 f"load into the inner model: {model_attribute(prefix[1:])}.load_state_dict(state)",
                 f"state = {{{prefix[1:]!r} + key: value for key, value in state.items()}}",
@@ -263,8 +262,8 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
         ours, theirs = parts
         same = [key for key in symptom.missing if key.startswith(theirs)]
         return (
-            f"{count_of(len(same), 'key')} of {model} begin with {theirs!r} where those of the checkpoint begin "
-            f"with {ours!r}; the rest of the names is the same.",
+            f"{count_of(len(same), 'key')} of {model} begin with {theirs!r} where the keys of the checkpoint "
+            f"begin with {ours!r}; otherwise the names are the same.",
             f"state = {{key.replace({ours!r}, {theirs!r}, 1): value for key, value in state.items()}}",
         )
     if symptom.unexpected and set(symptom.unexpected) <= CONTAINERS:
@@ -289,27 +288,27 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
     if layer := divided(symptom.missing, symptom.unexpected):
         return (
             f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint has several layers in a row where the model "
-            f"has one, {layer}: it was saved from a different class with that name.",
+            f"has one, {layer}: it was saved from a different class of the same name.",
             (
                 "build the model with the code of the repository that published the checkpoint, and with the "
-                "library release that it names or bundles (its own timm, for example)",
+                "library release that the repository names or bundles (its own timm, for example)",
             ),
         )
     if renumbered(symptom):
         return (
-            f"{sentence[:1].upper()}{sentence[1:]}. The names differ only in their numbers: the same layers are "
-            "at different positions, because the library is a different release, or because a layer before "
-            "them was "
-            "added or removed.",
+            f"{sentence[:1].upper()}{sentence[1:]}. The names differ only in their numbers: the same layers "
+            "are at different positions, because a different release of the library is installed, or "
+            "because a layer before them was added or removed.",
             (
-                "compare python -m pip show timm (or the library that builds the model) with the release that "
-                "saved the checkpoint; timm 0.9 moved Swin's downsample to the next layer",
-                "rename the keys in the state, if one layer was added or removed",
+                "compare the version shown by python -m pip show timm (or the library that builds the model) "
+                "with the one that saved the checkpoint; timm 0.9 moved Swin's downsample to the next layer",
+                "rename the keys in the state dict, if one layer was added or removed",
             ),
         )
     build = "build the model with the arguments that the checkpoint was trained with"
     in_part_only = (
-        "model.load_state_dict(state, strict=False), if only a new head is missing; print what it returns"
+        "model.load_state_dict(state, strict=False), if only a new head is missing; print what load_state_dict "
+        "returns"
     )
     return (
         f"{sentence[:1].upper()}{sentence[1:]}. The checkpoint belongs to a different architecture, or to a "

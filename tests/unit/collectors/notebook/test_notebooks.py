@@ -98,9 +98,9 @@ NOTED = {
             "hits(loader)",
         ),
         "function-reads-globals",
-        "`hits` reads `x`, which only a loop in cell 2 (In[2]) sets, but it is called outside the loop: it gets "
-        "the loop's last value. 1 function of the notebook reads variables that it is not given: `hits` "
-        "reads `model` and `x`.",
+        "`hits` reads the global `x`, which is set only by a loop in cell 2 (In[2]), but the function is called "
+        "outside the loop, so it gets the value from the last iteration. 1 function in the notebook reads global "
+        "variables instead of arguments: `hits` reads `model` and `x`.",
     ),
     "the last model of a loop": (
         numbered(
@@ -117,14 +117,14 @@ NOTED = {
     "the rate was changed after the training": (
         [(9, "lr = 1e-4"), (4, "history = [lr * n for n in range(3)]"), (5, "history")],
         "cells-out-of-order",
-        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets it, was last run: its results "
-        "come from an earlier state, which is lost if that cell has changed.",
+        "Cell 2 (In[4]) read `lr` before cell 1 (In[9]), which sets `lr`, was last run. So the results of "
+        "cell 2 (In[4]) come from an earlier version of cell 1 (In[9]), which is lost if the code has changed.",
     ),
     "the second experiment was shown above": (
         [(1, "lr = 1e-2"), (5, "losses = [1 - lr * n for n in range(3)]"), (4, "lr = 1e-4"), (6, "losses")],
         "cells-out-of-order",
-        "Cell 2 (In[5]) got `lr` from cell 3 (In[4]) when it was run, but gets it from cell 1 (In[1]) when the "
-        "notebook is run from the top.",
+        "When cell 2 (In[5]) was run, it used the `lr` from cell 3 (In[4]), but when the notebook is run from the "
+        "top, it uses the `lr` from cell 1 (In[1]).",
     ),
     "not run, and perhaps given from outside": (
         ["import os", "print(given_by_the_platform)"],

@@ -53,9 +53,9 @@ class TestFromCrash:
         got = "but got {} is on {}, different from other tensors on {} (when checking argument in method w)"
         text = 'File "/lib/torch/nn/modules/linear.py", line 134, in forward\n    return F.linear(x)\n'
         for name, device, other, what, fix in (
-            ("mat1", "cpu", "cuda:0", "mat1, the input of the layer, is on cpu", FIX),
-            ("mat2", "cpu", "cuda:0", "mat2, the weight of the layer, is on cpu", FIX_OF_MODEL),
-            ("mat1", "cuda:0", "cpu", "mat1, the input of the layer, is on cuda:0", FIX_OF_MODEL),
+            ("mat1", "cpu", "cuda:0", "mat1, the layer's input, is on cpu", FIX),
+            ("mat2", "cpu", "cuda:0", "mat2, the layer's weight, is on cpu", FIX_OF_MODEL),
+            ("mat1", "cuda:0", "cpu", "mat1, the layer's input, is on cuda:0", FIX_OF_MODEL),
             ("weight", "cuda:0", "cpu", "weight is on cuda:0", FIX),
         ):
             said = (
@@ -64,7 +64,7 @@ class TestFromCrash:
             (finding,) = diagnostics.explain(f"Traceback (most recent call last):\n  {text}{said}").findings
             assert finding.message == (
                 f"An operation got tensors on {device} and {other}: its argument {what}, and the others are on "
-                f"{other}. An operation runs on one device and cannot read the memory of another."
+                f"{other}. An operation runs on one device and cannot read the memory of another device."
             )
             assert finding.fix == fix
 

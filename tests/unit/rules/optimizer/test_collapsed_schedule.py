@@ -94,7 +94,10 @@ class TestEpochs:
         assert judge(RULE.from_steps, history(STALLED, rates=by_steps)) is None
         finding = in_epochs(lambda step: 0.05 * 0.8 ** (step // 6))
         assert finding.fix == "call scheduler.step() once per epoch, outside the loop over the batches"
-        assert "It falls at every step, but an epoch has 40." in in_epochs(lambda step: 0.05 * 0.96**step).message
+        assert (
+            "The rate falls at every step, but an epoch has 40 steps."
+            in in_epochs(lambda step: 0.05 * 0.96**step).message
+        )
 
     @pytest.mark.parametrize(
         ("of_step", "rows"),

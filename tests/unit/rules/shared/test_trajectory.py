@@ -137,7 +137,7 @@ class TestOscillates:
             assert oscillates(self.run(noise)) is None
 
     def test_not_known_where_no_batch_comes_back(self):
-        with pytest.raises(NotApplicable, match="needs a batch that occurred 100 times"):
+        with pytest.raises(NotApplicable, match="needs a batch that was used 100 times"):
             oscillates(self.run([0.5, 3.0] * 50, np.arange(1, 101, dtype=np.uint64)))
 
 
