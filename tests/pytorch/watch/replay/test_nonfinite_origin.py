@@ -7,6 +7,7 @@ from torch import nn
 
 from diagnostics.collectors.pytorch.watch.replay import weight_snapshot
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
+from diagnostics.rules.numerics.non_finite_loss import NonFiniteLoss
 from tests.pytorch.watched import INF, batch, mlp, run
 
 
@@ -52,6 +53,16 @@ class TestOrigin:
         assert (last.dtype, last.weights.highest) == ("float16", 2.0**13)
         assert last.outputs.inf == 16 * 8
         assert origin.batch_size == 16
+
+    def test_says_that_the_weights_were_broken_before_the_first_watched_step(self, deferred, every):
+        model = mlp()
+        with torch.no_grad():
+            next(model.parameters()).fill_(float("nan"))
+        origin = run(model, 10, every=every, deferred=deferred).origin
+        assert (origin.step, origin.kind) == (0, "weights")
+        assert origin.reason == "they did so before the first step that was watched"
+        finding = NonFiniteLoss().from_origin(origin)
+        assert "The cause is not known: they did so before the first step that was watched." in finding.message
 
     def test_names_the_batch_that_held_a_nan(self, deferred, every):
         def data(step):

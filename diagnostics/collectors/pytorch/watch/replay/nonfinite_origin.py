@@ -72,7 +72,9 @@ def locate(
                 "optimizer step", True, step=failure.step - 1, parameters=broken,
                 loss=None, batch_size=None, batch_fingerprint=None,
             )  # fmt: skip
-        return facts(None, True, parameters=broken, reason="the weights held NaN or inf before the first step")
+        return facts(
+            "weights", True, parameters=broken, reason="they did so before the first step that was watched"
+        )
     if weights is None and not_finite(parameters):
         return facts(from_outside(), False, reason=why_no_weights)
     usable = [kept for kept in passes if kept.inputs is not None and not kept.changed]
