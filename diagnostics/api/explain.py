@@ -151,7 +151,7 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.tracebacks.clean import with_underscores
     from diagnostics.collectors.tracebacks.no_traceback import last_words
     from diagnostics.collectors.tracebacks.parse import Failure, failures
-    from diagnostics.collectors.tracebacks.python_errors.errors import is_python_error
+    from diagnostics.collectors.tracebacks.python_errors import is_python_error
     from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
     from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
     from diagnostics.facts.crash.processes import LauncherTail
@@ -200,7 +200,7 @@ def read_text(text: str) -> _Explained:
 
 def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
     """Recognise a library's own check by the frames, where nothing knows its words."""
-    from diagnostics.collectors.crash.setup.refused_calls import refused_call
+    from diagnostics.collectors.crash.refused_calls import refused_call
 
     known = refused_call(crash)
     return () if known is None else (known,)
@@ -208,7 +208,7 @@ def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
 
 def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
     """Whether a traceback is of the process that a launcher reports, and not the launcher's own."""
-    from diagnostics.collectors.tracebacks.python_errors.errors import is_python_error
+    from diagnostics.collectors.tracebacks.python_errors import is_python_error
 
     of_it = failure.process is None or failure.process == f"rank {tail.rank}"
     says = bool(failure.last.frames) or is_python_error(failure.last)
@@ -294,8 +294,7 @@ def _warned(text: str) -> _Explained | None:
     """Recognise a warning, or a line that means nothing, where a text holds nothing else."""
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
-    from diagnostics.collectors.tracebacks.harmless import harmless
-    from diagnostics.collectors.tracebacks.no_traceback import warned
+    from diagnostics.collectors.tracebacks.no_traceback import harmless, warned
 
     for warning in warned(text):
         if found := symptoms(Crash(warning, log=text), cut=False):
@@ -311,13 +310,13 @@ def _named(text: str) -> _Explained | None:
     """
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
-    from diagnostics.collectors.tracebacks.harmless import without_harmless
     from diagnostics.collectors.tracebacks.nature import error_category
     from diagnostics.collectors.tracebacks.no_traceback import (
         asserted,
         named_error,
         raised_in_source,
         unnamed_error,
+        without_harmless,
     )
     from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
 

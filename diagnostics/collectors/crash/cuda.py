@@ -23,18 +23,21 @@ from diagnostics.collectors.shared.arrays import (
     to_array,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts
+from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts, Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
+from diagnostics.facts.crash.loss import NotProbabilities
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 from .frames import Crash, Recogniser
-from .messages.table import Family
+from .messages.table import Family, Found
 
 _MESSAGES = Family("device-failure")
 _ASSERTION = re.compile(
     r"\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] "
     r"Assertion `(?P<check>[^`\n]+)` failed"
 )
+_ASSERTED = re.compile(r"thread: \[[\d,]+\] Assertion `?(?P<check>[^`\n]{3,120}?)`? failed")
+_OUTSIDE_UNIT = re.compile(r"input_val >= zero && inp")
 _ABOUT_LABELS = re.compile(r"\bn_classes\b|cur_target")
 _LABEL_KERNEL = re.compile(r"\b(?:(?:Spatial)?ClassNLLCriterion|NLLLoss(?:2d)?|MultiMarginCriterion)\.cuh?\b")
 """Where the message names the file of the kernel: only labels are checked there."""
@@ -65,28 +68,25 @@ def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
     if found is None:
         return None
     kind = found.kind
-    kernel, check = assertion(crash.log) if kind == "assert" else (None, None)
-    surfaced: FrameFacts | None = next((frame for frame in reversed(facts.frames) if frame.yours), None)
+    kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
     return AsynchronousErrorCrash(
         kind=kind,
         said=found.text,
-        surfaced=surfaced,
+        surfaced=next((frame for frame in reversed(facts.frames) if frame.yours), None),
         candidates=candidates(facts.frames) if facts.live else (),
-        blocking=_launches_block() if facts.live else _SET_TO_BLOCK.search(crash.log) is not None or None,
+        blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
+        if facts.live
+        else _SET_TO_BLOCK.search(crash.log) is not None or None,
         kernel=kernel,
         assertion=check,
         simulated="simulated" in facts.message.lower(),
     )
 
 
-def assertion(log: str) -> tuple[str | None, str | None]:
+def _assertion(log: str) -> tuple[str | None, str | None]:
     """Read the kernel and its failed assertion from what the device printed; the first one counts."""
     found = _ASSERTION.search(log)
     return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
-
-
-def _launches_block() -> bool:
-    return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
 
 
 def _is_assert(crash: Crash) -> bool:
@@ -98,7 +98,7 @@ def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     """Collect what the host still knows: the log, or labels on the CPU and the number of outputs."""
     if not _is_assert(crash):
         return None
-    _, check = assertion(crash.log)
+    _, check = _assertion(crash.log)
     if check is not None:
         return LabelBeyondOutputs() if _ABOUT_LABELS.search(check) else None
     outputs = _outputs(crash)
@@ -207,7 +207,7 @@ def _of_dataset(dataset: Any) -> Array | None:
 def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     if not _is_assert(crash):
         return None
-    _, check = assertion(crash.log)
+    _, check = _assertion(crash.log)
     if check is not None:
         return TokenBeyondEmbedding() if _ABOUT_ROWS.search(check) else None
     rows = _embedding_rows(crash)
@@ -226,6 +226,31 @@ def _embedding_rows(crash: Crash) -> int | None:
             if hasattr(model, "get_input_embeddings") and not isinstance(model, type):
                 return int(model.get_input_embeddings().num_embeddings)
     return None
+
+
+def _assertion_alone(crash: Crash) -> Symptom | None:
+    """Recognise what a kernel printed, where the exception that follows is missing or another."""
+    of_device = "device-side assert" in crash.facts.message
+    found = _ASSERTED.search(f"{crash.facts.message}\n{crash.log}" if of_device else crash.facts.message)
+    if found is None:
+        return None
+    check = found["check"]
+    if _OUTSIDE_UNIT.search(check):
+        return NotProbabilities()
+    if of_device and _assertion(crash.log)[1] is not None:
+        return None  # the other recognisers read it
+    if _ABOUT_LABELS.search(check):
+        return LabelBeyondOutputs()
+    if _ABOUT_ROWS.search(check):
+        return TokenBeyondEmbedding()
+    if of_device:
+        return None
+    return AsynchronousErrorCrash("assert", "device-side assert triggered", assertion=" ".join(check.split()))
+
+
+@Family("cudnn-start").reader
+def _library(crash: Crash, found: Found) -> AsynchronousErrorCrash | None:
+    return AsynchronousErrorCrash("library", found.text)
 
 
 def candidates(frames: Sequence[FrameFacts]) -> tuple[FrameFacts, ...]:
@@ -321,4 +346,7 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _asynchronous_error,
     _labels_beyond_outputs,
     _tokens_beyond_embedding,
+    _assertion_alone,
 )
+
+NEXT: tuple[Recogniser, ...] = (_library,)

@@ -103,11 +103,14 @@ def is_spawned(frames: Sequence[FrameFacts]) -> bool:
     return any(file.endswith("multiprocessing/spawn.py") for file in files)
 
 
+_COMMAND = re.compile(r"Command (?P<words>.*) returned non-zero exit status (?P<code>\d+)", re.DOTALL)
+
+
 def _launcher(crash: Crash) -> LauncherTail | None:
     facts = crash.facts
     found = LAUNCHERS.search(f"{facts.exception}: {facts.message}")
     if found is None:
-        return None
+        return _launcher_by_frames(facts)
     if found.kind == "torchrun":
         text = f"{facts.message}\n{crash.log}"
         text = text[max(text.find("Root Cause (first"), 0) :]  # the others were stopped by the launcher
@@ -122,6 +125,16 @@ def _launcher(crash: Crash) -> LauncherTail | None:
     elif (name := found.get("signal")) is not None:
         ended = -_SIGNALS[name]
     return LauncherTail(found.kind, _number(found, "rank"), ended)
+
+
+def _launcher_by_frames(facts: CrashFacts) -> LauncherTail | None:
+    """Recognise a launcher's report without the launcher's frames, or with its last line cut off."""
+    found = _COMMAND.match(facts.message.strip()) if facts.exception == "CalledProcessError" else None
+    own = any(frame.yours for frame in facts.frames)
+    if found is not None and "python" in found["words"] and ".py" in found["words"] and not own:
+        return LauncherTail("the launcher", None, int(found["code"]))
+    cut_off = facts.exception in ("", "errors") and facts.frames
+    return LauncherTail("torchrun") if cut_off and "ChildFailedError" in (facts.frames[-1].code or "") else None
 
 
 def _number(found: Found, group: str) -> int | None:

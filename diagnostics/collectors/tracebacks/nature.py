@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from diagnostics.collectors.crash.live.told import told
+from diagnostics.collectors.crash.live.expression import told
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
-from .python_errors.errors import proved
+from .python_errors import proved
 from .topic import looked_for, package_of, topic_of
 from .unfinished import is_unfinished, shown_by
 from .unknown_errors import entries, of_packages, search

@@ -1,4 +1,7 @@
-"""Reads texts without a traceback: the last lines of a process that was killed, or a message in a sentence."""
+"""Reads texts without a traceback: the last lines of a process that was killed, or a message in a sentence.
+
+Lines that a library logs in every run, and that people take for the cause, are said to be none.
+"""
 
 from __future__ import annotations
 
@@ -121,6 +124,23 @@ def warned(text: str) -> Iterator[CrashFacts]:
     for line in text.splitlines():
         if (found := _WARNED.search(line)) is not None:
             yield CrashFacts("", found[0].strip(" `*"), (), live=False)
+
+
+def without_harmless(text: str) -> str:
+    """Leave lines that mean nothing out of a text, in which they may read like an error."""
+    rows = entries("harmless")
+    return "\n".join(line for line in text.split("\n") if not any(search(row, line) for row in rows))
+
+
+def harmless(text: str) -> CrashFacts | None:
+    """Take the last such line of a text without an error, with what it means; None if it has none."""
+    for line in reversed(text.splitlines()):
+        for row in entries("harmless"):
+            if (found := search(row, line)) is not None:
+                of_another = "Another message has the cause, if one is in the log."
+                said = f"This line alone is no error. {row['said']} {of_another}"
+                return CrashFacts("", found[0], (), live=False, nature=said)
+    return None
 
 
 def _may_end_a_run(line: str) -> bool:

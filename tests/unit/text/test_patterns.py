@@ -53,7 +53,7 @@ def of_unknown_errors():
 
 def of_lines():
     """Return the patterns of causes that a line shows, each with what stands around it."""
-    table = tomllib.loads((PACKAGE / "collectors/crash/setup/line_causes.toml").read_text("utf-8"))
+    table = tomllib.loads((PACKAGE / "collectors/crash/line_causes.toml").read_text("utf-8"))
     shown = {
         use.get("before", "") + cause["pattern"] + use.get("after", "")
         for use in table["uses"]

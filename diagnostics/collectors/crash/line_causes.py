@@ -12,8 +12,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from diagnostics.collectors.crash.frames import Crash
 from diagnostics.facts.crash.known import KnownFailure
+
+from .frames import Crash
 
 MOST_READ = 400  # characters of the line, and of the message
 RULE = "mismatched-call"
