@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from diagnostics.collectors.tracebacks.parse import failures, parse
+from diagnostics.collectors.tracebacks.parse import failures
 
 PLAIN = """\
 Traceback (most recent call last):
@@ -17,6 +17,10 @@ Traceback (most recent call last):
     return torch._C._nn.cross_entropy_loss(
 IndexError: Target 2 is out of bounds.
 """
+
+
+def parse(text):
+    return [crash for failure in failures(text) for crash in failure.chain]
 
 
 def assert_plain(crash):
