@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
+from diagnostics.engine.finding import Finding
 from diagnostics.errors import InvalidInput, what
-from diagnostics.facts.crash.bounded import without_long_words
+from diagnostics.facts.crash import CrashFacts, Symptom, without_long_words
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash.processes import LauncherTail
 from diagnostics.report.report import Report
 from diagnostics.text.join import count_of
 
 if TYPE_CHECKING:
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.parse import Failure
-    from diagnostics.facts.crash import CrashFacts
-    from diagnostics.facts.crash.known import KnownFailure
-    from diagnostics.facts.crash.processes import LauncherTail
 
     _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
     """Title, crash, and what is recognised in it."""
@@ -26,6 +28,11 @@ _QUOTED = "explained a message without a traceback"
 _WARNING = "explained a warning"
 _WITHOUT_END = "explained a traceback without its last line"
 _FORWARD = "Traceback of forward call that caused the error"  # a warning's of anomaly mode: it ended nothing
+_SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9_]{5,40}=[\w.:-]{1,40}|[a-z_]{5,40}=(?:True|False|None|\d{1,9})\b)")
+_ADVICE = re.compile(
+    r"consider|\btry|passing|please|hint|should|need to|suggest|by (?:setting|adding)|you can", re.IGNORECASE
+)
+"""Lines that only recommend a setting: they are the library's own words."""
 
 
 def explain(failure: Any) -> Report:
@@ -70,7 +77,6 @@ def explanation_of(failure: Any) -> Report:
         raise InvalidInput(
             f"explain() was given {what(failure)}. It takes a caught exception, or the text of a traceback."
         )
-    from diagnostics.facts.crash import CrashFacts, Symptom
     from diagnostics.report.build import evaluated, evaluator_of_crashes
 
     if isinstance(failure, BaseException) and (fault := fault_of_ours(failure)) is not None:
@@ -78,14 +84,24 @@ def explanation_of(failure: Any) -> Report:
     evaluator = evaluator_of_crashes()
     findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
     if isinstance(failure, str):
-        from diagnostics.collectors.tracebacks.already_done import done_last
-
-        findings = [done_last(finding, failure) for finding in findings]
+        findings = [_done_last(finding, failure) for finding in findings]
     if not findings and crash.nature is None:
         from diagnostics.collectors.tracebacks.nature import error_category
 
         crash = replace(crash, nature=error_category(crash))
     return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), of_crash=True, crash=crash)
+
+
+def _done_last(finding: Finding, text: str) -> Finding:
+    """Return the finding with the fixes last whose setting occurs in the text, outside of advice."""
+    fixes = (finding.fix, *finding.alternatives)
+    lines = [line for line in text.splitlines() if not _ADVICE.search(line)]
+    ordered = sorted(fixes, key=lambda fix: any(setting in line for setting in _settings(fix) for line in lines))
+    return replace(finding, fix=ordered[0], alternatives=tuple(ordered[1:]))
+
+
+def _settings(fix: str) -> Iterator[str]:
+    return (found[0] for found in _SETTING.finditer(fix))
 
 
 def fault_of_ours(error: BaseException) -> str | None:
@@ -154,7 +170,6 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.tracebacks.python_errors import is_python_error
     from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
     from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
-    from diagnostics.facts.crash.processes import LauncherTail
 
     text = with_underscores(without_long_words(text))
     found_failures = failures(text)
@@ -223,7 +238,6 @@ def _named_beside(text: str) -> _Explained | None:
     from diagnostics.collectors.crash.classify import symptoms
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import error_lines
-    from diagnostics.facts.crash.processes import LauncherTail
 
     for error in error_lines(text):
         found = symptoms(Crash(error, log=text))
@@ -342,9 +356,7 @@ def _cut_off(text: str) -> _Explained | None:
     A notebook's heading names the exception at least.
     """
     from diagnostics.collectors.crash.processes import is_spawned, spawned
-    from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
-    from diagnostics.collectors.tracebacks.unfinished import NO_EXCEPTION
-    from diagnostics.facts.crash import CrashFacts
+    from diagnostics.collectors.tracebacks.parse import NO_EXCEPTION, cut_in_notebook, frames_in
 
     frames = frames_in(text)
     crash = CrashFacts("", NO_EXCEPTION, frames, live=False)

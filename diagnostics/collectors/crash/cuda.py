@@ -129,7 +129,7 @@ def _outputs(crash: Crash) -> tuple[int, str] | None:
                 return classes, outputs_setting(model)
             if hasattr(value, "named_modules"):
                 setting = setting or outputs_setting(value)
-    for variables in _yours(crash):
+    for variables in reversed(crash.own()):
         for name in ("logits", "outputs", "output", "pred", "preds", "predictions"):
             scores: Any = getattr(variables.get(name), "logits", variables.get(name))
             if is_tensor(scores) and scores.ndim == 2 and scores.shape[1] > 1:  # shapes outlive the device
@@ -140,24 +140,22 @@ def _outputs(crash: Crash) -> tuple[int, str] | None:
     return None
 
 
-def _yours(crash: Crash) -> Iterator[Mapping[str, Any]]:
-    """Yield the variables of the user's own frames, innermost first."""
-    for frame, variables in zip(reversed(crash.facts.frames), reversed(crash.variables), strict=False):
-        if frame.yours:
-            yield variables
-
-
 def _labels(crash: Crash) -> Iterator[tuple[Array, str]]:
     """Yield the labels that can be read without the device, and where they are from, the nearest first."""
-    for variables in crash.inward():
-        for value in (variables, variables.get("batch"), variables.get("inputs")):
-            if isinstance(value, Mapping):
-                for name in LABEL_NAMES:
-                    if (labels := _on_host(value.get(name))) is not None:
-                        yield labels, "this batch"
+    for batch in _batches(crash):
+        for name in LABEL_NAMES:
+            if (labels := _on_host(batch.get(name))) is not None:
+                yield labels, "this batch"
     for name, dataset in islice(_datasets(crash), DATASETS_READ):
         if (labels := _of_dataset(dataset)) is not None:
             yield labels, f"the rows of {name} that were read"
+
+
+def _batches(crash: Crash) -> Iterator[Mapping[str, Any]]:
+    """Yield what may hold the parts of a batch: the variables of a frame, or one of them."""
+    for variables in crash.inward():
+        held = (variables, variables.get("batch"), variables.get("inputs"))
+        yield from (value for value in held if isinstance(value, Mapping))
 
 
 def _datasets(crash: Crash) -> Iterator[tuple[str, Any]]:
@@ -168,7 +166,7 @@ def _datasets(crash: Crash) -> Iterator[tuple[str, Any]]:
                 yield "train_dataset", value.train_dataset
             elif hasattr(value, "batch_sampler") and not isinstance(value, type):
                 yield name, value.dataset
-    for variables in _yours(crash):
+    for variables in reversed(crash.own()):
         for name, value in variables.items():
             if isinstance(value, Mapping):
                 name, value = f'{name}["train"]', value.get("train")
@@ -211,11 +209,9 @@ def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     if check is not None:
         return TokenBeyondEmbedding() if _ABOUT_ROWS.search(check) else None
     rows = _embedding_rows(crash)
-    for variables in crash.inward():
-        for value in (variables, variables.get("batch"), variables.get("inputs")):
-            ids = _on_host(value.get("input_ids")) if isinstance(value, Mapping) else None
-            if rows is not None and ids is not None and ((ids < 0) | (ids >= rows)).any():
-                return TokenBeyondEmbedding(ids=ids, rows=rows)
+    for ids in (_on_host(batch.get("input_ids")) for batch in _batches(crash)):
+        if rows is not None and ids is not None and ((ids < 0) | (ids >= rows)).any():
+            return TokenBeyondEmbedding(ids=ids, rows=rows)
     return None
 
 

@@ -142,6 +142,13 @@ def _number(found: Found, group: str) -> int | None:
     return None if held is None else int(held)
 
 
+_LOGGED = re.compile(r"(OpType|SeqNum|NumelIn|Timeout\(ms\))=(\w+)")  # of a collective, by NCCL's watchdog
+
+
+def _logged(found: Found) -> dict[str, str]:
+    return dict(reversed(_LOGGED.findall(found.text)))  # the first of each name counts
+
+
 def _collective_timeout(crash: Crash) -> CollectiveTimeoutCrash | None:
     message = crash.facts.message
     if found := _RENDEZVOUS.search(message):
@@ -150,15 +157,13 @@ def _collective_timeout(crash: Crash) -> CollectiveTimeoutCrash | None:
     if found := _GLOO.search(message):
         return CollectiveTimeoutCrash(seconds=int(found["ms"]) / 1000)
     if found := WATCHDOG.search(message):
-        call, number, limit = (
-            re.search(pattern, found.text)
-            for pattern in (r"OpType=(\w+)", r"SeqNum=(\d+)", r"Timeout\(ms\)=(\d+)")
-        )
+        said = _logged(found)
+        limit = said.get("Timeout(ms)")
         return CollectiveTimeoutCrash(
             rank=_number(found, "rank"),
-            operation=call and call[1],
-            number=number and int(number[1]),
-            seconds=limit and int(limit[1]) / 1000,
+            operation=said.get("OpType"),
+            number=int(said["SeqNum"]) if "SeqNum" in said else None,
+            seconds=None if limit is None else int(limit) / 1000,
             waiting=_waiting_ranks(crash.log),
         )
     return None
@@ -176,12 +181,10 @@ def _waiting_ranks(log: str) -> tuple[WaitingRank, ...]:
         groups.append("" if group is None else group[1])
         if groups[-1] != groups[0]:
             continue
-        call, number, elements = (
-            re.search(pattern, found.text) for pattern in (r"OpType=(\w+)", r"SeqNum=(\d+)", r"NumelIn=(\d+)")
-        )
-        if (rank := found.get("rank")) is not None and call is not None and number is not None:
-            size = None if elements is None else int(elements[1])
-            first.setdefault(int(rank), WaitingRank(int(rank), call[1], int(number[1]), size))
+        said, rank = _logged(found), _number(found, "rank")
+        if rank is not None and {"OpType", "SeqNum"} <= set(said):
+            size = int(said["NumelIn"]) if "NumelIn" in said else None
+            first.setdefault(rank, WaitingRank(rank, said["OpType"], int(said["SeqNum"]), size))
     return tuple(first[rank] for rank in sorted(first))
 
 

@@ -282,7 +282,8 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
     tensors: dict[str, str] = {}
     registered: tuple[str, ...] = ()
     own = {} if crash.expression is None else crash.expression.tensors()
-    inward = [held for file, held in _by_file(crash) if not _DECOMPOSED.search(file)]
+    by_file = zip((frame.file for frame in reversed(crash.facts.frames)), crash.inward(), strict=False)
+    inward = [held for file, held in by_file if not _DECOMPOSED.search(file)]
     for held in (own, *map(tensors_of, inward)):
         places = {name: str(value.device) for name, value in held.items()}
         if len(set(places.values())) > 1:
@@ -298,11 +299,6 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         odd=odd and (odd["name"], odd["device"]),
         registered=registered,
     )
-
-
-def _by_file(crash: Crash) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    files = (frame.file for frame in reversed(crash.facts.frames))
-    return zip(files, crash.inward(), strict=False)
 
 
 def _parts_of_module(variables: Mapping[str, Any]) -> Iterator[Any]:

@@ -11,6 +11,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from diagnostics.collectors.pytorch.saved_tensors import saved, saved_names
@@ -30,13 +31,6 @@ def _ran_out_of_memory(crash: Crash) -> bool:
     return crash.facts.live and any(recognise(Crash(crash.facts)) for recognise in MEMORY)
 
 
-def _of_user(crash: Crash) -> Iterator[tuple[str, Any]]:
-    """Yield the variables of the user's own frames, by name."""
-    for frame, variables in zip(crash.facts.frames, crash.variables, strict=False):
-        if frame.yours:
-            yield from variables.items()
-
-
 def _kept_graphs(crash: Crash) -> KeptGraphs | None:
     if not _ran_out_of_memory(crash):
         return None
@@ -46,7 +40,7 @@ def _kept_graphs(crash: Crash) -> KeptGraphs | None:
 
 def _collections(crash: Crash) -> Iterator[tuple[str, list[Any]]]:
     """Yield, by name, the graphs that one variable of the user's holds: a series of tensors, or a running sum."""
-    for name, value in _of_user(crash):
+    for name, value in chain.from_iterable(variables.items() for variables in crash.own()):
         if is_tensor(value):
             yield name, _summands(value.grad_fn)
         elif isinstance(value, Mapping):
@@ -123,7 +117,8 @@ def _kept_models(crash: Crash) -> KeptModels | None:
     in_training = {id(weight) for model in running for weight in model.weights}
     series = (
         (name, list(value.values() if isinstance(value, Mapping) else value))
-        for name, value in _of_user(crash)
+        for variables in crash.own()
+        for name, value in variables.items()
         if isinstance(value, Mapping | list | tuple)
     )
     found = [kept for name, parts in series if (kept := _models_of(name, parts, in_training)) is not None]

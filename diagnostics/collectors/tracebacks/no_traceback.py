@@ -158,9 +158,7 @@ def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
     """Yield each line of a quoted message by itself, without quotes, and with the exception that it names."""
     for line in quoted.message.splitlines():
         named = _NAMED.search(line)
-        name = "" if named is None else named["quoted"] or named["name"]
-        message = line if named is None else named["words"] or named["message"]
-        yield CrashFacts(name.rpartition(".")[2], _unquoted(message), (), live=False)
+        yield CrashFacts("", _unquoted(line), (), live=False) if named is None else _by_name(named)
 
 
 def error_lines(text: str) -> Iterator[CrashFacts]:
@@ -171,10 +169,12 @@ def error_lines(text: str) -> Iterator[CrashFacts]:
     for line in lines:
         named = _NAMED.match(line.lstrip(" #>*-"))
         if named is not None:
-            name = named["quoted"] or named["name"]
-            yield CrashFacts(
-                name.rpartition(".")[2], _unquoted(named["words"] or named["message"]), (), live=False
-            )
+            yield _by_name(named)
+
+
+def _by_name(named: re.Match[str]) -> CrashFacts:
+    name = (named["quoted"] or named["name"]).rpartition(".")[2]
+    return CrashFacts(name, _unquoted(named["words"] or named["message"]), (), live=False)
 
 
 def _unquoted(message: str) -> str:

@@ -16,8 +16,9 @@ from . import exception_groups, tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
 from .formats import editor_format, ipython_format, pytest_format, rich_format
 from .formats.pytest_format import CHAINED
-from .unfinished import NO_MESSAGE
 
+NO_EXCEPTION = "the text ends before the line with the exception"
+NO_MESSAGE = "the text ends before its message"
 REWRITTEN = (
     editor_format.rewritten,
     exception_groups.rewritten,
