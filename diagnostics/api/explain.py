@@ -235,12 +235,10 @@ def _named_beside(text: str) -> _Explained | None:
 
     That is a launcher's, or a traceback of Keras that was cut where the user's code begins.
     """
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import error_lines
 
     for error in error_lines(text):
-        found = symptoms(Crash(error, log=text))
+        found = _symptoms(error, text)
         if found and not isinstance(found[0], LauncherTail):
             return _QUOTED, error, *found
     return None
@@ -248,39 +246,33 @@ def _named_beside(text: str) -> _Explained | None:
 
 def _gave_up(text: str) -> _Explained | None:
     """Recognise what aborted a process of which a launcher reports only that it was aborted."""
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import given_up
 
     ended = given_up(text)
-    found = [] if ended is None else symptoms(Crash(ended, log=text))
+    found = [] if ended is None else _symptoms(ended, text)
     return None if ended is None or not found else (_QUOTED, ended, *found)
 
 
 def _reported(text: str) -> _Explained | None:
     """Take the error of a line of its own beside a launcher's traceback, which says only that a process failed."""
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import error_lines
     from diagnostics.collectors.tracebacks.parse import LAUNCHERS
 
     for error in error_lines(text):
         if error.exception not in LAUNCHERS:
-            return _QUOTED, error, *symptoms(Crash(error, log=text))
+            return _QUOTED, error, *_symptoms(error, text)
     return None
 
 
 def _quoted(text: str) -> _Explained | None:
     """Recognise a message that is quoted without its traceback; None if no rule knows it."""
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import lines_of, quoted_messages
 
     for cut in (False, True):
         for message in quoted_messages(text):
-            if found := symptoms(Crash(message, log=text), cut):
+            if found := _symptoms(message, text, cut):
                 for line in lines_of(message):  # the one that gave it away, without what stands around it
-                    if repr(symptoms(Crash(line, log=text), cut)) == repr(found):  # arrays do not compare as one
+                    if repr(_symptoms(line, text, cut)) == repr(found):  # arrays do not compare as one
                         return _QUOTED, line, *found
                 return _QUOTED, message, *found
     return None
@@ -306,12 +298,10 @@ def _retyped(text: str) -> _Explained | None:
 
 def _warned(text: str) -> _Explained | None:
     """Recognise a warning, or a line that means nothing, where a text holds nothing else."""
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import harmless, warned
 
     for warning in warned(text):
-        if found := symptoms(Crash(warning, log=text), cut=False):
+        if found := _symptoms(warning, text, cut=False):
             return _WARNING, warning, *found
     line = harmless(text)
     return None if line is None else (_WARNING, line)
@@ -322,8 +312,6 @@ def _named(text: str) -> _Explained | None:
 
     Of these no rule knows more, but for the words in a line that raises.
     """
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.nature import error_category
     from diagnostics.collectors.tracebacks.no_traceback import (
         asserted,
@@ -339,11 +327,11 @@ def _named(text: str) -> _Explained | None:
         cut = cut_in_notebook(text)  # a title beside a notebook's frames, of which the last line was not copied
         if cut is not None and cut.exception == error.exception:
             error = replace(error, frames=cut.frames)
-            return _QUOTED, error, *symptoms(Crash(error, log=text))
+            return _QUOTED, error, *_symptoms(error, text)
         return _QUOTED, error
     if (error := raised_in_source(text)) is not None:
         error = replace(error, frames=frames_in(text))
-        return _QUOTED, error, *symptoms(Crash(error, log=text))
+        return _QUOTED, error, *_symptoms(error, text)
     if (error := asserted(text)) is not None:
         return _QUOTED, error
     error = unnamed_error(text)
@@ -378,6 +366,14 @@ def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
         "knows, but the program went on after it: if it led to this one, pass that traceback alone."
     )
     return replace(fatal, nature=earlier if kind is None else f"{kind} {earlier}")
+
+
+def _symptoms(crash: CrashFacts, text: str, cut: bool = True) -> list[Symptom]:
+    """Return what is recognised in an error that a line of a text names."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash
+
+    return symptoms(Crash(crash, log=text), cut)
 
 
 def _nothing_in(text: str) -> str:

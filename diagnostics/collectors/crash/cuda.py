@@ -62,12 +62,9 @@ _HOST_METHODS = frozenset(
 _HOST_FUNCTIONS = frozenset([*dir(builtins), "tqdm", "set_seed"])
 
 
-def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
-    facts = crash.facts
-    found = _MESSAGES.search(facts.message)
-    if found is None:
-        return None
-    kind = found.kind
+@_MESSAGES.reader
+def _asynchronous_error(crash: Crash, found: Found) -> AsynchronousErrorCrash:
+    facts, kind = crash.facts, found.kind
     kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
     return AsynchronousErrorCrash(
         kind=kind,

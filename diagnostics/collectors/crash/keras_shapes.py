@@ -78,11 +78,9 @@ def _checked_input(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | Non
     return None if size is None or got is None else _misfit(crash, None, size, got, shape, axis)
 
 
-def _whole_shape(crash: Crash) -> LayerMisfit | AxesMisfit | None:
+@WHOLE_SHAPE.reader
+def _whole_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
     """Read the message of a model, which compares its input's whole shape with what it was built for."""
-    found = WHOLE_SHAPE.search(crash.facts.message)
-    if found is None:
-        return None
     layer = found.get("layer")
     wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
     if not wanted or not shape:
@@ -114,11 +112,9 @@ def _product(one: Shape, other: Shape) -> OperandsMisfit | None:
 _ELEMENT_WISE = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Pow")
 
 
-def _element_wise(crash: Crash) -> OperandsMisfit | None:
+@ELEMENT_WISE.reader
+def _element_wise(crash: Crash, found: Found) -> OperandsMisfit | None:
     message = crash.facts.message
-    found = ELEMENT_WISE.search(message)
-    if found is None:
-        return None
     shapes = sizes(found["one"]), sizes(found["other"])
     named = re.search(r"\[Op:(\w+)\]", message) or re.search(r"\}\} = (\w+)\[|\(op: '(\w+)'\)", message)
     operation = None if named is None else next(filter(None, named.groups()))

@@ -22,7 +22,6 @@ _PICKLING = Family("pickling")
 LAUNCHERS = Family("launchers")
 _RENDEZVOUS = Family("rendezvous")
 _GLOO = Family("gloo")
-_UNUSED = Family("unused-in-ddp")
 
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7}
 _PROCESSES = ("multiprocessing", "torch/utils/data/dataloader.py", "popen_", "spawn.py")
@@ -188,16 +187,15 @@ def _waiting_ranks(log: str) -> tuple[WaitingRank, ...]:
     return tuple(first[rank] for rank in sorted(first))
 
 
-def _unused_in_ddp(crash: Crash) -> UnusedParametersCrash | None:
+@Family("unused-in-ddp").reader
+def _unused_in_ddp(crash: Crash, found: Found) -> UnusedParametersCrash:
     message = crash.facts.message
-    if _UNUSED.search(message) is None:
-        return None
     named = re.search(r"did not receive grad for rank (\d+): ([\w., ]+)", message)
     by_number = re.search(r"Parameter indices which did not receive grad for rank (\d+): ([\d ]+)", message)
-    found = named if named is not None and "," in named[2] else by_number or named
-    if found is None:
+    told = named if named is not None and "," in named[2] else by_number or named
+    if told is None:
         return UnusedParametersCrash()
-    return UnusedParametersCrash(int(found[1]), tuple(re.findall(r"[\w.]{0,300}\w", found[2])))
+    return UnusedParametersCrash(int(told[1]), tuple(re.findall(r"[\w.]{0,300}\w", told[2])))
 
 
 RECOGNISERS: tuple[Recogniser, ...] = (

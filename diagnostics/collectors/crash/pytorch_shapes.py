@@ -31,7 +31,6 @@ _PRODUCT = Family("torch-product")
 _VECTOR = Family("torch-vector")
 _INNER = Family("torch-inner")
 _WEIGHTS = Family("torch-weights")
-_PRETRAINED_WEIGHTS = Family("transformers-weights")
 
 
 _MODULES = "torch/nn/modules/"
@@ -336,9 +335,9 @@ def _matrix_product(crash: Crash) -> OperandsMisfit | None:
 _EXPANDED = re.compile(r"Target sizes: \[(?P<target>[\d, ]+)\]\.\s+Tensor sizes: \[(?P<tensor>[\d, ]+)\]")
 
 
-def _element_wise(crash: Crash) -> OperandsMisfit | None:
-    found = ELEMENT_WISE.search(crash.facts.message)
-    if found is None or found.get("axis") is None:
+@ELEMENT_WISE.reader
+def _element_wise(crash: Crash, found: Found) -> OperandsMisfit | None:
+    if found.get("axis") is None:
         return None
     one, other, axis = int(found["one"]), int(found["other"]), int(found["axis"])
 
@@ -388,10 +387,9 @@ def _weights(crash: Crash) -> WeightsMisfit | None:
     return WeightsMisfit(named, weights, pretrained="ignore_mismatched_sizes" in message)
 
 
-def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
+@Family("transformers-weights").reader
+def _pretrained_weights(crash: Crash, found: Found) -> WeightsMisfit | None:
     """Read the table that transformers 5 prints before it fails, from the frame that holds it."""
-    if _PRETRAINED_WEIGHTS.search(crash.facts.message) is None:
-        return None
     for variables in crash.inward("log_state_dict_report"):
         differing = sorted(variables["loading_info"].mismatched_keys)
         weights = {name: (tuple(saved), tuple(built)) for name, saved, built in differing}

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 from diagnostics.collectors.tracebacks.topic import package_of
-from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages, search
+from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages, search, tables
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
@@ -175,7 +174,7 @@ def _is_call(change: ReleaseChange, owner: str | None, call: str, own: str, inne
 
 @functools.cache
 def _changes() -> tuple[ReleaseChange, ...]:
-    releases: list[dict[str, Any]] = tomllib.loads(HISTORY.read_text("utf-8"))["releases"]
+    releases: list[dict[str, Any]] = tables(HISTORY)["releases"]
     return tuple(
         ReleaseChange(
             release["package"],

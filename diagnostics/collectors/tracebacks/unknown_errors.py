@@ -12,14 +12,14 @@ FILE = Path(__file__).with_suffix(".toml")
 
 
 @functools.cache
+def tables(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file."""
+    return tomllib.loads(file.read_text("utf-8"))
+
+
 def entries(name: str) -> Any:
-    """Return a table of the file, or its rows in order."""
-    return _read()[name]
-
-
-@functools.cache
-def _read() -> dict[str, Any]:
-    return tomllib.loads(FILE.read_text("utf-8"))
+    """Return a table of the file about unknown errors, or its rows in order."""
+    return tables(FILE)[name]
 
 
 def search(row: dict[str, Any], text: str, key: str = "pattern") -> re.Match[str] | None:
