@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diagnostics.collectors.tracebacks.topic import package_of
-from diagnostics.collectors.tracebacks.unknown_errors import entries, of_packages, search, tables
+from diagnostics.collectors.tracebacks.unknown_errors import compiled, entries, of_packages, tables
 from diagnostics.facts.crash import CrashFacts
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
@@ -215,7 +215,9 @@ def _unimported_name(crash: Crash) -> KnownFailure | None:
     name, pip_name = found["name"], library.replace("_", "-")
     if name == "_C":
         return None
-    package = next((row["package"] for row in entries("brings") if search(row, name)), None)
+    package = next(
+        (package for package, names in entries("brings").items() if compiled(names).fullmatch(name)), None
+    )
     package = None if package == pip_name else package
     what = "a package that it can do without" if package is None else package
     return KnownFailure(

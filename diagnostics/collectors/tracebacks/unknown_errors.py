@@ -24,15 +24,16 @@ def entries(name: str) -> Any:
 
 def search(row: dict[str, Any], text: str, key: str = "pattern") -> re.Match[str] | None:
     """Search a text for the pattern of a row, or for another that it has under `key`."""
-    return _compiled(row[key]).search(text)
+    return compiled(row[key]).search(text)
 
 
 @functools.cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of the file, once."""
     return re.compile(pattern)
 
 
 def of_packages(name: str) -> re.Pattern[str]:
     """Return a pattern of the names of packages, or of what is in them."""
     named = entries("packages")
-    return _compiled(re.sub(r"@(\w+)@", lambda found: str(named[found[1]]), named[name]))
+    return compiled(re.sub(r"@(\w+)@", lambda found: str(named[found[1]]), named[name]))

@@ -34,7 +34,8 @@ def of_unknown_errors():
     """Return the patterns of the words and lines that are known where no rule is."""
     rows = (row for rows in tomllib.loads(FILE.read_text("utf-8")).values() for row in rows)
     rows = [row for row in rows if isinstance(row, dict)]
-    patterns = (re.compile(row[key]) for row in rows for key in ("pattern", "line", "file") if key in row)
+    written = [row[key] for row in rows for key in ("pattern", "line", "file") if key in row]
+    patterns = map(re.compile, [*written, *entries("brings").values()])
     searched = (
         "no_such_attribute",
         "cannot_import",
