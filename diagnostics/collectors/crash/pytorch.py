@@ -238,23 +238,21 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     found = _LOSS_SHAPES.search(message)
     if found is None:  # any operation says so: it counts only within one of these losses
         found = ELEMENT_WISE.search(message)
-        stretched = found is not None and found.kind == "operands"
-        if not stretched or not any(
-            frame.function in functions_for("numbers") for frame in crash.facts.frames[-3:]
-        ):
+        in_loss = any(frame.function in functions_for("numbers") for frame in crash.facts.frames[-3:])
+        if found is None or found.kind != "operands" or not in_loss:
             return None
-    wants_indices = found is not None and found.kind == "indices"
+    wants_indices = found.kind == "indices"
     for variables in crash.inward():
         prediction, target = variables.get("input"), variables.get("target")
         if is_tensor(prediction) and is_tensor(target):
             return ShapesDiffer(_shape(prediction), _shape(target), wants_indices)
-    if found is not None and found.kind == "rows":
+    if found.kind == "rows":
         return ShapesDiffer(rows=(int(found["predictions"]), int(found["targets"])))
-    if found is not None and found.kind == "classes axis":
+    if found.kind == "classes axis":
         return ShapesDiffer(asked=(sizes(found["wanted"]), sizes(found["got"])))
-    if found is not None and wants_indices and found.get("target"):
+    if wants_indices and found.get("target"):
         return ShapesDiffer(None, sizes(found["target"]), wants_indices)
-    if found is None or found.get("target") is None:
+    if found.get("target") is None:
         return ShapesDiffer(wants_indices=wants_indices)
     return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
 
