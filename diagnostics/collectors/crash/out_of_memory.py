@@ -68,7 +68,7 @@ def _size(text: str, *patterns: str) -> int | None:
     """Read the size in place of ``SIZE`` in the first pattern that tells one, in bytes; None if none does."""
     for pattern in patterns:
         if (found := re.search(pattern.replace("SIZE", _SIZE), text)) is not None:
-            size = round(float(found[1]) * 1024 ** _UNITS.get(found[2][0], 0))
+            size: int = round(float(found[1]) * 1024 ** _UNITS.get(found[2][0], 0))
             if size < _LARGEST:
                 return size
     return None

@@ -156,12 +156,12 @@ def _collective_timeout(crash: Crash) -> CollectiveTimeoutCrash | None:
     if found := _GLOO.search(message):
         return CollectiveTimeoutCrash(seconds=int(found["ms"]) / 1000)
     if found := WATCHDOG.search(message):
-        said = _logged(found)
-        limit = said.get("Timeout(ms)")
+        logged = _logged(found)
+        limit = logged.get("Timeout(ms)")
         return CollectiveTimeoutCrash(
             rank=_number(found, "rank"),
-            operation=said.get("OpType"),
-            number=int(said["SeqNum"]) if "SeqNum" in said else None,
+            operation=logged.get("OpType"),
+            number=int(logged["SeqNum"]) if "SeqNum" in logged else None,
             seconds=None if limit is None else int(limit) / 1000,
             waiting=_waiting_ranks(crash.log),
         )
