@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
+from diagnostics.engine.finding import Finding
 from diagnostics.errors import InvalidInput, what
-from diagnostics.facts.crash.bounded import without_long_words
+from diagnostics.facts.crash import CrashFacts, Symptom, without_long_words
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash.processes import LauncherTail
 from diagnostics.report.report import Report
 from diagnostics.text.join import count_of
 
 if TYPE_CHECKING:
     from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.parse import Failure
-    from diagnostics.facts.crash import CrashFacts
-    from diagnostics.facts.crash.known import KnownFailure
-    from diagnostics.facts.crash.processes import LauncherTail
 
     _Explained = tuple[str, CrashFacts, *tuple[Any, ...]]
     """Title, crash, and what is recognised in it."""
@@ -26,6 +28,11 @@ _QUOTED = "explained a message without a traceback"
 _WARNING = "explained a warning"
 _WITHOUT_END = "explained a traceback without its last line"
 _FORWARD = "Traceback of forward call that caused the error"  # a warning's of anomaly mode: it ended nothing
+_SETTING = re.compile(r"\b(?:[A-Z][A-Z0-9_]{5,40}=[\w.:-]{1,40}|[a-z_]{5,40}=(?:True|False|None|\d{1,9})\b)")
+_ADVICE = re.compile(
+    r"consider|\btry|passing|please|hint|should|need to|suggest|by (?:setting|adding)|you can", re.IGNORECASE
+)
+"""Lines that only recommend a setting: they are the library's own words."""
 
 
 def explain(failure: Any) -> Report:
@@ -70,7 +77,6 @@ def explanation_of(failure: Any) -> Report:
         raise InvalidInput(
             f"explain() was given {what(failure)}. It takes a caught exception, or the text of a traceback."
         )
-    from diagnostics.facts.crash import CrashFacts, Symptom
     from diagnostics.report.build import evaluated, evaluator_of_crashes
 
     if isinstance(failure, BaseException) and (fault := fault_of_ours(failure)) is not None:
@@ -78,14 +84,24 @@ def explanation_of(failure: Any) -> Report:
     evaluator = evaluator_of_crashes()
     findings = [*evaluator.add(crash, *symptoms), *evaluator.close_phase()]
     if isinstance(failure, str):
-        from diagnostics.collectors.tracebacks.already_done import done_last
-
-        findings = [done_last(finding, failure) for finding in findings]
+        findings = [_done_last(finding, failure) for finding in findings]
     if not findings and crash.nature is None:
         from diagnostics.collectors.tracebacks.nature import error_category
 
         crash = replace(crash, nature=error_category(crash))
     return evaluated(title, evaluator, findings, (CrashFacts, *get_args(Symptom)), of_crash=True, crash=crash)
+
+
+def _done_last(finding: Finding, text: str) -> Finding:
+    """Return the finding with the fixes last whose setting occurs in the text, outside of advice."""
+    fixes = (finding.fix, *finding.alternatives)
+    lines = [line for line in text.splitlines() if not _ADVICE.search(line)]
+    ordered = sorted(fixes, key=lambda fix: any(setting in line for setting in _settings(fix) for line in lines))
+    return replace(finding, fix=ordered[0], alternatives=tuple(ordered[1:]))
+
+
+def _settings(fix: str) -> Iterator[str]:
+    return (found[0] for found in _SETTING.finditer(fix))
 
 
 def fault_of_ours(error: BaseException) -> str | None:
@@ -151,10 +167,9 @@ def read_text(text: str) -> _Explained:
     from diagnostics.collectors.tracebacks.clean import with_underscores
     from diagnostics.collectors.tracebacks.no_traceback import last_words
     from diagnostics.collectors.tracebacks.parse import Failure, failures
-    from diagnostics.collectors.tracebacks.python_errors.errors import is_python_error
+    from diagnostics.collectors.tracebacks.python_errors import is_python_error
     from diagnostics.collectors.tracebacks.rank import in_order, may_be_caught, title
     from diagnostics.collectors.tracebacks.tensorflow_format import IN_USER_CODE
-    from diagnostics.facts.crash.processes import LauncherTail
 
     text = with_underscores(without_long_words(text))
     found_failures = failures(text)
@@ -200,7 +215,7 @@ def read_text(text: str) -> _Explained:
 
 def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
     """Recognise a library's own check by the frames, where nothing knows its words."""
-    from diagnostics.collectors.crash.setup.refused_calls import refused_call
+    from diagnostics.collectors.crash.refused_calls import refused_call
 
     known = refused_call(crash)
     return () if known is None else (known,)
@@ -208,7 +223,7 @@ def _refused(crash: CrashFacts) -> tuple[KnownFailure, ...]:
 
 def _is_origin(failure: Failure, tail: LauncherTail) -> bool:
     """Whether a traceback is of the process that a launcher reports, and not the launcher's own."""
-    from diagnostics.collectors.tracebacks.python_errors.errors import is_python_error
+    from diagnostics.collectors.tracebacks.python_errors import is_python_error
 
     of_it = failure.process is None or failure.process == f"rank {tail.rank}"
     says = bool(failure.last.frames) or is_python_error(failure.last)
@@ -220,13 +235,10 @@ def _named_beside(text: str) -> _Explained | None:
 
     That is a launcher's, or a traceback of Keras that was cut where the user's code begins.
     """
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import error_lines
-    from diagnostics.facts.crash.processes import LauncherTail
 
     for error in error_lines(text):
-        found = symptoms(Crash(error, log=text))
+        found = _symptoms(error, text)
         if found and not isinstance(found[0], LauncherTail):
             return _QUOTED, error, *found
     return None
@@ -234,39 +246,33 @@ def _named_beside(text: str) -> _Explained | None:
 
 def _gave_up(text: str) -> _Explained | None:
     """Recognise what aborted a process of which a launcher reports only that it was aborted."""
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import given_up
 
     ended = given_up(text)
-    found = [] if ended is None else symptoms(Crash(ended, log=text))
+    found = [] if ended is None else _symptoms(ended, text)
     return None if ended is None or not found else (_QUOTED, ended, *found)
 
 
 def _reported(text: str) -> _Explained | None:
     """Take the error of a line of its own beside a launcher's traceback, which says only that a process failed."""
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import error_lines
     from diagnostics.collectors.tracebacks.parse import LAUNCHERS
 
     for error in error_lines(text):
         if error.exception not in LAUNCHERS:
-            return _QUOTED, error, *symptoms(Crash(error, log=text))
+            return _QUOTED, error, *_symptoms(error, text)
     return None
 
 
 def _quoted(text: str) -> _Explained | None:
     """Recognise a message that is quoted without its traceback; None if no rule knows it."""
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
     from diagnostics.collectors.tracebacks.no_traceback import lines_of, quoted_messages
 
     for cut in (False, True):
         for message in quoted_messages(text):
-            if found := symptoms(Crash(message, log=text), cut):
+            if found := _symptoms(message, text, cut):
                 for line in lines_of(message):  # the one that gave it away, without what stands around it
-                    if repr(symptoms(Crash(line, log=text), cut)) == repr(found):  # arrays do not compare as one
+                    if repr(_symptoms(line, text, cut)) == repr(found):  # arrays do not compare as one
                         return _QUOTED, line, *found
                 return _QUOTED, message, *found
     return None
@@ -292,13 +298,10 @@ def _retyped(text: str) -> _Explained | None:
 
 def _warned(text: str) -> _Explained | None:
     """Recognise a warning, or a line that means nothing, where a text holds nothing else."""
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
-    from diagnostics.collectors.tracebacks.harmless import harmless
-    from diagnostics.collectors.tracebacks.no_traceback import warned
+    from diagnostics.collectors.tracebacks.no_traceback import harmless, warned
 
     for warning in warned(text):
-        if found := symptoms(Crash(warning, log=text), cut=False):
+        if found := _symptoms(warning, text, cut=False):
             return _WARNING, warning, *found
     line = harmless(text)
     return None if line is None else (_WARNING, line)
@@ -309,15 +312,13 @@ def _named(text: str) -> _Explained | None:
 
     Of these no rule knows more, but for the words in a line that raises.
     """
-    from diagnostics.collectors.crash.classify import symptoms
-    from diagnostics.collectors.crash.frames import Crash
-    from diagnostics.collectors.tracebacks.harmless import without_harmless
     from diagnostics.collectors.tracebacks.nature import error_category
     from diagnostics.collectors.tracebacks.no_traceback import (
         asserted,
         named_error,
         raised_in_source,
         unnamed_error,
+        without_harmless,
     )
     from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
 
@@ -326,11 +327,11 @@ def _named(text: str) -> _Explained | None:
         cut = cut_in_notebook(text)  # a title beside a notebook's frames, of which the last line was not copied
         if cut is not None and cut.exception == error.exception:
             error = replace(error, frames=cut.frames)
-            return _QUOTED, error, *symptoms(Crash(error, log=text))
+            return _QUOTED, error, *_symptoms(error, text)
         return _QUOTED, error
     if (error := raised_in_source(text)) is not None:
         error = replace(error, frames=frames_in(text))
-        return _QUOTED, error, *symptoms(Crash(error, log=text))
+        return _QUOTED, error, *_symptoms(error, text)
     if (error := asserted(text)) is not None:
         return _QUOTED, error
     error = unnamed_error(text)
@@ -343,9 +344,7 @@ def _cut_off(text: str) -> _Explained | None:
     A notebook's heading names the exception at least.
     """
     from diagnostics.collectors.crash.processes import is_spawned, spawned
-    from diagnostics.collectors.tracebacks.parse import cut_in_notebook, frames_in
-    from diagnostics.collectors.tracebacks.unfinished import NO_EXCEPTION
-    from diagnostics.facts.crash import CrashFacts
+    from diagnostics.collectors.tracebacks.parse import NO_EXCEPTION, cut_in_notebook, frames_in
 
     frames = frames_in(text)
     crash = CrashFacts("", NO_EXCEPTION, frames, live=False)
@@ -367,6 +366,14 @@ def _beside(fatal: CrashFacts, caught: Failure) -> CrashFacts:
         "knows, but the program went on after it: if it led to this one, pass that traceback alone."
     )
     return replace(fatal, nature=earlier if kind is None else f"{kind} {earlier}")
+
+
+def _symptoms(crash: CrashFacts, text: str, cut: bool = True) -> list[Symptom]:
+    """Return what is recognised in an error that a line of a text names."""
+    from diagnostics.collectors.crash.classify import symptoms
+    from diagnostics.collectors.crash.frames import Crash
+
+    return symptoms(Crash(crash, log=text), cut)
 
 
 def _nothing_in(text: str) -> str:

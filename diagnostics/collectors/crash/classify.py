@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from diagnostics.collectors.tracebacks.python_errors import errors as python_errors
+from diagnostics.collectors.tracebacks import python_errors
 from diagnostics.facts.crash import Symptom
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.text.join import capitalized
@@ -21,41 +21,36 @@ from . import (
     processes,
     pytorch,
     pytorch_shapes,
+    retained,
     usage,
+    versions,
 )
 from .frames import Crash, Recogniser
+from .line_causes import line_cause
 from .live.cause import Proof
-from .live.told import told
+from .live.expression import told
 from .messages import known
 from .named_modules import with_module
-from .retained import graphs, models
-from .setup import examples, settings, unimported_names, versions
-from .setup.line_causes import line_cause
 
 RECOGNISERS: tuple[Recogniser, ...] = (
     *pytorch.RECOGNISERS,
     *keras.RECOGNISERS,
     *cuda.RECOGNISERS,
     *out_of_memory.RECOGNISERS,
-    *graphs.RECOGNISERS,
-    *models.RECOGNISERS,
-    *examples.FROM_DEVICE,
+    *retained.RECOGNISERS,
 )
 
 NEXT: tuple[Recogniser, ...] = (
     *usage.RECOGNISERS,
     *processes.RECOGNISERS,
-    *examples.RECOGNISERS,
-    *settings.RECOGNISERS,
+    *cuda.NEXT,
     *versions.RECOGNISERS,
-    *unimported_names.RECOGNISERS,
 )
 """Asked if none of `RECOGNISERS` knows the crash: these know a message alone, others also what led to it."""
 
 LAST: tuple[Recogniser, ...] = (
     *pytorch_shapes.RECOGNISERS,
     *keras_shapes.RECOGNISERS,
-    *examples.LAST,
     known.last,
 )
 """Asked in order, and if nothing else recognises the crash: a wrong shape may have a cause that others know."""

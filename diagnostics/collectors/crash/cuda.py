@@ -23,18 +23,21 @@ from diagnostics.collectors.shared.arrays import (
     to_array,
 )
 from diagnostics.facts.array import Array
-from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts
+from diagnostics.facts.crash import AsynchronousErrorCrash, FrameFacts, Symptom
 from diagnostics.facts.crash.data import LabelBeyondOutputs, TokenBeyondEmbedding
+from diagnostics.facts.crash.loss import NotProbabilities
 from diagnostics.facts.pipeline import OUTPUTS_SETTING
 
 from .frames import Crash, Recogniser
-from .messages.table import Family
+from .messages.table import Family, Found
 
 _MESSAGES = Family("device-failure")
 _ASSERTION = re.compile(
     r"\.cuh?:\d+: (?P<kernel>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] "
     r"Assertion `(?P<check>[^`\n]+)` failed"
 )
+_ASSERTED = re.compile(r"thread: \[[\d,]+\] Assertion `?(?P<check>[^`\n]{3,120}?)`? failed")
+_OUTSIDE_UNIT = re.compile(r"input_val >= zero && inp")
 _ABOUT_LABELS = re.compile(r"\bn_classes\b|cur_target")
 _LABEL_KERNEL = re.compile(r"\b(?:(?:Spatial)?ClassNLLCriterion|NLLLoss(?:2d)?|MultiMarginCriterion)\.cuh?\b")
 """Where the message names the file of the kernel: only labels are checked there."""
@@ -59,34 +62,28 @@ _HOST_METHODS = frozenset(
 _HOST_FUNCTIONS = frozenset([*dir(builtins), "tqdm", "set_seed"])
 
 
-def _asynchronous_error(crash: Crash) -> AsynchronousErrorCrash | None:
-    facts = crash.facts
-    found = _MESSAGES.search(facts.message)
-    if found is None:
-        return None
-    kind = found.kind
-    kernel, check = assertion(crash.log) if kind == "assert" else (None, None)
-    surfaced: FrameFacts | None = next((frame for frame in reversed(facts.frames) if frame.yours), None)
+@_MESSAGES.reader
+def _asynchronous_error(crash: Crash, found: Found) -> AsynchronousErrorCrash:
+    facts, kind = crash.facts, found.kind
+    kernel, check = _assertion(crash.log) if kind == "assert" else (None, None)
     return AsynchronousErrorCrash(
         kind=kind,
         said=found.text,
-        surfaced=surfaced,
+        surfaced=next((frame for frame in reversed(facts.frames) if frame.yours), None),
         candidates=candidates(facts.frames) if facts.live else (),
-        blocking=_launches_block() if facts.live else _SET_TO_BLOCK.search(crash.log) is not None or None,
+        blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
+        if facts.live
+        else _SET_TO_BLOCK.search(crash.log) is not None or None,
         kernel=kernel,
         assertion=check,
         simulated="simulated" in facts.message.lower(),
     )
 
 
-def assertion(log: str) -> tuple[str | None, str | None]:
+def _assertion(log: str) -> tuple[str | None, str | None]:
     """Read the kernel and its failed assertion from what the device printed; the first one counts."""
     found = _ASSERTION.search(log)
     return (None, None) if found is None else (found["kernel"], " ".join(found["check"].split()))
-
-
-def _launches_block() -> bool:
-    return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
 
 
 def _is_assert(crash: Crash) -> bool:
@@ -98,7 +95,7 @@ def _labels_beyond_outputs(crash: Crash) -> LabelBeyondOutputs | None:
     """Collect what the host still knows: the log, or labels on the CPU and the number of outputs."""
     if not _is_assert(crash):
         return None
-    _, check = assertion(crash.log)
+    _, check = _assertion(crash.log)
     if check is not None:
         return LabelBeyondOutputs() if _ABOUT_LABELS.search(check) else None
     outputs = _outputs(crash)
@@ -129,7 +126,7 @@ def _outputs(crash: Crash) -> tuple[int, str] | None:
                 return classes, outputs_setting(model)
             if hasattr(value, "named_modules"):
                 setting = setting or outputs_setting(value)
-    for variables in _yours(crash):
+    for variables in reversed(crash.own()):
         for name in ("logits", "outputs", "output", "pred", "preds", "predictions"):
             scores: Any = getattr(variables.get(name), "logits", variables.get(name))
             if is_tensor(scores) and scores.ndim == 2 and scores.shape[1] > 1:  # shapes outlive the device
@@ -140,24 +137,22 @@ def _outputs(crash: Crash) -> tuple[int, str] | None:
     return None
 
 
-def _yours(crash: Crash) -> Iterator[Mapping[str, Any]]:
-    """Yield the variables of the user's own frames, innermost first."""
-    for frame, variables in zip(reversed(crash.facts.frames), reversed(crash.variables), strict=False):
-        if frame.yours:
-            yield variables
-
-
 def _labels(crash: Crash) -> Iterator[tuple[Array, str]]:
     """Yield the labels that can be read without the device, and where they are from, the nearest first."""
-    for variables in crash.inward():
-        for value in (variables, variables.get("batch"), variables.get("inputs")):
-            if isinstance(value, Mapping):
-                for name in LABEL_NAMES:
-                    if (labels := _on_host(value.get(name))) is not None:
-                        yield labels, "this batch"
+    for batch in _batches(crash):
+        for name in LABEL_NAMES:
+            if (labels := _on_host(batch.get(name))) is not None:
+                yield labels, "this batch"
     for name, dataset in islice(_datasets(crash), DATASETS_READ):
         if (labels := _of_dataset(dataset)) is not None:
             yield labels, f"the rows of {name} that were read"
+
+
+def _batches(crash: Crash) -> Iterator[Mapping[str, Any]]:
+    """Yield what may hold the parts of a batch: the variables of a frame, or one of them."""
+    for variables in crash.inward():
+        held = (variables, variables.get("batch"), variables.get("inputs"))
+        yield from (value for value in held if isinstance(value, Mapping))
 
 
 def _datasets(crash: Crash) -> Iterator[tuple[str, Any]]:
@@ -168,7 +163,7 @@ def _datasets(crash: Crash) -> Iterator[tuple[str, Any]]:
                 yield "train_dataset", value.train_dataset
             elif hasattr(value, "batch_sampler") and not isinstance(value, type):
                 yield name, value.dataset
-    for variables in _yours(crash):
+    for variables in reversed(crash.own()):
         for name, value in variables.items():
             if isinstance(value, Mapping):
                 name, value = f'{name}["train"]', value.get("train")
@@ -207,15 +202,13 @@ def _of_dataset(dataset: Any) -> Array | None:
 def _tokens_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
     if not _is_assert(crash):
         return None
-    _, check = assertion(crash.log)
+    _, check = _assertion(crash.log)
     if check is not None:
         return TokenBeyondEmbedding() if _ABOUT_ROWS.search(check) else None
     rows = _embedding_rows(crash)
-    for variables in crash.inward():
-        for value in (variables, variables.get("batch"), variables.get("inputs")):
-            ids = _on_host(value.get("input_ids")) if isinstance(value, Mapping) else None
-            if rows is not None and ids is not None and ((ids < 0) | (ids >= rows)).any():
-                return TokenBeyondEmbedding(ids=ids, rows=rows)
+    for ids in (_on_host(batch.get("input_ids")) for batch in _batches(crash)):
+        if rows is not None and ids is not None and ((ids < 0) | (ids >= rows)).any():
+            return TokenBeyondEmbedding(ids=ids, rows=rows)
     return None
 
 
@@ -226,6 +219,31 @@ def _embedding_rows(crash: Crash) -> int | None:
             if hasattr(model, "get_input_embeddings") and not isinstance(model, type):
                 return int(model.get_input_embeddings().num_embeddings)
     return None
+
+
+def _assertion_alone(crash: Crash) -> Symptom | None:
+    """Recognise what a kernel printed, where the exception that follows is missing or another."""
+    of_device = "device-side assert" in crash.facts.message
+    found = _ASSERTED.search(f"{crash.facts.message}\n{crash.log}" if of_device else crash.facts.message)
+    if found is None:
+        return None
+    check = found["check"]
+    if _OUTSIDE_UNIT.search(check):
+        return NotProbabilities()
+    if of_device and _assertion(crash.log)[1] is not None:
+        return None  # the other recognisers read it
+    if _ABOUT_LABELS.search(check):
+        return LabelBeyondOutputs()
+    if _ABOUT_ROWS.search(check):
+        return TokenBeyondEmbedding()
+    if of_device:
+        return None
+    return AsynchronousErrorCrash("assert", "device-side assert triggered", assertion=" ".join(check.split()))
+
+
+@Family("cudnn-start").reader
+def _library(crash: Crash, found: Found) -> AsynchronousErrorCrash | None:
+    return AsynchronousErrorCrash("library", found.text)
 
 
 def candidates(frames: Sequence[FrameFacts]) -> tuple[FrameFacts, ...]:
@@ -321,4 +339,7 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _asynchronous_error,
     _labels_beyond_outputs,
     _tokens_beyond_embedding,
+    _assertion_alone,
 )
+
+NEXT: tuple[Recogniser, ...] = (_library,)

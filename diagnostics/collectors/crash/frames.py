@@ -41,6 +41,11 @@ class Crash:
             if not functions or frame.function in functions:
                 yield variables
 
+    def own(self) -> list[Mapping[str, Any]]:
+        """Return the variables of the user's own frames, outermost first."""
+        held = zip(self.facts.frames, self.variables, strict=False)
+        return [variables for frame, variables in held if frame.yours]
+
 
 Recogniser = Callable[[Crash], Symptom | None]
 """Returns what it recognises in a crash; None if it does not know it."""

@@ -24,7 +24,6 @@ ELEMENT_WISE = Family("keras-element-wise")  # whose shapes differ may be of a l
 WHOLE_SHAPE = Family("keras-whole-shape")
 _NO_TARGET = Family("no-target")
 LOSS_SHAPES = Family("keras-loss-shapes")
-_TOKENS = Family("keras-tokens")
 
 DENSE = "keras.layers.Dense({}) as the last layer"
 
@@ -266,11 +265,10 @@ def sizes(text: str) -> tuple[int | None, ...]:
     return tuple(int(part) if part.isdigit() else None for part in parts if part)
 
 
-def _token_beyond_embedding(crash: Crash) -> TokenBeyondEmbedding | None:
-    message = crash.facts.message
-    within = message.lower() + " ".join(frame.file for frame in crash.facts.frames)
-    found = _TOKENS.search(message)
-    if found is None or ("embedding" if found.kind == "one id" else "position_embedding") not in within:
+@Family("keras-tokens").reader
+def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
+    within = crash.facts.message.lower() + " ".join(frame.file for frame in crash.facts.frames)
+    if ("embedding" if found.kind == "one id" else "position_embedding") not in within:
         return None
     if found.kind == "one id":
         return TokenBeyondEmbedding(offending=int(found["id"]), rows=int(found["rows"]))

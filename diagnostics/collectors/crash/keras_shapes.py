@@ -1,11 +1,12 @@
-"""Recognises shape errors of Keras 3 and TensorFlow. Tried last, as `pytorch_shapes` is."""
+"""Recognises shape errors of Keras 3, TensorFlow and NumPy. Tried last, as `pytorch_shapes` is."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from diagnostics.facts.crash.known import KnownFailure
 from diagnostics.facts.crash.shapes import (
@@ -19,6 +20,7 @@ from diagnostics.facts.crash.shapes import (
 
 from .frames import Crash, Recogniser
 from .keras import ELEMENT_WISE, LOSS_SHAPES, WHOLE_SHAPE, calls, of_weights, sizes
+from .messages import table
 from .messages.table import Family, Found
 
 
@@ -76,11 +78,9 @@ def _checked_input(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | Non
     return None if size is None or got is None else _misfit(crash, None, size, got, shape, axis)
 
 
-def _whole_shape(crash: Crash) -> LayerMisfit | AxesMisfit | None:
+@WHOLE_SHAPE.reader
+def _whole_shape(crash: Crash, found: Found) -> LayerMisfit | AxesMisfit | None:
     """Read the message of a model, which compares its input's whole shape with what it was built for."""
-    found = WHOLE_SHAPE.search(crash.facts.message)
-    if found is None:
-        return None
     layer = found.get("layer")
     wanted, shape = sizes(found["wanted"]), sizes(found["shape"])
     if not wanted or not shape:
@@ -112,11 +112,9 @@ def _product(one: Shape, other: Shape) -> OperandsMisfit | None:
 _ELEMENT_WISE = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Pow")
 
 
-def _element_wise(crash: Crash) -> OperandsMisfit | None:
+@ELEMENT_WISE.reader
+def _element_wise(crash: Crash, found: Found) -> OperandsMisfit | None:
     message = crash.facts.message
-    found = ELEMENT_WISE.search(message)
-    if found is None:
-        return None
     shapes = sizes(found["one"]), sizes(found["other"])
     named = re.search(r"\[Op:(\w+)\]", message) or re.search(r"\}\} = (\w+)\[|\(op: '(\w+)'\)", message)
     operation = None if named is None else next(filter(None, named.groups()))
@@ -126,12 +124,18 @@ def _element_wise(crash: Crash) -> OperandsMisfit | None:
         return _product(*shapes)
     if operation is not None and operation not in _ELEMENT_WISE:
         return None
-    longest = max(map(len, shapes))
+    clash = _clash(*shapes, library="keras")
+    # These come without the batch's axis.
+    return replace(clash, axis=None) if clash is not None and found.kind == "merged" else clash
+
+
+def _clash(*shapes: Shape, library: Literal["keras", "numpy"]) -> OperandsMisfit | None:
+    """Return the last axis along which two shapes differ, and neither is 1; None if they go together."""
     for back in range(1, min(map(len, shapes)) + 1):
         one, other = shapes[0][-back], shapes[1][-back]
         if one is not None and other is not None and one != other and 1 not in (one, other):
-            axis = None if found.kind == "merged" else longest - back  # these come without the batch's axis
-            return OperandsMisfit("element-wise", one, other, axis, shapes, library="keras")
+            axis = max(map(len, shapes)) - back
+            return OperandsMisfit("element-wise", one, other, axis, shapes, library=library)
     return None
 
 
@@ -192,6 +196,19 @@ def _weights(crash: Crash) -> KnownFailure | None:
     )
 
 
+@Family("numpy-reshape").reader
+def _array_reshape(crash: Crash, found: Found) -> ReshapeMisfit:
+    wanted = table.sizes(found["wanted"].replace("newaxis", "-1"))
+    if len(wanted) == 1 and crash.facts.message[found.match.end() :].startswith(")"):
+        wanted = (-1, *wanted)  # NumPy leaves an open axis out where it stands first: (6,) is one of six
+    return ReshapeMisfit(wanted, int(found["size"]), library="numpy")
+
+
+@Family("numpy-element-wise").reader
+def _arrays(crash: Crash, found: Found) -> OperandsMisfit | None:
+    return _clash(table.sizes(found["one"]), table.sizes(found["other"]), library="numpy")
+
+
 RECOGNISERS: tuple[Recogniser, ...] = (
     _axis,
     _axes,
@@ -203,4 +220,6 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _reshape,
     _rows,
     _weights,
+    _array_reshape,
+    _arrays,
 )

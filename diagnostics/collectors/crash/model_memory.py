@@ -31,11 +31,28 @@ def model_memory(crash: Crash) -> ModelMemory | None:
     if not models:
         return None
     model = max(models, key=_weight_bytes)
+    weights = _weight_bytes(model)
     rows, length = _batch(crash, model)
     if is_keras_model(model):
-        return _of_keras(model, rows, length)
-    optimizers = [found for found in _objects(crash) if hasattr(found, "param_groups") and hasattr(found, "state")]
-    return _of_torch(model, _bare(optimizers[0]) if optimizers else None, rows, length)
+        optimizer, computed = getattr(model, "optimizer", None), 0
+        gradients, held = _keras_bytes(model.trainable_weights), _keras_bytes(_keras_state(optimizer))
+    else:
+        found = (part for part in _objects(crash) if hasattr(part, "param_groups") and hasattr(part, "state"))
+        optimizer = _bare(next(found, None))
+        trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        computed = _bytes(parameter.grad for parameter in trainable if parameter.grad is not None)
+        gradients, held = _bytes(trainable), 0 if optimizer is None else _bytes(_state_tensors(optimizer))
+    return ModelMemory(
+        model=type(model).__name__,
+        weights=weights,
+        gradients=gradients,
+        optimizer=None if optimizer is None else type(optimizer).__name__,
+        optimizer_state=held or _state_to_come(optimizer, gradients),
+        present=weights + computed + held,
+        library="keras" if is_keras_model(model) else "torch",
+        batch_rows=rows,
+        batch_length=length,
+    )
 
 
 def _objects(crash: Crash) -> Iterator[Any]:
@@ -74,23 +91,6 @@ def _bytes(tensors: Iterable[Any]) -> int:
     return sum(seen.values())
 
 
-def _of_torch(model: Any, optimizer: Any, rows: int | None, length: int | None) -> ModelMemory:
-    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    gradients = _bytes(trainable)
-    weights = _weight_bytes(model)
-    held = 0 if optimizer is None else _bytes(_state_tensors(optimizer))
-    return ModelMemory(
-        model=type(model).__name__,
-        weights=weights,
-        gradients=gradients,
-        optimizer=None if optimizer is None else type(optimizer).__name__,
-        optimizer_state=held or _state_to_come(optimizer, gradients),
-        present=weights + _bytes(p.grad for p in trainable if p.grad is not None) + held,
-        batch_rows=rows,
-        batch_length=length,
-    )
-
-
 def _state_tensors(optimizer: Any) -> Iterator[Any]:
     """Yield what an optimizer keeps for each weight, without its counters."""
     for state in optimizer.state.values():
@@ -111,24 +111,6 @@ def _state_to_come(optimizer: Any, trainable: int) -> int | None:
     extra = sum(bool(settings.get(option, getattr(optimizer, option, 0))) for option in ("amsgrad", "centered"))
     extra += bool(name == "rmsprop" and settings.get("momentum", getattr(optimizer, "momentum", 0)))
     return trainable * (factor + extra)
-
-
-def _of_keras(model: Any, rows: int | None, length: int | None) -> ModelMemory:
-    gradients = _keras_bytes(model.trainable_weights)
-    weights = _keras_bytes(model.weights)
-    optimizer = getattr(model, "optimizer", None)
-    held = _keras_bytes(_keras_state(optimizer))
-    return ModelMemory(
-        model=type(model).__name__,
-        weights=weights,
-        gradients=gradients,
-        optimizer=None if optimizer is None else type(optimizer).__name__,
-        optimizer_state=held or _state_to_come(optimizer, gradients),
-        present=keras_present(model),
-        library="keras",
-        batch_rows=rows,
-        batch_length=length,
-    )
 
 
 def keras_present(model: Any) -> int:
@@ -159,8 +141,8 @@ def _batch(crash: Crash, model: Any) -> tuple[int | None, int | None]:
             rows, length = _rows({**dict(enumerate(variables["args"])), **variables.get("kwargs", {})})
             if rows is not None:
                 return rows, length
-    for frame, variables in zip(reversed(crash.facts.frames), reversed(crash.variables), strict=False):
-        for name in _BATCH_NAMES if frame.yours else ():
+    for variables in reversed(crash.own()):
+        for name in _BATCH_NAMES:
             rows, length = _rows({name: variables.get(name)})
             if rows is not None:
                 return rows, length

@@ -64,39 +64,37 @@ def _named_card(log: str) -> int | None:
     return sizes.pop() * 2**30 if len(sizes) == 1 else None
 
 
-def _size(pattern: str, text: str) -> int | None:
-    """Read the first size in place of ``SIZE`` in `pattern`, in bytes; None if there is none."""
-    found = re.search(pattern.replace("SIZE", _SIZE), text)
-    if found is None:
-        return None
-    size = round(float(found[1]) * 1024 ** _UNITS.get(found[2][0], 0))
-    return size if size < _LARGEST else None
+def _size(text: str, *patterns: str) -> int | None:
+    """Read the size in place of ``SIZE`` in the first pattern that tells one, in bytes; None if none does."""
+    for pattern in patterns:
+        if (found := re.search(pattern.replace("SIZE", _SIZE), text)) is not None:
+            size: int = round(float(found[1]) * 1024 ** _UNITS.get(found[2][0], 0))
+            if size < _LARGEST:
+                return size
+    return None
 
 
 def _of_torch(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
     """Read PyTorch's sentence about a GPU, as it was worded before 2.1 and as it has been since."""
     if _TORCH.search(message) is None:
         return None
-    tried = _size(r"Tried to allocate SIZE", message)
     number = re.search(r"GPU (\d+)", message)
-    allocated = _size(r"SIZE (?:is allocated by PyTorch|already allocated)", message)
-    unused = _size(r"SIZE is reserved by PyTorch but unallocated", message)
-    unused = _size(r"SIZE cached", message) if unused is None else unused
-    reserved = _size(r"SIZE reserved in total by PyTorch", message)
+    allocated = _size(message, r"SIZE (?:is allocated by PyTorch|already allocated)")
+    unused = _size(message, r"SIZE is reserved by PyTorch but unallocated", r"SIZE cached")
+    reserved = _size(message, r"SIZE reserved in total by PyTorch")
     if reserved is None and allocated is not None and unused is not None:
         reserved = allocated + unused
-    capacity = _size(r"total capaci?ty of SIZE", message) or _size(r"SIZE total capacity", message)
-    free = _size(r"of which SIZE is free", message)
-    free = _size(r"SIZE free", message) if free is None else free
-    own = _size(r"this process has SIZE memory in use", message)
+    capacity = _size(message, r"total capaci?ty of SIZE", r"SIZE total capacity")
+    free = _size(message, r"of which SIZE is free", r"SIZE free")
+    own = _size(message, r"this process has SIZE memory in use")
     others = tuple(
-        Holder(int(pid), _size("SIZE", size))
+        Holder(int(pid), _size(size, "SIZE"))
         for pid, size in re.findall(r"Process (\d+) has (\S+ \S+) memory in use", message)
     )
     return OutOfMemoryCrash(
         framework="PyTorch",
         device="GPU" if number is None else f"GPU {number[1]}",
-        tried=tried,
+        tried=_size(message, r"Tried to allocate SIZE"),
         capacity=capacity,
         free=free,
         allocated=allocated,
@@ -121,7 +119,7 @@ def _of_host(exception: str, message: str, log: str) -> OutOfMemoryCrash | None:
         return OutOfMemoryCrash(None, "CPU") if exception in ("MemoryError", "bad_alloc") else None
     if found.kind == "torch":
         return OutOfMemoryCrash("PyTorch", "CPU", tried=int(found["bytes"]))
-    tried = _size("SIZE", found["size"])
+    tried = _size(found["size"], "SIZE")
     return OutOfMemoryCrash("NumPy", "CPU", tried=tried, shape=sizes(found["shape"]), dtype=found["dtype"])
 
 
@@ -133,7 +131,7 @@ def _of_tensorflow(exception: str, message: str, log: str) -> OutOfMemoryCrash |
     both = f"{log}\n{message}"
     shape = sizes(found["shape"]) if of_tensor else None
     dtype = found.get("dtype") if of_tensor else None
-    tried = _size("SIZE", found["size"]) if found.kind == "size" else None
+    tried = _size(found["size"], "SIZE") if found.kind == "size" else None
     if tried is None:
         tried = _bytes_or_size(r"ran out of memory trying to allocate ", both)
     if shape is not None and dtype in _TF_BYTES:
@@ -172,7 +170,7 @@ def _bytes_or_size(prefix: str, text: str) -> int | None:
     found = re.findall(prefix + r"(\d+(?:\.\d+)?(?:[KMGT]iB|B)?)", text)
     if not found:
         return None
-    return int(found[-1]) if found[-1].isdigit() else _size("SIZE", found[-1])
+    return int(found[-1]) if found[-1].isdigit() else _size(found[-1], "SIZE")
 
 
 def _tf_device(text: str) -> str:

@@ -22,7 +22,6 @@ _PICKLING = Family("pickling")
 LAUNCHERS = Family("launchers")
 _RENDEZVOUS = Family("rendezvous")
 _GLOO = Family("gloo")
-_UNUSED = Family("unused-in-ddp")
 
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7}
 _PROCESSES = ("multiprocessing", "torch/utils/data/dataloader.py", "popen_", "spawn.py")
@@ -103,11 +102,14 @@ def is_spawned(frames: Sequence[FrameFacts]) -> bool:
     return any(file.endswith("multiprocessing/spawn.py") for file in files)
 
 
+_COMMAND = re.compile(r"Command (?P<words>.*) returned non-zero exit status (?P<code>\d+)", re.DOTALL)
+
+
 def _launcher(crash: Crash) -> LauncherTail | None:
     facts = crash.facts
     found = LAUNCHERS.search(f"{facts.exception}: {facts.message}")
     if found is None:
-        return None
+        return _launcher_by_frames(facts)
     if found.kind == "torchrun":
         text = f"{facts.message}\n{crash.log}"
         text = text[max(text.find("Root Cause (first"), 0) :]  # the others were stopped by the launcher
@@ -124,9 +126,26 @@ def _launcher(crash: Crash) -> LauncherTail | None:
     return LauncherTail(found.kind, _number(found, "rank"), ended)
 
 
+def _launcher_by_frames(facts: CrashFacts) -> LauncherTail | None:
+    """Recognise a launcher's report without the launcher's frames, or with its last line cut off."""
+    found = _COMMAND.match(facts.message.strip()) if facts.exception == "CalledProcessError" else None
+    own = any(frame.yours for frame in facts.frames)
+    if found is not None and "python" in found["words"] and ".py" in found["words"] and not own:
+        return LauncherTail("the launcher", None, int(found["code"]))
+    cut_off = facts.exception in ("", "errors") and facts.frames
+    return LauncherTail("torchrun") if cut_off and "ChildFailedError" in (facts.frames[-1].code or "") else None
+
+
 def _number(found: Found, group: str) -> int | None:
     held = found.get(group)
     return None if held is None else int(held)
+
+
+_LOGGED = re.compile(r"(OpType|SeqNum|NumelIn|Timeout\(ms\))=(\w+)")  # of a collective, by NCCL's watchdog
+
+
+def _logged(found: Found) -> dict[str, str]:
+    return dict(reversed(_LOGGED.findall(found.text)))  # the first of each name counts
 
 
 def _collective_timeout(crash: Crash) -> CollectiveTimeoutCrash | None:
@@ -137,15 +156,13 @@ def _collective_timeout(crash: Crash) -> CollectiveTimeoutCrash | None:
     if found := _GLOO.search(message):
         return CollectiveTimeoutCrash(seconds=int(found["ms"]) / 1000)
     if found := WATCHDOG.search(message):
-        call, number, limit = (
-            re.search(pattern, found.text)
-            for pattern in (r"OpType=(\w+)", r"SeqNum=(\d+)", r"Timeout\(ms\)=(\d+)")
-        )
+        logged = _logged(found)
+        limit = logged.get("Timeout(ms)")
         return CollectiveTimeoutCrash(
             rank=_number(found, "rank"),
-            operation=call and call[1],
-            number=number and int(number[1]),
-            seconds=limit and int(limit[1]) / 1000,
+            operation=logged.get("OpType"),
+            number=int(logged["SeqNum"]) if "SeqNum" in logged else None,
+            seconds=None if limit is None else int(limit) / 1000,
             waiting=_waiting_ranks(crash.log),
         )
     return None
@@ -163,25 +180,22 @@ def _waiting_ranks(log: str) -> tuple[WaitingRank, ...]:
         groups.append("" if group is None else group[1])
         if groups[-1] != groups[0]:
             continue
-        call, number, elements = (
-            re.search(pattern, found.text) for pattern in (r"OpType=(\w+)", r"SeqNum=(\d+)", r"NumelIn=(\d+)")
-        )
-        if (rank := found.get("rank")) is not None and call is not None and number is not None:
-            size = None if elements is None else int(elements[1])
-            first.setdefault(int(rank), WaitingRank(int(rank), call[1], int(number[1]), size))
+        said, rank = _logged(found), _number(found, "rank")
+        if rank is not None and {"OpType", "SeqNum"} <= set(said):
+            size = int(said["NumelIn"]) if "NumelIn" in said else None
+            first.setdefault(rank, WaitingRank(rank, said["OpType"], int(said["SeqNum"]), size))
     return tuple(first[rank] for rank in sorted(first))
 
 
-def _unused_in_ddp(crash: Crash) -> UnusedParametersCrash | None:
+@Family("unused-in-ddp").reader
+def _unused_in_ddp(crash: Crash, found: Found) -> UnusedParametersCrash:
     message = crash.facts.message
-    if _UNUSED.search(message) is None:
-        return None
     named = re.search(r"did not receive grad for rank (\d+): ([\w., ]+)", message)
     by_number = re.search(r"Parameter indices which did not receive grad for rank (\d+): ([\d ]+)", message)
-    found = named if named is not None and "," in named[2] else by_number or named
-    if found is None:
+    told = named if named is not None and "," in named[2] else by_number or named
+    if told is None:
         return UnusedParametersCrash()
-    return UnusedParametersCrash(int(found[1]), tuple(re.findall(r"[\w.]{0,300}\w", found[2])))
+    return UnusedParametersCrash(int(told[1]), tuple(re.findall(r"[\w.]{0,300}\w", told[2])))
 
 
 RECOGNISERS: tuple[Recogniser, ...] = (

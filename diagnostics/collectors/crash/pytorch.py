@@ -30,10 +30,7 @@ from .messages.table import Family, Found, sizes
 
 ELEMENT_WISE = Family("torch-element-wise")  # whose shapes differ may be of a loss, or of positions
 _NO_TOKENS = Family("no-tokens")
-_NO_GRADIENT = Family("torch-no-gradient")
 _LOSS_SHAPES = Family("torch-loss-shapes")
-_PROBABILITIES = Family("probabilities")
-_DEVICES = Family("devices")
 _ODD = (
     re.compile(r"but got (?P<name>\w{1,40}) is on (?P<device>\w{1,8}(?::\d+)?), different from other tensors"),
     re.compile(r" and (?P<device>\w{1,8}(?::\d+)?)! \(when checking argument for argument (?P<name>\w{1,40}) in "),
@@ -41,7 +38,6 @@ _ODD = (
 """Newer and older releases name the argument that differs from the ones before it."""
 _DECOMPOSED = re.compile(r"^torch[\\/]_(?:decomp|meta_registrations|prims|prims_common|refs|subclasses)\b")
 """Files in which an operation is made of others, whose arguments are called a and b."""
-_METRIC = Family("metric")
 
 
 @Family("torch-labels").reader
@@ -168,11 +164,12 @@ def _token_beyond_embedding(crash: Crash, found: Found) -> TokenBeyondEmbedding 
     return TokenBeyondEmbedding(rows=int(rows), offending=int(index))
 
 
-def _position_beyond_table(crash: Crash) -> TokenBeyondEmbedding | None:
+@ELEMENT_WISE.reader
+def _position_beyond_table(crash: Crash, found: Found) -> TokenBeyondEmbedding | None:
     """Recognise a sequence longer than the position ids that transformers prepares."""
-    found, last = ELEMENT_WISE.search(crash.facts.message), crash.facts.frames[-1]
+    last = crash.facts.frames[-1]
     in_model = last.file.replace("\\", "/").startswith("transformers/models/")
-    if found is None or not in_model or not re.search(r"position|buffered_token_type_ids", last.code or ""):
+    if not in_model or not re.search(r"position|buffered_token_type_ids", last.code or ""):
         return None
     import numpy as np
 
@@ -225,9 +222,8 @@ def _loss_missing(crash: Crash, found: Found) -> LossMissing | None:
     return LossMissing(returned, received, tuple(unread))
 
 
-def _no_path_to_parameters(crash: Crash) -> NoPathToParameters | None:
-    if _NO_GRADIENT.search(crash.facts.message) is None:
-        return None
+@Family("torch-no-gradient").reader
+def _no_path_to_parameters(crash: Crash, found: Found) -> NoPathToParameters:
     return NoPathToParameters(any(_has_adapters(v) for frame in crash.inward() for v in frame.values()))
 
 
@@ -242,30 +238,27 @@ def _shapes_differ(crash: Crash) -> ShapesDiffer | None:
     found = _LOSS_SHAPES.search(message)
     if found is None:  # any operation says so: it counts only within one of these losses
         found = ELEMENT_WISE.search(message)
-        stretched = found is not None and found.kind == "operands"
-        if not stretched or not any(
-            frame.function in functions_for("numbers") for frame in crash.facts.frames[-3:]
-        ):
+        in_loss = any(frame.function in functions_for("numbers") for frame in crash.facts.frames[-3:])
+        if found is None or found.kind != "operands" or not in_loss:
             return None
-    wants_indices = found is not None and found.kind == "indices"
+    wants_indices = found.kind == "indices"
     for variables in crash.inward():
         prediction, target = variables.get("input"), variables.get("target")
         if is_tensor(prediction) and is_tensor(target):
             return ShapesDiffer(_shape(prediction), _shape(target), wants_indices)
-    if found is not None and found.kind == "rows":
+    if found.kind == "rows":
         return ShapesDiffer(rows=(int(found["predictions"]), int(found["targets"])))
-    if found is not None and found.kind == "classes axis":
+    if found.kind == "classes axis":
         return ShapesDiffer(asked=(sizes(found["wanted"]), sizes(found["got"])))
-    if found is not None and wants_indices and found.get("target"):
+    if wants_indices and found.get("target"):
         return ShapesDiffer(None, sizes(found["target"]), wants_indices)
-    if found is None or found.get("target") is None:
+    if found.get("target") is None:
         return ShapesDiffer(wants_indices=wants_indices)
     return ShapesDiffer(sizes(found["prediction"]), sizes(found["target"]))
 
 
-def _not_probabilities(crash: Crash) -> NotProbabilities | None:
-    if _PROBABILITIES.search(crash.facts.message) is None:
-        return None
+@Family("probabilities").reader
+def _not_probabilities(crash: Crash, found: Found) -> NotProbabilities | None:
     for variables in crash.inward("binary_cross_entropy"):
         prediction = to_array(variables.get("input"))
         if prediction is not None and prediction.size:
@@ -274,15 +267,15 @@ def _not_probabilities(crash: Crash) -> NotProbabilities | None:
     return NotProbabilities()
 
 
-def _devices_differ(crash: Crash) -> DevicesDiffer | None:
+@Family("devices").reader
+def _devices_differ(crash: Crash, found: Found) -> DevicesDiffer:
     message = crash.facts.message
-    if _DEVICES.search(message) is None:
-        return None
     devices = tuple(dict.fromkeys(re.findall(r"\b(cpu|meta|mps|(?:cuda|xpu|hpu|npu):\d+|cuda)\b", message)))
     tensors: dict[str, str] = {}
     registered: tuple[str, ...] = ()
     own = {} if crash.expression is None else crash.expression.tensors()
-    inward = [held for file, held in _by_file(crash) if not _DECOMPOSED.search(file)]
+    by_file = zip((frame.file for frame in reversed(crash.facts.frames)), crash.inward(), strict=False)
+    inward = [held for file, held in by_file if not _DECOMPOSED.search(file)]
     for held in (own, *map(tensors_of, inward)):
         places = {name: str(value.device) for name, value in held.items()}
         if len(set(places.values())) > 1:
@@ -290,7 +283,7 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
             parts = [part for variables in inward for part in _parts_of_module(variables)]
             registered = tuple(name for name in places if any(held[name] is part for part in parts))
             break
-    odd = next((found for wording in _ODD if (found := wording.search(message))), None)
+    odd = next((told for wording in _ODD if (told := wording.search(message))), None)
     return DevicesDiffer(
         devices,
         tensors,
@@ -298,11 +291,6 @@ def _devices_differ(crash: Crash) -> DevicesDiffer | None:
         odd=odd and (odd["name"], odd["device"]),
         registered=registered,
     )
-
-
-def _by_file(crash: Crash) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    files = (frame.file for frame in reversed(crash.facts.frames))
-    return zip(files, crash.inward(), strict=False)
 
 
 def _parts_of_module(variables: Mapping[str, Any]) -> Iterator[Any]:
@@ -318,9 +306,8 @@ def tensors_of(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in variables.items() if is_tensor(value)}, **parameters}
 
 
-def _metric_got_logits(crash: Crash) -> MetricGotLogits | None:
-    if _METRIC.search(crash.facts.message) is None:
-        return None
+@Family("metric").reader
+def _metric_got_logits(crash: Crash, found: Found) -> MetricGotLogits:
     for variables in crash.inward("_check_targets", "add_batch"):
         for name in ("y_pred", "y_true", "predictions"):
             scores = to_array(variables.get(name))

@@ -8,7 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
+from diagnostics.collectors.shared.arrays import is_tensor
 from diagnostics.facts.crash.shapes import (
     AxesMisfit,
     LayerMisfit,
@@ -19,7 +23,6 @@ from diagnostics.facts.crash.shapes import (
     WindowMisfit,
 )
 
-from .failed_layer import failed_layer
 from .frames import Crash, Recogniser
 from .messages.table import Family, Found, sizes
 from .pytorch import ELEMENT_WISE
@@ -28,7 +31,113 @@ _PRODUCT = Family("torch-product")
 _VECTOR = Family("torch-vector")
 _INNER = Family("torch-inner")
 _WEIGHTS = Family("torch-weights")
-_PRETRAINED_WEIGHTS = Family("transformers-weights")
+
+
+_MODULES = "torch/nn/modules/"
+_WRAPPERS = ("_orig_mod",)  # what torch.compile puts between
+
+
+@dataclass(frozen=True)
+class _FailedLayer:
+    """A layer of torch.nn that was running when it failed.
+
+    Attributes:
+        name: its class.
+        path: where it is, as far as known.
+        module: None if only the text is known.
+        shape: of its input; None if not known.
+        is_known: whether there is one.
+    """
+
+    name: str | None = None
+    path: str | None = None
+    module: Any = None
+    shape: Shape | None = None
+    is_known: bool = True
+
+
+def _is_module(value: Any) -> bool:
+    return hasattr(value, "_modules") and hasattr(value, "_parameters") and hasattr(value, "named_modules")
+
+
+def _failed_layer(crash: Crash, *kinds: tuple[str, str]) -> _FailedLayer:
+    """Return the innermost layer of one of the kinds, if no code of the user's ran within it.
+
+    Args:
+        crash: a failure of a model.
+        kinds: a file of `torch.nn.modules` and a base class each, asked in order.
+    """
+    layers = (_of_kind(crash, file, base) for file, base in kinds)
+    return next((layer for layer in layers if layer is not None), _FailedLayer(is_known=False))
+
+
+def _of_kind(crash: Crash, file: str, base: str) -> _FailedLayer | None:
+    frames, variables = crash.facts.frames, crash.variables
+    for position in reversed(range(len(variables))):
+        module = variables[position].get("self")
+        if not _is_module(module):
+            continue
+        bases = {kind.__name__ for kind in type(module).__mro__ if kind.__module__.startswith("torch.nn.")}
+        if base not in bases:
+            return None
+        given = variables[position].get("input", variables[position].get("x"))
+        shape = tuple(given.shape) if is_tensor(given) else None
+        return _FailedLayer(type(module).__name__, _path(crash, position), module, shape)
+    last = next((frame for frame in reversed(frames) if "functional.py" not in frame.file), None)
+    if variables or last is None or not last.file.replace("\\", "/").endswith(f"{_MODULES}{file}"):
+        return None
+    return _FailedLayer(None, _path_in_code(crash, file))
+
+
+def _path(crash: Crash, position: int) -> str | None:
+    """Name a module by its path: the variable that holds the model, then `a.b[0]`."""
+    chain: list[Any] = []
+    first = 0
+    for number, variables in enumerate(crash.variables[: position + 1]):
+        module = variables.get("self")
+        if _is_module(module) and not any(module is known for known in chain):
+            first = first if chain else number
+            chain.append(module)
+    variable = _variable(crash, first, chain[0])
+    if variable is None and len(chain) == 1:
+        return None
+    path = variable or type(chain[0]).__name__
+    for parent, child in pairwise(chain):
+        name = next((name for name, module in parent.named_modules() if module is child), None)
+        path = type(child).__name__ if name is None else path + _access(name)
+    return path
+
+
+def _access(name: str) -> str:
+    """Write a name of `named_modules` as Python does: `net.0` becomes `.net[0]`."""
+    parts = [part for part in name.split(".") if part not in _WRAPPERS]
+    return "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)
+
+
+def _variable(crash: Crash, before: int, module: Any) -> str | None:
+    """Return the user's own name for a model, from the innermost of the frames that called it."""
+    frames = list(zip(crash.facts.frames, crash.variables, strict=False))[:before]
+    for frame, variables in reversed(frames):
+        if not frame.yours:
+            continue
+        for name, value in variables.items():
+            if value is module:
+                return str(name)
+        for name, value in getattr(variables.get("self"), "__dict__", {}).items():
+            if value is module:
+                return f"self.{name}"
+    return None
+
+
+def _path_in_code(crash: Crash, file: str) -> str | None:
+    """Read from a text which layer the user's line called, if it called one, and that one failed."""
+    frames = crash.facts.frames
+    own = next((number for number, frame in reversed(list(enumerate(frames))) if frame.yours), None)
+    within = ("module.py", file, "functional.py")
+    if own is None or not all(frame.file.endswith(within) for frame in frames[own + 1 :]):
+        return None
+    calls = re.findall(r"\bself\.[\w.]{1,200}(?=\()", frames[own].code or "")
+    return calls[0] if len(calls) == 1 else None
 
 
 def _product(message: str) -> tuple[int, int, int, int] | None:
@@ -49,7 +158,7 @@ def _linear(crash: Crash) -> LayerMisfit | None:
         rows, got, wanted, outputs = 0, int(vector["other"]), int(vector["one"]), int(vector["rows"])
     else:
         return None
-    layer = failed_layer(crash, ("linear.py", "Linear"))
+    layer = _failed_layer(crash, ("linear.py", "Linear"))
     if not layer.is_known or (layer.module is not None and layer.module.in_features != wanted):
         return None
     shape = layer.shape if layer.shape and layer.shape[-1] == got else None
@@ -80,7 +189,7 @@ def _convolution(crash: Crash, found: Found) -> LayerMisfit | None:
     transposed = found.get("transposed") == "1"
     name = f"Conv{'Transpose' if transposed else ''}{axes}d"
     outputs = weight[1] if transposed else weight[0]
-    layer = failed_layer(crash, ("conv.py", "_ConvNd"))
+    layer = _failed_layer(crash, ("conv.py", "_ConvNd"))
     if layer.shape is not None and layer.shape[-axes - 1 :][:1] == (got,):
         shape = tuple(size or 0 for size in layer.shape)
     return LayerMisfit(
@@ -101,7 +210,7 @@ _BATCH_NORM = {"2": "BatchNorm1d", "4": "BatchNorm2d", "5": "BatchNorm3d"}  # by
 @Family("torch-axes").reader
 def _axes(crash: Crash, found: Found) -> AxesMisfit | None:
     operation = found.get("operation")
-    layer = failed_layer(
+    layer = _failed_layer(
         crash,
         ("conv.py", "_ConvNd"),
         ("batchnorm.py", "_NormBase"),
@@ -139,7 +248,7 @@ def _batch_norm(crash: Crash, found: Found) -> LayerMisfit | None:
         got = int((shape or (0, 0))[1] or 0)
     else:
         got, shape = int(found["got"]), None
-    layer = failed_layer(crash, ("batchnorm.py", "_NormBase"), ("normalization.py", "GroupNorm"))
+    layer = _failed_layer(crash, ("batchnorm.py", "_NormBase"), ("normalization.py", "GroupNorm"))
     shape = layer.shape or shape
     batch_norm = layer.name is not None and "BatchNorm" in layer.name
     name = layer.name or ("GroupNorm" if found.kind == "group" else "BatchNorm")
@@ -164,7 +273,7 @@ def _layer_norm(crash: Crash, found: Found) -> LayerMisfit | None:
     )
     if clash is None:
         return None
-    layer = failed_layer(crash, ("normalization.py", "LayerNorm"))
+    layer = _failed_layer(crash, ("normalization.py", "LayerNorm"))
     last, size, got = clash
     return LayerMisfit(
         size,
@@ -180,7 +289,7 @@ def _layer_norm(crash: Crash, found: Found) -> LayerMisfit | None:
 
 @Family("torch-recurrent").reader
 def _recurrent(crash: Crash, found: Found) -> LayerMisfit | None:
-    layer = failed_layer(crash, ("rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase"))
+    layer = _failed_layer(crash, ("rnn.py", "RNNBase" if found.kind == "layer" else "RNNCellBase"))
     return LayerMisfit(
         int(found["wanted"]),
         int(found["got"]),
@@ -195,7 +304,7 @@ def _recurrent(crash: Crash, found: Found) -> LayerMisfit | None:
 
 @Family("torch-attention").reader
 def _attention(crash: Crash, found: Found) -> LayerMisfit | None:
-    layer = failed_layer(crash, ("activation.py", "MultiheadAttention"))
+    layer = _failed_layer(crash, ("activation.py", "MultiheadAttention"))
     return LayerMisfit(
         int(found["wanted"]),
         int(found["got"]),
@@ -208,26 +317,27 @@ def _attention(crash: Crash, found: Found) -> LayerMisfit | None:
 
 def _matrix_product(crash: Crash) -> OperandsMisfit | None:
     message = crash.facts.message
+    shapes: tuple[Shape, ...] = ()
     if product := _product(message):
         rows, one, other, columns = product
-        tensors = _named(crash, lambda shapes: shapes[0][-1:] == (one,) and shapes[1][-2:][:1] == (other,))
-        return OperandsMisfit("matrix product", one, other, None, ((rows, one), (other, columns)), tensors)
-    if found := _VECTOR.search(message):
+        shapes = (rows, one), (other, columns)
+    elif found := _VECTOR.search(message):
         rows, one, other = int(found["rows"]), int(found["one"]), int(found["other"])
         return OperandsMisfit("matrix product", one, other, None, ((rows, one), (other,)))
-    if found := _INNER.search(message):
+    elif found := _INNER.search(message):
         one, other = int(found["one"]), int(found["other"])
-        tensors = _named(crash, lambda shapes: shapes[0][-1:] == (one,) and shapes[1][-2:][:1] == (other,))
-        return OperandsMisfit("matrix product", one, other, None, (), tensors)
-    return None
+    else:
+        return None
+    tensors = _named(crash, lambda shapes: shapes[0][-1:] == (one,) and shapes[1][-2:][:1] == (other,))
+    return OperandsMisfit("matrix product", one, other, None, shapes, tensors)
 
 
 _EXPANDED = re.compile(r"Target sizes: \[(?P<target>[\d, ]+)\]\.\s+Tensor sizes: \[(?P<tensor>[\d, ]+)\]")
 
 
-def _element_wise(crash: Crash) -> OperandsMisfit | None:
-    found = ELEMENT_WISE.search(crash.facts.message)
-    if found is None or found.get("axis") is None:
+@ELEMENT_WISE.reader
+def _element_wise(crash: Crash, found: Found) -> OperandsMisfit | None:
+    if found.get("axis") is None:
         return None
     one, other, axis = int(found["one"]), int(found["other"]), int(found["axis"])
 
@@ -277,10 +387,9 @@ def _weights(crash: Crash) -> WeightsMisfit | None:
     return WeightsMisfit(named, weights, pretrained="ignore_mismatched_sizes" in message)
 
 
-def _pretrained_weights(crash: Crash) -> WeightsMisfit | None:
+@Family("transformers-weights").reader
+def _pretrained_weights(crash: Crash, found: Found) -> WeightsMisfit | None:
     """Read the table that transformers 5 prints before it fails, from the frame that holds it."""
-    if _PRETRAINED_WEIGHTS.search(crash.facts.message) is None:
-        return None
     for variables in crash.inward("log_state_dict_report"):
         differing = sorted(variables["loading_info"].mismatched_keys)
         weights = {name: (tuple(saved), tuple(built)) for name, saved, built in differing}

@@ -1,9 +1,10 @@
-"""Recognises messages of PyTorch, transformers and datasets about dtypes, graphs, checkpoints and empty data."""
+"""Recognises messages about dtypes, graphs, checkpoints, settings, and data that no batch can be made of."""
 
 from __future__ import annotations
 
 import re
 
+from diagnostics.facts.crash.setup import PositionsDiffer, StateOfOtherBatch, UnbatchableExample, UnusableSetting
 from diagnostics.facts.crash.usage import (
     BatchOfOneCrash,
     CheckpointKeysDiffer,
@@ -13,8 +14,8 @@ from diagnostics.facts.crash.usage import (
 )
 
 from .frames import Crash, Recogniser
-from .messages.table import Family, Found
-from .pytorch import tensors_of
+from .messages.table import Family, Found, sizes
+from .pytorch import ELEMENT_WISE, tensors_of
 
 _DTYPES = {
     "double": "float64",
@@ -119,10 +120,49 @@ def _empty_dataset(crash: Crash, found: Found) -> EmptyDatasetCrash | None:
     return EmptyDatasetCrash(None if index is None else int(index))
 
 
+@Family("collation").reader
+def _unbatchable(crash: Crash, found: Found) -> UnbatchableExample | None:
+    rows = (int(found["expected"]), int(found["got"])) if found.kind == "rows" else None
+    return UnbatchableExample(found.kind, found["what"], rows)
+
+
+@Family("hidden-state").reader
+def _state(crash: Crash, found: Found) -> StateOfOtherBatch | None:
+    return StateOfOtherBatch(sizes(found["wanted"]), sizes(found["got"]))
+
+
+_ADDS_POSITIONS = re.compile(r"\+=?\s*(?:self\.)?\w*\bpos(?:ition(?:al)?)?_?(?:emb|enc)\w*|\+=?\s*self\.pe\b")
+
+
+@ELEMENT_WISE.reader
+def _positions(crash: Crash, found: Found) -> PositionsDiffer | None:
+    """Recognise a table of positions by the line that adds it: the input is its first operand."""
+    if found.kind != "operands" or not _ADDS_POSITIONS.search(crash.facts.frames[-1].code or ""):
+        return None
+    return PositionsDiffer(int(found["one"]), int(found["other"]))
+
+
+@Family("settings").reader
+def _unusable(crash: Crash, found: Found) -> UnusableSetting | None:
+    what = found.get("what")
+    if found.kind == "address":
+        port = re.search(
+            r"(?:\[::\]|\b\d{1,3}(?:\.\d{1,3}){3}|localhost|port:?) ?:?`?(\d{2,5})\b", crash.facts.message
+        )
+        what = None if port is None else port[1]
+    if found.kind == "config":
+        what = (what or "").strip(" -") or None
+    return UnusableSetting(found.kind, what, tuple(re.findall(r"[\w/.:@-]+", found.get("offered") or "")))
+
+
 RECOGNISERS: tuple[Recogniser, ...] = (
     _dtypes_differ,
     _graph_misused,
     _checkpoint_keys_differ,
     _batch_of_one,
     _empty_dataset,
+    _unbatchable,
+    _state,
+    _positions,
+    _unusable,
 )

@@ -224,10 +224,11 @@ def _prefixes(lines: Sequence[Line]) -> list[str]:
             match = _FRAME_LINE.match(text)
             if match is not None and len(match["before"]) <= LONGEST_PREFIX:
                 prefix = _timeless(match["before"])
+                following = lines[index + 1 : index + 2]
                 if (
                     _MARGIN.sub("", prefix)
                     and prefix not in headless
-                    and _goes_on(prefix, lines[index + 1 : index + 2])
+                    and any(re.match(_pattern(prefix), text) for _, text in following)
                 ):
                     headless[prefix] = None
     found = found or headless
@@ -249,10 +250,6 @@ def _before_frame(prefix: str, following: Sequence[Line]) -> bool:
     pattern = re.compile(_pattern(prefix))
     ends = ((match.end(), text) for _, text in following if (match := pattern.match(text)))
     return any(_FRAME.match(text, end) for end, text in ends)
-
-
-def _goes_on(prefix: str, following: Sequence[Line]) -> bool:
-    return any(re.match(_pattern(prefix), text) for _, text in following)
 
 
 def _is_margin(prefix: str, others: Iterable[str]) -> bool:

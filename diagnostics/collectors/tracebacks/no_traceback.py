@@ -1,4 +1,7 @@
-"""Reads texts without a traceback: the last lines of a process that was killed, or a message in a sentence."""
+"""Reads texts without a traceback: the last lines of a process that was killed, or a message in a sentence.
+
+Lines that a library logs in every run, and that people take for the cause, are said to be none.
+"""
 
 from __future__ import annotations
 
@@ -123,6 +126,23 @@ def warned(text: str) -> Iterator[CrashFacts]:
             yield CrashFacts("", found[0].strip(" `*"), (), live=False)
 
 
+def without_harmless(text: str) -> str:
+    """Leave lines that mean nothing out of a text, in which they may read like an error."""
+    rows = entries("harmless")
+    return "\n".join(line for line in text.split("\n") if not any(search(row, line) for row in rows))
+
+
+def harmless(text: str) -> CrashFacts | None:
+    """Take the last such line of a text without an error, with what it means; None if it has none."""
+    for line in reversed(text.splitlines()):
+        for row in entries("harmless"):
+            if (found := search(row, line)) is not None:
+                of_another = "Another message has the cause, if one is in the log."
+                said = f"This line alone is no error. {row['said']} {of_another}"
+                return CrashFacts("", found[0], (), live=False, nature=said)
+    return None
+
+
 def _may_end_a_run(line: str) -> bool:
     if any(words in line for words in _ENDS_RUN):
         return True
@@ -138,9 +158,7 @@ def lines_of(quoted: CrashFacts) -> Iterator[CrashFacts]:
     """Yield each line of a quoted message by itself, without quotes, and with the exception that it names."""
     for line in quoted.message.splitlines():
         named = _NAMED.search(line)
-        name = "" if named is None else named["quoted"] or named["name"]
-        message = line if named is None else named["words"] or named["message"]
-        yield CrashFacts(name.rpartition(".")[2], _unquoted(message), (), live=False)
+        yield CrashFacts("", _unquoted(line), (), live=False) if named is None else _by_name(named)
 
 
 def error_lines(text: str) -> Iterator[CrashFacts]:
@@ -151,10 +169,12 @@ def error_lines(text: str) -> Iterator[CrashFacts]:
     for line in lines:
         named = _NAMED.match(line.lstrip(" #>*-"))
         if named is not None:
-            name = named["quoted"] or named["name"]
-            yield CrashFacts(
-                name.rpartition(".")[2], _unquoted(named["words"] or named["message"]), (), live=False
-            )
+            yield _by_name(named)
+
+
+def _by_name(named: re.Match[str]) -> CrashFacts:
+    name = (named["quoted"] or named["name"]).rpartition(".")[2]
+    return CrashFacts(name, _unquoted(named["words"] or named["message"]), (), live=False)
 
 
 def _unquoted(message: str) -> str:

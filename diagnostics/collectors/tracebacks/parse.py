@@ -16,8 +16,9 @@ from . import exception_groups, tensorflow_format
 from .clean import LEVEL, NEAR, START, TIME, Line, streams
 from .formats import editor_format, ipython_format, pytest_format, rich_format
 from .formats.pytest_format import CHAINED
-from .unfinished import NO_MESSAGE
 
+NO_EXCEPTION = "the text ends before the line with the exception"
+NO_MESSAGE = "the text ends before its message"
 REWRITTEN = (
     editor_format.rewritten,
     exception_groups.rewritten,
@@ -91,18 +92,13 @@ def _identity(crash: CrashFacts) -> tuple[object, ...]:
     return crash.exception, crash.first_line, [(frame.file, frame.line) for frame in crash.frames]
 
 
-def parse(text: str) -> list[CrashFacts]:
-    """Find every exception in a text, in the order printed; the last is the one that ended the program.
+def failures(text: str) -> list[Failure]:
+    """Find every exception in a text, those that came of each other together, in the order in which they begin.
 
     What stands around the tracebacks (logs, progress bars, prefixes, colours) is passed over. Where there is no
     traceback, a line that names an exception (``IndexError: Target 2 is out of bounds.``) counts as one without
     frames. An empty list: there is none.
     """
-    return [crash for failure in failures(text) for crash in failure.chain]
-
-
-def failures(text: str) -> list[Failure]:
-    """Find the same, exceptions that came of each other together, in the order in which they begin."""
     found: list[Failure] = []
     told = streams(text)
     for stream in told:
@@ -124,11 +120,17 @@ def frames_in(text: str) -> tuple[FrameFacts, ...]:
     None of a log that goes on after them: they were printed for another reason.
     """
     for stream in streams(text):
-        texts = [line.text for line in _rewritten(stream.lines)]
-        found = [(at, frame) for at, one in enumerate(texts) if (frame := _FRAME.match(one))]
-        if found and len(texts) - found[-1][0] <= NEAR:
-            return outside_dispatch([_read_frame(frame, texts, at + 1) for at, frame in found])
+        lines = _rewritten(stream.lines)
+        found = _frames_by_line(lines)
+        if found and len(lines) - max(found) <= NEAR:
+            return outside_dispatch(found.values())
     return ()
+
+
+def _frames_by_line(lines: Sequence[Line]) -> dict[int, FrameFacts]:
+    texts = [line.text for line in lines]
+    found = ((at, _FRAME.match(text)) for at, text in enumerate(texts))
+    return {at: _read_frame(frame, texts, at + 1) for at, frame in found if frame is not None}
 
 
 def cut_in_notebook(text: str) -> CrashFacts | None:
@@ -139,12 +141,8 @@ def cut_in_notebook(text: str) -> CrashFacts | None:
         )
         if heading is None:
             continue
-        texts = [line.text for line in _rewritten(stream.lines)]
-        frames = [
-            _read_frame(found, texts, at + 1) for at, one in enumerate(texts) if (found := _FRAME.match(one))
-        ]
-        name = heading["name"].rpartition(".")[2]
-        return CrashFacts(name, NO_MESSAGE, outside_dispatch(frames), live=False)
+        frames = outside_dispatch(_frames_by_line(_rewritten(stream.lines)).values())
+        return CrashFacts(heading["name"].rpartition(".")[2], NO_MESSAGE, frames, live=False)
     return None
 
 

@@ -73,7 +73,8 @@ def unwrapped(crash: CrashFacts) -> CrashFacts:
         hidden = False
         raised, rest = python
         listed += _frames(rest)
-        name, message = raised["name"], f"{raised['sentence']}\n{_from_node_on(rest)}"
+        _, node, from_node_on = rest.partition("\t [[")
+        name, message = raised["name"], f"{raised['sentence']}\n{node}{from_node_on}"
     message, decorations = _bare(message)
     if (name, message, listed) == (crash.exception, crash.message, []):
         return crash
@@ -116,11 +117,6 @@ def _bare(message: str) -> tuple[str, list[str]]:
         decorations.append(node["node"])
         first = f"{first[: node.start()]}, {first[node.end() :]}"
     return "\n".join([first, *rest]), decorations
-
-
-def _from_node_on(text: str) -> str:
-    start = text.find("\t [[")
-    return text[start:] if start >= 0 else ""
 
 
 def _frames(text: str) -> list[FrameFacts]:

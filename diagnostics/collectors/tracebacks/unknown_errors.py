@@ -12,27 +12,28 @@ FILE = Path(__file__).with_suffix(".toml")
 
 
 @functools.cache
+def tables(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file."""
+    return tomllib.loads(file.read_text("utf-8"))
+
+
 def entries(name: str) -> Any:
-    """Return a table of the file, or its rows in order."""
-    return _read()[name]
-
-
-@functools.cache
-def _read() -> dict[str, Any]:
-    return tomllib.loads(FILE.read_text("utf-8"))
+    """Return a table of the file about unknown errors, or its rows in order."""
+    return tables(FILE)[name]
 
 
 def search(row: dict[str, Any], text: str, key: str = "pattern") -> re.Match[str] | None:
     """Search a text for the pattern of a row, or for another that it has under `key`."""
-    return _compiled(row[key]).search(text)
+    return compiled(row[key]).search(text)
 
 
 @functools.cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of the file, once."""
     return re.compile(pattern)
 
 
 def of_packages(name: str) -> re.Pattern[str]:
     """Return a pattern of the names of packages, or of what is in them."""
     named = entries("packages")
-    return _compiled(re.sub(r"@(\w+)@", lambda found: str(named[found[1]]), named[name]))
+    return compiled(re.sub(r"@(\w+)@", lambda found: str(named[found[1]]), named[name]))

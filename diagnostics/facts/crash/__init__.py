@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
-from diagnostics.facts.crash.bounded import bounded
 from diagnostics.facts.frozen import frozen
 from diagnostics.facts.where import Where
 
@@ -27,6 +26,27 @@ from .processes import ProcessSymptom
 from .setup import SetupSymptom
 from .shapes import ShapeSymptom
 from .usage import UsageSymptom
+
+# What no rule needs of huge messages is cut out, so that reading them ends: their beginning and their end stay.
+MAX_CHARACTERS = 100_000  # characters of a message: a checkpoint that lists a thousand parameters
+KEPT = 40_000  # of a longer one, at either end
+END = 256  # characters of a long word that are kept, at either end
+_LONG = re.compile(r"(?<!\S)\S{769,}|(?<!\s)\s{769,}")
+"""A sequence of DNA, a hex dump, a key: no path and no name is that long, and the time of a pattern that looks at
+each part of a word grows with the square of its length."""
+
+
+def without_long_words(text: str) -> str:
+    """Return a text in which of each huge word, and of each huge gap, only the ends are left."""
+    return _LONG.sub(lambda found: f"{found[0][:END]}…{found[0][-END:]}", text)
+
+
+def _bounded(message: str) -> str:
+    """Return an exception's message in a length that every pattern can search; the same for its own result."""
+    if len(message) > MAX_CHARACTERS:
+        message = f"{message[:KEPT]}\n…\n{message[-KEPT:]}"
+    return without_long_words(message)
+
 
 _KERAS = {"keras", "keras_hub", "tensorflow", "tf_keras"}
 _OF_KERAS = re.compile(
@@ -52,7 +72,7 @@ class FrameFacts:
 
     def __post_init__(self) -> None:
         if self.code is not None:
-            object.__setattr__(self, "code", bounded(self.code))
+            object.__setattr__(self, "code", _bounded(self.code))
 
 
 @frozen
@@ -79,7 +99,7 @@ class CrashFacts:
     """An exception, or the text of one.
 
     Attributes:
-        message: in a length that can be searched, see `bounded`.
+        message: in a length that can be searched, see `_bounded`.
         frames: outermost first.
         live: whether the exception itself was at hand (its frames could be read), not only its text.
         unhide: where a compiled graph hides the line that failed, what would show it.
@@ -97,7 +117,7 @@ class CrashFacts:
     failed: FailedExpression | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", bounded(self.message))
+        object.__setattr__(self, "message", _bounded(self.message))
 
     @property
     def first_line(self) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from diagnostics.facts.crash.shapes import AxesMisfit, LayerMisfit, OperandsMisfit, ReshapeMisfit
-from tests.keras.fits import EAGER, GRAPH, LABELS, Subclassed, X, fit, keras, layers, sequential, tf
+from tests.keras.fits import EAGER, GRAPH, LABELS, Subclassed, X, fit, keras, layers, tf
 from tests.support.crashes import explained, failure, recognised
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -144,9 +144,3 @@ class TestOperands:
         symptom = ReshapeMisfit((28, 29), 784, None, (784,), library="keras")
         error = failure(lambda: layers.Reshape((28, 29))(layers.Input((784,))))
         assert recognised(error) == (symptom, symptom)
-
-
-class TestBetterKnown:
-    def test_what_the_loss_cannot_bring_together_stays_with_its_rule(self):
-        for finding in explained(fit(sequential(3), X, X[:, :2], loss="mse")):
-            assert finding.rule == "broadcast-loss"

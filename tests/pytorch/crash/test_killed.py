@@ -13,6 +13,7 @@ class TestKilled:
         [
             "Killed",
             "epoch 1: loss 0.69\nKilled\n",
+            "loss 0.69\n**Killed**",
             "run.sh: line 3:  4711 Killed                  python train.py",
             "zsh: killed     python train.py",
             "[1]    4711 killed     python train.py\nzsh: killed     python train.py",

@@ -263,19 +263,3 @@ class TestWeights:
     def test_names_that_are_missing_are_another_matter(self):
         error = failure(lambda: nn.Linear(3, 2).load_state_dict({}))
         assert [finding.rule for finding in diagnostics.explain(error).findings] == ["checkpoint-keys-mismatch"]
-
-
-class TestBetterKnown:
-    @pytest.mark.parametrize(
-        ("run", "rule"),
-        [
-            (lambda: nn.CrossEntropyLoss()(R(32, 3), torch.zeros(16).long()), "broadcast-loss"),
-            (lambda: nn.BCEWithLogitsLoss()(R(32, 1), torch.ones(32)), "broadcast-loss"),
-            (lambda: nn.MSELoss()(R(4, 3), R(4, 2)), "broadcast-loss"),
-            (lambda: torch.utils.data.default_collate([R(3), R(4)]), "ragged-batch"),
-        ],
-        ids=["classes", "binary", "values", "batch"],
-    )
-    def test_what_another_rule_knows_stays_with_it(self, run, rule):
-        for finding in explained(failure(run)):
-            assert finding.rule == rule

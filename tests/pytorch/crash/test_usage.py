@@ -5,6 +5,7 @@ import traceback
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import accuracy_score
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader
@@ -139,6 +140,14 @@ def weights_of_zero():
     torch.multinomial(torch.zeros(3), 1)
 
 
+def no_positive_matrix():
+    torch.linalg.cholesky(-torch.eye(2))
+
+
+def predictions_for_other_rows():
+    accuracy_score([0, 1], [0, 1, 1])
+
+
 FAILURES = {
     double_features: "dtype-mismatch",
     double_images: "dtype-mismatch",
@@ -166,6 +175,8 @@ FAILURES = {
     label_that_is_none: "unbatchable-example",
     flipped_array: "unbatchable-example",
     weights_of_zero: "refused-call",
+    no_positive_matrix: "non-finite-activations",
+    predictions_for_other_rows: "shape-mismatch",
 }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.crash.setup.release_history import _changes
+from diagnostics.collectors.crash.versions import _changes
 
 FRAME = 'Traceback (most recent call last):\n  File "/home/ada/train.py", line 8, in main\n    {line}\n'
 PASSED_ON = (

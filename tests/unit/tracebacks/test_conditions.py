@@ -5,7 +5,7 @@ import runpy
 import pytest
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.tracebacks.python_errors.conditions import condition_of
+from diagnostics.collectors.tracebacks.python_errors import condition_of
 
 CASES = [
     ("assert os.path.exists(args.config_file)", "There is no file or folder args.config_file."),

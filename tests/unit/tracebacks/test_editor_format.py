@@ -1,7 +1,7 @@
 """What VS Code shows where a program stopped: the exception first, and the innermost frame before the others."""
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.tracebacks.parse import parse
+from diagnostics.collectors.tracebacks.parse import failures
 
 STOPPED = """\
 Exception has occurred: {name}       (note: full exception trace is shown but execution is paused at: _run_module)
@@ -18,20 +18,20 @@ def stopped(name, message):
 
 
 def test_the_exception_and_its_frames_are_read():
-    (crash,) = parse(stopped("KeyError", "'model_state_dict'"))
-    assert (crash.exception, crash.message) == ("KeyError", "'model_state_dict'")
-    assert [(frame.function, frame.line) for frame in crash.frames] == [("<module>", 30), ("forward", 12)]
+    (failure,) = failures(stopped("KeyError", "'model_state_dict'"))
+    assert (failure.last.exception, failure.last.message) == ("KeyError", "'model_state_dict'")
+    assert [(frame.function, frame.line) for frame in failure.last.frames] == [("<module>", 30), ("forward", 12)]
 
 
 def test_frames_in_pythons_order_stay_so():
     head, message, inner, code, outer, call, _ = stopped("KeyError", "'x'").split("\n")
-    (crash,) = parse("\n".join([head, message, outer, call, inner, code]))
-    assert [frame.function for frame in crash.frames] == ["<module>", "forward"]
+    (failure,) = failures("\n".join([head, message, outer, call, inner, code]))
+    assert [frame.function for frame in failure.last.frames] == ["<module>", "forward"]
 
 
 def test_a_message_of_several_lines_stays_whole():
-    (crash,) = parse(stopped("RuntimeError", "first line\nsecond line"))
-    assert crash.message == "first line\nsecond line"
+    (failure,) = failures(stopped("RuntimeError", "first line\nsecond line"))
+    assert failure.last.message == "first line\nsecond line"
 
 
 def test_the_line_of_the_failure_is_named():

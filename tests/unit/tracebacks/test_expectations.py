@@ -5,7 +5,7 @@ import time
 import pytest
 
 from diagnostics.api.explain import explain
-from diagnostics.collectors.tracebacks.expectations import expectation_in
+from diagnostics.collectors.tracebacks.topic import expectation_in
 
 CASES = [
     ("The time column should have either dates or integers, got 'object'.", "dates or integers", "objects: text"),

@@ -4,7 +4,7 @@ import pytest
 
 from diagnostics.api.explain import explain
 from diagnostics.collectors.tracebacks.nature import differing
-from diagnostics.collectors.tracebacks.python_errors.errors import proved
+from diagnostics.collectors.tracebacks.python_errors import proved
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from types import ModuleType
+from types import ModuleType, UnionType
 from typing import Any
 
 from diagnostics.text.join import count_of, listed
@@ -35,9 +35,8 @@ MOST_READ = 400  # characters of a message
 
 @dataclass(frozen=True)
 class Error:
-    """An exception: its class, the beginning of its message, and whether an installed package's line raised it."""
+    """The beginning of an exception's message, and whether an installed package's line raised it."""
 
-    kind: type[BaseException]
     message: str
     in_library: bool
 
@@ -75,8 +74,12 @@ def proof_of(kind: type[BaseException], message: str, failed: Expression, *, in_
     """
     if isinstance(failed.node, ast.Raise | ast.Assert):  # a check of the user's own explains itself
         return None
-    readers = _IN_ANY_FRAME if in_library else (*_IN_OWN_FRAME, *_IN_ANY_FRAME)
-    proofs = (reader(Error(kind, message[:MOST_READ], in_library), failed) for reader in readers)
+    error = Error(message[:MOST_READ], in_library)
+    proofs = (
+        reader(error, failed, failed.node)
+        for kinds, nodes, reader in (_IN_ANY_FRAME if in_library else (*_IN_OWN_FRAME, *_IN_ANY_FRAME))
+        if issubclass(kind, kinds) and isinstance(failed.node, nodes)
+    )
     return next((proof for proof in proofs if proof is not None), None)
 
 
@@ -95,10 +98,7 @@ def _look(failed: Expression, source: str) -> str:
     return f"check what gives {source} its value" + ("" if origin is None else f", line {origin.lineno}")
 
 
-def _index(error: Error, failed: Expression) -> Proof | None:
-    node = failed.node
-    if not issubclass(error.kind, IndexError) or not isinstance(node, ast.Subscript):
-        return None
+def _index(error: Error, failed: Expression, node: ast.Subscript) -> Proof | None:
     held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
     length, source = length_of(held), shown(node.value)
     if length is None or type(key) is not int or is_array(held):
@@ -125,10 +125,7 @@ def _index(error: Error, failed: Expression) -> Proof | None:
     )
 
 
-def _key(error: Error, failed: Expression) -> Proof | None:
-    node = failed.node
-    if not issubclass(error.kind, KeyError) or not isinstance(node, ast.Subscript):
-        return None
+def _key(error: Error, failed: Expression, node: ast.Subscript) -> Proof | None:
     held, key = evaluate(node.value, failed.names), evaluate(node.slice, failed.names)
     keys = keys_of(held)
     if keys is None or key is MISSING or not is_a(key, str, int) or key in keys or str(key) not in error.message:
@@ -145,10 +142,7 @@ def _key(error: Error, failed: Expression) -> Proof | None:
     )
 
 
-def _attribute(error: Error, failed: Expression) -> Proof | None:
-    node = failed.node
-    if not issubclass(error.kind, AttributeError) or not isinstance(node, ast.Attribute):
-        return None
+def _attribute(error: Error, failed: Expression, node: ast.Attribute) -> Proof | None:
     value, source = evaluate(node.value, failed.names), shown(node.value)
     if value is MISSING or value is None or is_a(value, type) or node.attr not in error.message:
         return None
@@ -209,10 +203,8 @@ def _of_several(failed: Expression, source: str, value: Any, refused: Error | No
     )
 
 
-def _several_values(error: Error, failed: Expression) -> Proof | None:
+def _several_values(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     """Recognise a tuple of different kinds that was passed where one tensor belongs."""
-    if not issubclass(error.kind, TypeError | ValueError | RuntimeError):
-        return None
     for source, value in failed.known():
         of_kinds = is_a(value, tuple) and len({class_of(part) for part in value}) > 1
         if of_kinds and (proof := _of_several(failed, source, value, error)) is not None:
@@ -223,13 +215,11 @@ def _several_values(error: Error, failed: Expression) -> Proof | None:
 _ABOUT_NONE = re.compile(r"\bNone(?:Type)?\b")
 
 
-def _nothing(error: Error, failed: Expression) -> Proof | None:
+def _nothing(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     """Name the one value that is None."""
-    if not issubclass(error.kind, TypeError | AttributeError | ValueError) or not _ABOUT_NONE.search(
-        error.message
-    ):
+    if not _ABOUT_NONE.search(error.message):
         return None
-    node = failed.node.value if isinstance(failed.node, ast.Attribute | ast.Subscript) else failed.node
+    node = node.value if isinstance(node, ast.Attribute | ast.Subscript) else node
     inner = Expression(node, failed.path, failed.names)
     nothing = [source for source, value in inner.known() if value is None and source != "None"]
     if isinstance(node, ast.Call) and evaluate(node.func, failed.names) is None:
@@ -250,29 +240,27 @@ def _nothing(error: Error, failed: Expression) -> Proof | None:
     )
 
 
-def _kinds(error: Error, failed: Expression) -> Proof | None:
+def _called(error: Error, failed: Expression, node: ast.Call) -> Proof | None:
+    """Name what is called and cannot be, or the text that was passed for a number."""
+    if "'str'" in error.message and (texts := _number_texts(failed.known())):
+        return _as_numbers(failed, texts)
+    called = evaluate(node.func, failed.names)
+    if called is MISSING or "not callable" not in error.message:
+        return None
+    source = shown(node.func)
+    if is_a(called, ModuleType):
+        name = str(called.__dict__.get("__name__"))
+        same = name.rpartition(".")[2] == source
+        fix = f"from {name} import {source}" if same else f"{source}.NAME(...), a function that it holds"
+        return Proof(f"{source} is {described(called)}, and is called.", (fix,))
+    return Proof(
+        f"{source} is {described(called)}, and is called.{_given_by(failed, source)}",
+        (f"{source} without the brackets, or another name for the variable that hides a function",),
+    )
+
+
+def _operands(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     """Name the operands of an operation that Python has for none of their kinds."""
-    if not issubclass(error.kind, TypeError):
-        return None
-    node = failed.node
-    if isinstance(node, ast.Call):
-        if "'str'" in error.message and (texts := _number_texts(failed.known())):
-            return _as_numbers(failed, texts)
-        called = evaluate(node.func, failed.names)
-        if called is MISSING or "not callable" not in error.message:
-            return None
-        source = shown(node.func)
-        if is_a(called, ModuleType):
-            name = str(called.__dict__.get("__name__"))
-            same = name.rpartition(".")[2] == source
-            fix = f"from {name} import {source}" if same else f"{source}.NAME(...), a function that it holds"
-            return Proof(f"{source} is {described(called)}, and is called.", (fix,))
-        return Proof(
-            f"{source} is {described(called)}, and is called.{_given_by(failed, source)}",
-            (f"{source} without the brackets, or another name for the variable that hides a function",),
-        )
-    if not isinstance(node, ast.BinOp | ast.Compare | ast.Subscript | ast.AugAssign):
-        return None
     parts = failed.known()
     if not any(is_a(value, str, list, tuple, dict) for _, value in parts):
         return None
@@ -282,9 +270,9 @@ def _kinds(error: Error, failed: Expression) -> Proof | None:
     return Proof(f"{told}.{_given_by(failed, parts[0][0])}", (_look(failed, parts[0][0]),))
 
 
-def _fractions(error: Error, failed: Expression) -> Proof | None:
+def _fractions(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     """Name the one float where a whole number is needed."""
-    if not issubclass(error.kind, TypeError) or not _NEEDS_WHOLE.search(error.message):
+    if not _NEEDS_WHOLE.search(error.message):
         return None
     floats = [(source, value) for source, value in failed.known() if type(value) is float]
     if len(floats) != 1:
@@ -317,10 +305,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _unset(error: Error, failed: Expression) -> Proof | None:
-    node = failed.node
-    if not issubclass(error.kind, UnboundLocalError) or not isinstance(node, ast.Name):
-        return None
+def _unset(error: Error, failed: Expression, node: ast.Name) -> Proof | None:
     loops = [
         loop
         for loop in ast.walk(failed.scope)
@@ -347,10 +332,7 @@ def _stores(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
-def _divided(error: Error, failed: Expression) -> Proof | None:
-    node = failed.node
-    if not issubclass(error.kind, ZeroDivisionError) or not isinstance(node, ast.BinOp | ast.AugAssign):
-        return None
+def _divided(error: Error, failed: Expression, node: ast.BinOp | ast.AugAssign) -> Proof | None:
     by = node.right if isinstance(node, ast.BinOp) else node.value
     if evaluate(by, failed.names) != 0:
         return None
@@ -367,14 +349,14 @@ def _divided(error: Error, failed: Expression) -> Proof | None:
     )
 
 
-def _unpacked(error: Error, failed: Expression) -> Proof | None:
-    target, statement = failed.node, failed.statement
-    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(statement, ast.Assign):
+def _unpacked(error: Error, failed: Expression, node: ast.Tuple | ast.List) -> Proof | None:
+    statement = failed.statement
+    if not isinstance(statement, ast.Assign):
         return None
-    value, wanted, source = evaluate(statement.value, failed.names), len(target.elts), shown(statement.value)
-    if not issubclass(error.kind, ValueError | TypeError) or value is MISSING:
+    value, wanted, source = evaluate(statement.value, failed.names), len(node.elts), shown(statement.value)
+    if value is MISSING:
         return None
-    keys, names = keys_of(value), shown(target).strip("()")
+    keys, names = keys_of(value), shown(node).strip("()")
     by_name = ", ".join(f"{source}[{key!r}]" for key in (keys or ())[:wanted])
     fix = f"{names} = {by_name}" if keys else f"take it apart into {length_of(value)} names"
     return Proof(
@@ -387,10 +369,8 @@ def _unpacked(error: Error, failed: Expression) -> Proof | None:
 _NEEDS_SOME = re.compile(r"\bempty\b|zero-size|at least one|need at least|no (?:data|elements)\b")
 
 
-def _empty(error: Error, failed: Expression) -> Proof | None:
+def _empty(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     """Name the argument that is empty, where a call says that it needs something in it."""
-    if not issubclass(error.kind, ValueError | RuntimeError | TypeError | IndexError):
-        return None
     if not _NEEDS_SOME.search(error.message):
         return None
     empty = [
@@ -416,8 +396,8 @@ _NEEDS_FINITE = re.compile(
 )
 
 
-def _not_finite(error: Error, failed: Expression) -> Proof | None:
-    if not issubclass(error.kind, ValueError | RuntimeError) or not _NEEDS_FINITE.search(error.message):
+def _not_finite(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
+    if not _NEEDS_FINITE.search(error.message):
         return None
     bad = [(source, told) for source, value in failed.known() if "NaN or infinite" in (told := described(value))]
     if len(bad) != 1:
@@ -431,17 +411,8 @@ def _not_finite(error: Error, failed: Expression) -> Proof | None:
 
 _DEVICES = re.compile(r"\bdevices?\b")
 _ON_SAME_DEVICE = (
-    "bool",
-    "float",
-    "long",
-    "half",
-    "unsqueeze",
-    "squeeze",
-    "view",
-    "reshape",
-    "expand",
-    "transpose",
-)
+    "bool", "float", "long", "half", "unsqueeze", "squeeze", "view", "reshape", "expand", "transpose",
+)  # fmt: skip
 """Methods of tensors that leave their result on the same device, as an index and a comparison do."""
 
 
@@ -461,9 +432,9 @@ def _base(node: ast.expr) -> ast.expr:
                 return node
 
 
-def _devices(error: Error, failed: Expression) -> Proof | None:
+def _devices(error: Error, failed: Expression, node: ast.AST) -> Proof | None:
     """Name a tensor that does not move with its module, because it is neither a parameter nor a buffer."""
-    if not issubclass(error.kind, RuntimeError) or not _DEVICES.search(error.message):
+    if not _DEVICES.search(error.message):
         return None
     bases = (_base(operand) for operand in failed.operands())
     known = {shown(base): evaluate(base, failed.names) for base in bases}
@@ -494,6 +465,26 @@ def _devices(error: Error, failed: Expression) -> Proof | None:
     return None
 
 
-_IN_OWN_FRAME = (_index, _unset, _divided, _unpacked, _nothing, _fractions)
+_Reader = tuple[
+    tuple[type[BaseException], ...], type[ast.AST] | UnionType, Callable[[Error, Expression, Any], Proof | None]
+]
+"""What it reads: classes of exceptions, and of the expression that failed."""
+_IN_OWN_FRAME: tuple[_Reader, ...] = (
+    ((IndexError,), ast.Subscript, _index),
+    ((UnboundLocalError,), ast.Name, _unset),
+    ((ZeroDivisionError,), ast.BinOp | ast.AugAssign, _divided),
+    ((ValueError, TypeError), ast.Tuple | ast.List, _unpacked),
+    ((TypeError, AttributeError, ValueError), ast.AST, _nothing),
+    ((TypeError,), ast.AST, _fractions),
+)
 """What Python or compiled code refuses in the user's line; a library may take None and fail otherwise."""
-_IN_ANY_FRAME = (_key, _attribute, _devices, _several_values, _kinds, _empty, _not_finite)
+_IN_ANY_FRAME: tuple[_Reader, ...] = (
+    ((KeyError,), ast.Subscript, _key),
+    ((AttributeError,), ast.Attribute, _attribute),
+    ((RuntimeError,), ast.AST, _devices),
+    ((TypeError, ValueError, RuntimeError), ast.AST, _several_values),
+    ((TypeError,), ast.Call, _called),
+    ((TypeError,), ast.BinOp | ast.Compare | ast.Subscript | ast.AugAssign, _operands),
+    ((ValueError, RuntimeError, TypeError, IndexError), ast.AST, _empty),
+    ((ValueError, RuntimeError), ast.AST, _not_finite),
+)

@@ -1,4 +1,7 @@
-"""Finds the expression that was being evaluated when a frame failed, by the position that Python keeps of it."""
+"""Finds the expression that was being evaluated when a frame failed, by the position that Python keeps of it.
+
+What it held, and which check refused it, is told in sentences.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from diagnostics.facts.crash import FailedExpression
+from diagnostics.facts.crash import CrashFacts, FailedExpression
+from diagnostics.text.join import listed
 
 from .values import described, evaluate, is_array, leaves
 
@@ -211,12 +215,39 @@ def facts_of(failed: Expression, raised: Expression | None) -> FailedExpression:
         raised: the statement that raised, the same one or an installed package's; None if it cannot be read.
     """
     guard = None if raised is None else raised.guard()
-    values = _told(failed)
+    values = _values(failed)
     if raised is None or guard is None or not isinstance(raised.statement, ast.Raise | ast.Assert):
         return FailedExpression(failed.source, values)
     condition = Expression(guard[0], raised.path, raised.names)
-    return FailedExpression(failed.source, values, condition.source, guard[1], _told(condition))
+    return FailedExpression(failed.source, values, condition.source, guard[1], _values(condition))
 
 
-def _told(failed: Expression) -> tuple[tuple[str, str], ...]:
+def _values(failed: Expression) -> tuple[tuple[str, str], ...]:
     return tuple((source, described(value)) for source, value in failed.known()[:MOST_VALUES])
+
+
+def values_told(crash: CrashFacts) -> str:
+    """Return a sentence about the values of the failed expression; empty if none is known."""
+    failed = crash.failed
+    return "" if failed is None or not failed.values else f"In {failed.code}, {_held(failed.values)}."
+
+
+def told(crash: CrashFacts) -> str:
+    """Return what is known of the values of the expression, and of the check that raised; empty if nothing is."""
+    failed = crash.failed
+    if failed is None:
+        return ""
+    values = "" if is_check(crash) else values_told(crash)
+    if failed.condition is None or not failed.condition_values:
+        return values
+    truth = "holds" if failed.raises_if else "does not hold"
+    return f"{values} It was raised because {failed.condition} {truth}: {_held(failed.condition_values)}.".strip()
+
+
+def is_check(crash: CrashFacts) -> bool:
+    """Whether the user's own line raised it."""
+    return crash.failed is not None and crash.failed.code.startswith(("raise", "assert"))
+
+
+def _held(values: tuple[tuple[str, str], ...]) -> str:
+    return listed(f"{source} is {what}" for source, what in values)

@@ -214,9 +214,7 @@ def _described(value: Any, parts: bool) -> str:
         return str(tuple(value))
     if is_array(value):
         return _array(value)
-    if is_of_library(value) and class_of(value) == "dtype":
-        return str(value)
-    if is_of_library(value) and class_of(value) == "device":
+    if is_of_library(value) and class_of(value) in ("dtype", "device"):
         return str(value)
     if is_of_library(value) and hasattr(value, "mode") and hasattr(value, "getbands"):
         return f"an image of mode {value.mode}, {value.size[0]} x {value.size[1]}"

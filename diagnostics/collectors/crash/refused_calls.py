@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 
-from diagnostics.collectors.crash.live.told import is_check, told, values_told
-from diagnostics.collectors.tracebacks.expectations import expectation_in
+from diagnostics.collectors.crash.live.expression import is_check, told, values_told
 from diagnostics.collectors.tracebacks.nature import kind_apart_from_refusals
-from diagnostics.collectors.tracebacks.topic import advice_in, package_of, subject_of
+from diagnostics.collectors.tracebacks.topic import advice_in, advice_of, package_of
 from diagnostics.collectors.tracebacks.unknown_errors import of_packages
 from diagnostics.facts.crash import CrashFacts, FrameFacts
 from diagnostics.facts.crash.known import KnownFailure
@@ -83,10 +82,7 @@ def _compiled_call(crash: CrashFacts, said: str) -> KnownFailure | None:
 
 
 def _look_of(crash: CrashFacts) -> str:
-    expectation = expectation_in(crash.message)
-    if expectation is not None:
-        return expectation.advice
-    return subject_of(crash)[1] or "compare what that line passes with what the message asks for"
+    return advice_of(crash) or "compare what that line passes with what the message asks for"
 
 
 def _setting(crash: CrashFacts, said: str) -> KnownFailure:

@@ -6,22 +6,17 @@ None for one reason, which the line shows. A line that asks by name (``sample["i
 
 from __future__ import annotations
 
-import functools
 import re
-import tomllib
 from pathlib import Path
-from typing import Any
 
-from diagnostics.collectors.crash.frames import Crash
+from diagnostics.collectors.tracebacks.unknown_errors import tables
 from diagnostics.facts.crash.known import KnownFailure
+
+from .frames import Crash
 
 MOST_READ = 400  # characters of the line, and of the message
 RULE = "mismatched-call"
-
-
-@functools.cache
-def _read() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+FILE = Path(__file__).with_suffix(".toml")
 
 
 def line_cause(crash: Crash) -> KnownFailure | None:
@@ -33,12 +28,12 @@ def line_cause(crash: Crash) -> KnownFailure | None:
     facts = crash.facts
     line = (facts.frames[-1].code or "")[:MOST_READ] if facts.frames else ""
     message = facts.message[:MOST_READ]
-    for use in _read()["uses"] if line else ():
+    for use in tables(FILE)["uses"] if line else ():
         said = re.search(use["message"], message)
         if said is None or use.get("exception", facts.exception) != facts.exception:
             continue
         name = re.escape(said.groupdict().get("name", ""))
-        for cause in _read()["causes"]:
+        for cause in tables(FILE)["causes"]:
             pattern = f"{use.get('before', '')}{cause['pattern']}{use.get('after', '')}".replace("@name@", name)
             if cause["of"] == use["of"] and (held := _held(pattern, line, "first" in cause)) is not None:
                 fixes = tuple(fix.format_map(held) for fix in cause["fix"])

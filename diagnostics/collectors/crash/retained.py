@@ -1,27 +1,38 @@
-"""Finds autograd graphs of many batches that variables in the frames of a crash keep alive.
+"""Finds graphs of many batches, and models of earlier trainings, that variables in the frames of a crash keep.
 
 A tensor that was computed from parameters holds the graph of its computation, and until `backward` has passed the
 graph holds the activations. A list of such tensors, or a running sum of them, holds those of every batch.
+
+A `History`, which Keras' `fit` returns, references its model, and so its weights and its optimizer's state. A
+search over settings that collects one for each setting keeps all of its models, and `clear_session` cannot free
+them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from diagnostics.collectors.pytorch.saved_tensors import saved, saved_names
 from diagnostics.collectors.shared.arrays import is_tensor
-from diagnostics.facts.crash.memory import KeptGraphs
+from diagnostics.facts.crash.memory import KeptGraphs, KeptModels
 
-from ..frames import Crash, Recogniser
-from ..out_of_memory import RECOGNISERS as MEMORY
+from .frames import Crash, Recogniser
+from .model_memory import is_keras_model, keras_present
+from .out_of_memory import RECOGNISERS as MEMORY
 
-FEWEST = 10  # graphs; a step with several losses, or gradients accumulated over some batches, keeps fewer
+FEWEST_GRAPHS = 10  # a step with several losses, or gradients accumulated over some batches, keeps fewer
+FEWEST_MODELS = 2  # beside the one in training
 MOST_NODES = 50_000  # of one graph; a large transformer's has some thousand
 
 
+def _ran_out_of_memory(crash: Crash) -> bool:
+    return crash.facts.live and any(recognise(Crash(crash.facts)) for recognise in MEMORY)
+
+
 def _kept_graphs(crash: Crash) -> KeptGraphs | None:
-    if not crash.facts.live or not any(recognise(Crash(crash.facts)) for recognise in MEMORY):
+    if not _ran_out_of_memory(crash):
         return None
     found = [kept for name, nodes in _collections(crash) if (kept := _measured(name, nodes)) is not None]
     return max(found, key=lambda kept: kept.size, default=None)
@@ -29,17 +40,14 @@ def _kept_graphs(crash: Crash) -> KeptGraphs | None:
 
 def _collections(crash: Crash) -> Iterator[tuple[str, list[Any]]]:
     """Yield, by name, the graphs that one variable of the user's holds: a series of tensors, or a running sum."""
-    for frame, variables in zip(crash.facts.frames, crash.variables, strict=False):
-        if not frame.yours:
-            continue
-        for name, value in variables.items():
-            if is_tensor(value):
-                yield name, _summands(value.grad_fn)
-            elif isinstance(value, Mapping):
-                for key, part in value.items():
-                    yield f"{name}[{key!r}]", _graphs_in(part)
-            else:
-                yield name, _graphs_in(value)
+    for name, value in chain.from_iterable(variables.items() for variables in crash.own()):
+        if is_tensor(value):
+            yield name, _summands(value.grad_fn)
+        elif isinstance(value, Mapping):
+            for key, part in value.items():
+                yield f"{name}[{key!r}]", _graphs_in(part)
+        else:
+            yield name, _graphs_in(value)
 
 
 def _graphs_in(series: Any) -> list[Any]:
@@ -62,7 +70,7 @@ def _summands(node: Any) -> list[Any]:
 
 def _measured(name: str, nodes: list[Any]) -> KeptGraphs | None:
     """Measure what the graphs hold; None if they are few, identical, or freed by `backward`."""
-    if len(nodes) < FEWEST:
+    if len(nodes) < FEWEST_GRAPHS:
         return None
     first, last = _graph(nodes[0]), _graph(nodes[-1])
     if first & last:
@@ -101,4 +109,38 @@ def _memory(tensor: Any) -> int:
     return int(tensor.untyped_storage().data_ptr())
 
 
-RECOGNISERS: tuple[Recogniser, ...] = (_kept_graphs,)
+def _kept_models(crash: Crash) -> KeptModels | None:
+    if not _ran_out_of_memory(crash):
+        return None
+    # Those that are called in the crash, and those that the user's frames name directly.
+    running = (value for variables in crash.inward() for value in variables.values() if is_keras_model(value))
+    in_training = {id(weight) for model in running for weight in model.weights}
+    series = (
+        (name, list(value.values() if isinstance(value, Mapping) else value))
+        for variables in crash.own()
+        for name, value in variables.items()
+        if isinstance(value, Mapping | list | tuple)
+    )
+    found = [kept for name, parts in series if (kept := _models_of(name, parts, in_training)) is not None]
+    return max(found, key=lambda kept: kept.size, default=None)
+
+
+def _models_of(name: str, parts: list[Any], in_training: set[int]) -> KeptModels | None:
+    """Add up what the compiled models hold that are not in training; None if they are few."""
+    by_history = any(_is_history(part) for part in parts)
+    reached = [part.model if _is_history(part) else part for part in parts]
+    models = {id(model): model for model in reached if is_keras_model(model)}
+    sizes = [
+        keras_present(model)
+        for model in models.values()
+        if getattr(model, "optimizer", None) is not None
+        and not in_training.intersection(id(weight) for weight in model.weights)
+    ]
+    return KeptModels(name, len(sizes), min(sizes), by_history) if len(sizes) >= FEWEST_MODELS else None
+
+
+def _is_history(value: Any) -> bool:
+    return type(value).__name__ == "History" and hasattr(value, "history") and hasattr(value, "model")
+
+
+RECOGNISERS: tuple[Recogniser, ...] = (_kept_graphs, _kept_models)

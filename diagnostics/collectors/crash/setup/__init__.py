@@ -1,1 +1,0 @@
-"""Recognises failures before or around the training code: versions, checkpoints, settings, examples."""

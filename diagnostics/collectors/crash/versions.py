@@ -1,0 +1,247 @@
+"""Recognises that a library's installed version lacks what the code, or another library, asks of it.
+
+Python's own words for that (`has no attribute`, `unexpected keyword argument`) come of typing errors and of the
+user's objects, too. They count here only where a library's class or module is known to be meant: by its name, or
+because an installed package made the call. `release_history.toml` knows in which release a library removed an
+argument or a name, or introduced it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+from diagnostics.collectors.tracebacks.topic import package_of
+from diagnostics.collectors.tracebacks.unknown_errors import compiled, entries, of_packages, tables
+from diagnostics.facts.crash import CrashFacts
+from diagnostics.facts.crash.known import KnownFailure
+from diagnostics.facts.crash.setup import ReleaseChange, VersionsDiffer
+
+from .frames import Crash, Recogniser
+
+HISTORY = Path(__file__).with_name("release_history.toml")
+_SCHEDULER = of_packages("scheduler")
+_NO_SUCH_ATTRIBUTE = of_packages("no_such_attribute")
+_CANNOT_IMPORT = of_packages("cannot_import")
+_ARGUMENT = of_packages("argument")
+_FUNCTION = of_packages("function")
+_OBJECT = of_packages("object")
+_OF_LIBRARIES = of_packages("of_libraries")
+_SITE = of_packages("site")
+
+
+def _versions_differ(crash: Crash) -> VersionsDiffer | None:
+    facts = crash.facts
+    message, caller = facts.message, calling_package(facts)
+    if (change := _argument_change(crash)) is not None:
+        return VersionsDiffer(change.call, change.name, "argument", caller, change)
+    if found := _SCHEDULER.search(message):
+        return VersionsDiffer("torch.optim.lr_scheduler", found["name"], "interface", "pytorch_lightning")
+    if found := _NO_SUCH_ATTRIBUTE.search(message):
+        return _lacking(found["owner"], found["name"], "attribute", caller)
+    if found := _CANNOT_IMPORT.search(message):
+        owner, name = (found["owner"], found["name"]) if found["owner"] else found["module"].rsplit(".", 1)
+        return _lacking(owner, name, "import", caller)
+    if found := _ARGUMENT.search(message) or _FUNCTION.search(message):
+        owner = found["owner"] or ""
+        if caller or _is_library_class(owner, found["name"]):
+            return VersionsDiffer(owner, found["name"], "argument", caller)
+    if (found := _OBJECT.search(message)) and _is_library_class(found["owner"], found["name"]):
+        return _lacking(found["owner"], found["name"], "attribute", caller)
+    return None
+
+
+def _lacking(owner: str, name: str, kind: Literal["attribute", "import"], caller: str | None) -> VersionsDiffer:
+    return VersionsDiffer(owner, name, kind, caller, _attribute_change(owner, name))
+
+
+def _is_library_class(owner: str, name: str) -> bool:
+    return _OF_LIBRARIES.fullmatch(f"{owner}.{name}") is not None
+
+
+_PASSES_ON = re.compile(r"deprecat|decorat|wrapper|functools|typeguard|contextlib", re.IGNORECASE)
+
+
+def calling_package(facts: CrashFacts) -> str | None:
+    """Return the installed package whose own line failed; None if it is the user's, or is not known.
+
+    A wrapper that only passes the user's arguments on does not count.
+    """
+    frames = facts.frames
+    while frames and frames[-1].function == "__getattr__":  # it only says so: who asked stands before
+        frames = frames[:-1]
+    if not frames or frames[-1].yours:
+        return None
+    last = frames[-1]
+    if _PASSES_ON.search(f"{last.file} {last.function}") or re.search(r"[(\s]\*\*kwargs\)", last.code or ""):
+        return None
+    found = _SITE.search(last.file)
+    return None if found is None else found["package"] or found["at"]
+
+
+_OF_TRL = re.compile(r"(?:^|[\\/])trl[\\/]trainer[\\/]|[\\/]unsloth_compiled_cache[\\/]")
+
+
+def _rows_for_a_batch(crash: Crash) -> KnownFailure | None:
+    """Recognise that TRL's own line reads as a batch what another release hands it as a list of rows."""
+    last = crash.facts.frames[-1] if crash.facts.frames else None
+    if last is None or last.yours or _OF_TRL.search(last.file) is None:
+        return None
+    if not crash.facts.message.startswith("list indices must be integers or slices, not str"):
+        return None
+    return KnownFailure(
+        "installation-mismatch",
+        f"{last.function} of TRL (or of what Unsloth makes of it) reads the batch as a dict, and got a list of "
+        "rows: what prepares the batch and what computes the loss are of releases of TRL, transformers and "
+        "Unsloth that do not go together. The data are not at fault.",
+        (
+            "python -m pip install -U trl transformers, and unsloth unsloth_zoo where they are used; then restart",
+            "rm -r unsloth_compiled_cache, which keeps the trainers of the release before",
+        ),
+        crash.facts.message,
+    )
+
+
+_REFUSED = re.compile(
+    r"(?<![\w.])(?:(?P<owner>\w{1,60})\.)?(?P<call>\w{1,60})\(\)"
+    r" got an unexpected keyword argument '(?P<name>\w{1,60})'"
+)
+_CALLED = re.compile(r"\b(\w{1,60})\(")
+_MENTIONS = {
+    "pytorch-lightning": re.compile(r"\b(?:pytorch[_-])?lightning\b|\bpl\.", re.IGNORECASE),
+    "transformers": re.compile(r"\btransformers\b"),
+    "trl": re.compile(r"\btrl\b"),
+    "scikit-learn": re.compile(r"\bsklearn\b|scikit-learn"),
+    "tensorflow": re.compile(r"keras|tensorflow", re.IGNORECASE),
+}
+"""Words in or beside the frames that show whose class it is: users call their own classes Trainer, too."""
+_OF_ONE_LIBRARY = re.compile(
+    r"(?:Seq2Seq)?TrainingArguments|(?:SFT|DPO|PPO|GRPO)(?:Trainer|Config)|TensorFlowTrainer\.fit|OneHotEncoder"
+    r"|mean_squared_error"
+)
+
+
+def _argument_change(crash: Crash) -> ReleaseChange | None:
+    """Return what is known of an argument that a call refuses; None if nothing is."""
+    found = _REFUSED.search(crash.facts.message)
+    if found is None:
+        return None
+    frames = crash.facts.frames
+    own = next((frame.code or "" for frame in reversed(frames) if frame.yours), crash.log)
+    around = "\n".join([crash.log, own, *(frame.file for frame in frames)])
+    inner = crash.log if not frames else "" if frames[-1].yours else frames[-1].file
+    changes = [
+        change
+        for change in _changes()
+        if not change.is_attribute
+        and found["name"] == change.name
+        and _is_call(change, found["owner"], found["call"], own, inner)
+        and (_is_of_one_library(change) or _MENTIONS[change.package].search(around))
+    ]
+    return changes[0] if len(changes) == 1 else None
+
+
+def _attribute_change(owner: str, name: str) -> ReleaseChange | None:
+    """Return what is known of an attribute or a module that is missing, or of the one that it was in."""
+    path = f"{owner}.{name}."
+    changes = (change for change in _changes() if change.is_attribute)
+    return next((change for change in changes if path.startswith(f"{change.call}.{change.name}.")), None)
+
+
+def _is_of_one_library(change: ReleaseChange) -> bool:
+    if change.call == "Trainer" and change.package == "pytorch-lightning":
+        return change.kind == "removed"  # gpus, progress_bar_refresh_rate and others are Lightning's words
+    return _OF_ONE_LIBRARY.fullmatch(change.call) is not None
+
+
+def _is_call(change: ReleaseChange, owner: str | None, call: str, own: str, inner: str) -> bool:
+    """Return whether a call of the history is the one in the message, which names no class before Python 3.10.
+
+    Then the user's line shows it, or the frame of the library that passed the arguments on, or, in a text without
+    frames, a word of the library.
+    """
+    owner_known, _, method = change.call.partition(".")
+    if owner_known.islower():
+        return call == owner_known
+    if (method or "__init__") != call:
+        return False
+    if owner:
+        return owner == owner_known
+    return method != "" or owner_known in _CALLED.findall(own) or bool(_MENTIONS[change.package].search(inner))
+
+
+@functools.cache
+def _changes() -> tuple[ReleaseChange, ...]:
+    releases: list[dict[str, Any]] = tables(HISTORY)["releases"]
+    return tuple(
+        ReleaseChange(
+            release["package"],
+            release.get("call") or release["attributes_of"],
+            name,
+            kind,
+            release["version"],
+            release["before"],
+            release.get("instead", {}).get(name),
+            "attributes_of" in release,
+        )
+        for release in releases
+        for kind in ("removed", "added")
+        for name in release.get(kind, ())
+    )
+
+
+_NAME = re.compile(r"^name '(?P<name>\w{1,80})' is not defined")
+
+
+def _unimported_name(crash: Crash) -> KnownFailure | None:
+    """Recognise that a library uses a name which it imports only where an optional package is found.
+
+    Such an import stands under a question (`if is_peft_available():`) or a try, and says nothing where the package
+    is missing: the name is missed later, in the library's own line, as a NameError that reads like a slip of the
+    user's.
+
+    Returns:
+        None if the line is the user's, if Python 2 had the name, or if the library imports all that it uses.
+    """
+    facts = crash.facts
+    last = facts.frames[-1] if facts.frames else None
+    if facts.exception != "NameError" or last is None or last.yours:
+        return None
+    found, library = _NAME.match(facts.message), package_of(last)
+    if found is None or found["name"] in entries("python_2") or of_packages("guarding").fullmatch(library) is None:
+        return None
+    name, pip_name = found["name"], library.replace("_", "-")
+    if name == "_C":
+        return None
+    package = next(
+        (package for package, names in entries("brings").items() if compiled(names).fullmatch(name)), None
+    )
+    package = None if package == pip_name else package
+    what = "a package that it can do without" if package is None else package
+    return KnownFailure(
+        "installation-mismatch",
+        f"{library}'s own line ({last.file}:{last.line}) uses {name}, which it imports only where it finds {what} "
+        f"in a release that it accepts. {'That' if package is None else 'It'} is missing, too old, or fails while "
+        "it is imported. No line of the training code is at fault.",
+        (
+            *_fixes(package, library, name, last.file),
+            f"python -m pip install -U {pip_name}: now and then a release has the slip itself",
+        ),
+        facts.message,
+    )
+
+
+def _fixes(package: str | None, library: str, name: str, file: str) -> tuple[str, ...]:
+    if package is None:
+        return (f"look in {file} for the import of {name}: the if or try around it names the package to install",)
+    module = {"pillow": "PIL", "opencv-python": "cv2"}.get(package, package.replace("-", "_"))
+    return (
+        f"python -m pip install -U {package}, with the Python that runs the program; restart process or kernel",
+        f'python -c "import {module}": if it is installed, that shows why it cannot be imported; python -m pip '
+        f"show {package} {library.replace('_', '-')}, for releases that do not go together",
+    )
+
+
+RECOGNISERS: tuple[Recogniser, ...] = (_versions_differ, _rows_for_a_batch, _unimported_name)
