@@ -14,7 +14,7 @@ from diagnostics.report.batch import BatchPicture
 from diagnostics.report.report import Report
 
 from .delivery import Delivery
-from .ending.steps import after_each_step
+from .steps import after_each_step
 from .extra import Extra
 from .library_modules import LibraryModules
 from .output import say
