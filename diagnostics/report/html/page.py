@@ -24,8 +24,7 @@ from . import charts as html_charts
 from . import heat_map as html_heat_map
 from .batch import views_as_html
 from .charts import Axis, Dots, curves
-from .over_time import fixed_batch_section, histograms_section
-from .ranges import ranges_section
+from .over_time import fixed_batch_section, histograms_section, ranges_section
 
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding

@@ -12,8 +12,8 @@ from diagnostics.collectors.shared.script_line import script_line
 from diagnostics.facts.calls import FrozenCalls, ObjectLedger
 from diagnostics.facts.where import Places, Where
 from diagnostics.report.report import Report
-from diagnostics.run.steps import loop_stepped
 from diagnostics.run.looks import of_tape
+from diagnostics.run.steps import loop_stepped
 
 from .train_on_batch_calls import TrainOnBatchCalls
 from .training import Training, Trainings
