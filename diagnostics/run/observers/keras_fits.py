@@ -96,7 +96,7 @@ class FitObserver:
         """Watch the training; examine its first batch where it could not be examined before."""
         from diagnostics.api.keras_callback import KerasCallback
         from diagnostics.collectors.keras import fit_probes
-        from diagnostics.collectors.keras.fit_probe import FitCall, FitProbe
+        from diagnostics.collectors.keras.fit_probes import FitCall, FitProbe
 
         made_at = self._made_at(getattr(arguments[0], "optimizer", None))
         training.places = replace(training.places, optimizer=made_at)

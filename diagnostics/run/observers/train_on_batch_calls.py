@@ -20,7 +20,7 @@ from .training import Training, Trainings
 
 if TYPE_CHECKING:
     from diagnostics.collectors.keras.examine.kept_training import KeptTraining
-    from diagnostics.collectors.keras.watch.train_on_batch_rows import TrainOnBatchRows
+    from diagnostics.collectors.keras.watch.train_on_batch import TrainOnBatchRows
     from diagnostics.facts.loss_contracts import LossKind
     from diagnostics.facts.pipeline import ModelFacts
 
@@ -116,7 +116,7 @@ class TrainOnBatchCalls:
         return self._known[optimizer]
 
     def _count(self, model: Any) -> None:
-        from diagnostics.collectors.keras.discover.frozen_models import FrozenModels
+        from diagnostics.collectors.keras.watch.train_on_batch import FrozenModels
 
         self._frozen = self._frozen or FrozenModels()
         self._frozen.called(model)
@@ -155,7 +155,7 @@ class TrainOnBatchCalls:
 
 
 def _take(handed: _OfOptimizer, arguments: Any, options: Any) -> None:
-    from diagnostics.collectors.keras.watch.train_on_batch_rows import TrainOnBatchRows
+    from diagnostics.collectors.keras.watch.train_on_batch import TrainOnBatchRows
 
     handed.rows = handed.rows or TrainOnBatchRows()
     handed.rows.take(*arguments, **options)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from diagnostics.collectors.keras.fit_probe import FitProbe, on_tensorflow
+from diagnostics.collectors.keras.fit_probes import FitProbe, on_tensorflow
 from diagnostics.collectors.keras.internals import LEGACY_PREPROCESSING
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import AccuracyHistory

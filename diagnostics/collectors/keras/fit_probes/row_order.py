@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diagnostics.collectors.keras.fit_probe import FitProbe, on_tensorflow
+from diagnostics.collectors.keras.fit_probes import FitProbe, on_tensorflow
 from diagnostics.collectors.keras.losses import as_written
 from diagnostics.facts.array import Array
 from diagnostics.facts.data import RowOrder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.model import has_own_train_step
 from diagnostics.collectors.keras.optimizer import inner_optimizer
 from diagnostics.collectors.keras.step_values import StepValues
+from diagnostics.collectors.keras.values import number_of
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.step_clock import StepClock
 from diagnostics.collectors.shared.training_history import training_history
@@ -24,12 +26,10 @@ from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
-from .batch_loss import BatchLoss
 from .over_time import KerasOverTime
 from .start import FitStart
 
 EVALUATIONS = 4096  # evaluation losses remembered
-
 LOSS_FIELDS: list[Any] = [
     ("steps", np.int64),
     ("losses", np.float64),
@@ -37,6 +37,7 @@ LOSS_FIELDS: list[Any] = [
     ("learning_rates", np.float64, (1,)),
 ]
 STEP_FIELDS = [*LOSS_FIELDS, ("batch_fingerprints", np.uint64), ("batch_sizes", np.int64)]
+CLOSE = 1e-4  # relative: a logged loss this near a metric's mean is that mean, up to float32
 
 
 def sample_fields(layers: int) -> list[Any]:
@@ -235,3 +236,70 @@ class FitWatcher(ABC):
             self.on_step()
         if self._stop_after is not None and self.steps >= self._stop_after:
             self.close()
+
+
+class BatchLoss:
+    """The loss of one batch after the other.
+
+    Keras adds each loss, times its number of examples, to a sum in float32. The difference of two such sums is the
+    loss of the batch between them, but for the rounding of the sum: at batch k of an epoch about k times 6e-8 of
+    the mean loss. A `train_step` of the user's own may log something else; then that is taken as it is.
+
+    Attributes:
+        remark: how exact the losses are, in words.
+        why_not: why there are none; empty if there are.
+    """
+
+    def __init__(self, model: keras.Model, current: Callable[[Any], Any]) -> None:
+        """Prepare; `current` returns the value of a variable as it is now, not waited for."""
+        self._model, self._current = model, current
+        self._own_step = has_own_train_step(model)
+        self._tracker: Any = None  # the running mean, if the logged loss is one
+        self._seen = False
+        self._sums = (0.0, 0.0)
+        self.remark = self.why_not = ""
+
+    def epoch_begins(self) -> None:
+        """Tell that the means begin again. All before must have gone through `value`."""
+        self._sums = (0.0, 0.0)
+
+    def ask(self, logs: Any) -> Any:
+        """Return, after a step, what `value` will need: tensors, not waited for; None if there is no loss."""
+        logged = logs.get("loss") if isinstance(logs, dict) else None
+        if not self._seen:
+            self._seen = True
+            self._find(logged)
+        if self._tracker is None:
+            return logged
+        return self._current(self._tracker.total), self._current(self._tracker.count)
+
+    def value(self, raw: Any) -> float | None:
+        """Return the loss of a batch, or the mean over several taken at once; to be called in their order."""
+        if raw is None:
+            return None
+        if not isinstance(raw, tuple):
+            return float(np.asarray(raw, dtype=np.float64).mean())
+        total, count = map(float, raw)
+        before = self._sums if count > self._sums[1] else (0.0, 0.0)  # not more: it was reset in between
+        self._sums = (total, count)
+        return (total - before[0]) / (count - before[1]) if count > before[1] else None
+
+    def _find(self, logged: Any) -> None:
+        """Look for the running mean that the logged loss is."""
+        for metric in self._model.metrics:
+            if not isinstance(metric, keras.metrics.Mean) or metric.name != "loss" or not number_of(metric.count):
+                continue
+            mean = number_of(metric.total) / number_of(metric.count)
+            if not self._own_step or (logged is not None and _same(mean, float(logged))):
+                self._tracker = metric
+                self.remark = "computed from Keras' running mean, up to its rounding"
+                return
+        name = type(self._model).__name__
+        if logged is None:
+            self.why_not = f"{name}.train_step returns no 'loss'"
+        else:
+            self.remark = f"as {name}.train_step returns it; whether that is a mean is not known"
+
+
+def _same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=CLOSE) or not (math.isfinite(one) or math.isfinite(other))
