@@ -18,14 +18,14 @@ from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 from diagnostics.rules.shared.input_shift import distance, moments
-from diagnostics.rules.shared.statistics_lag import PATIENCE, lag
+from diagnostics.rules.shared.whole_run import STEPS
 from diagnostics.text.join import listed
 
 EXAMPLES = 100  # in an evaluation
 TRAINED = 32  # examples in training batches sampled late in the run: an agreement of 0.5 is then not by chance
 LEARNED = 0.5  # agreement with the labels in training: half of the possible gain over chance
 CHANCE = 0.2  # agreement that evaluations must stay below, with two standard errors added
-ERRORS = 2.0  # standard errors
+ERRORS = 2.0  # standard errors; what is further above chance was learned
 BELOW = 5.0  # standard errors below chance, for three or more classes: predictions contradict the labels
 MIXED = 4.0  # standard deviations between passes: beyond it, they belong to several evaluations
 BALANCED = 1.5  # of an equal share: chance is known without the predictions only if no class has more
@@ -37,7 +37,6 @@ UNSEEN = 0.5  # of an evaluation's labels, from classes that no training example
 BY_CHANCE = 0.1  # of its labels, from classes that so many training examples may miss by chance
 SHOWN = 6  # of these classes are named
 LEARNABLE = 0.7  # of the constant prediction's error, left by a fit on held-out rows
-
 CAUSES: Final = (
     "evaluation-mismatch",
     "train-mode-evaluation",
@@ -46,24 +45,26 @@ CAUSES: Final = (
     "examples-mixed",
 )
 """Rules whose findings explain an evaluation at chance."""
-
 SPLIT: Final = (
     "train_test_split(x, y, stratify=y)  # each class on both sides",
     "shuffle the indices before you split them: np.random.shuffle(indices)",
 )
-
 ONE_LIST: Final = "number the classes in both datasets by one list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
     "The predictions are wrong more often than chance: either the classes are numbered differently in the "
     "evaluation, or the rows were split in order and these classes were never trained on."
 )
-
 EXCLUDES: Final = {
     "evaluation-mismatch": "evaluation inputs have the scale of training inputs",
     "train-mode-evaluation": "evaluation runs in evaluation mode",
     "leaked-evaluation-rows": "training rows are not among the evaluation rows",
     "repeated-batch": "training batches differ",
 }
+HALF = 0.5  # of the gain of batch statistics over that class; with less, the running statistics lag
+PATIENCE = (
+    "train longer before the evaluation: the running statistics need about 10 / momentum steps",
+    "use a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
+)
 
 
 class EvaluationAtChance(Rule):
@@ -182,7 +183,7 @@ class EvaluationAtChance(Rule):
         fit = None if targets is None else targets.fit
         alike = _alike(inputs)
         unseen = _unseen(answers)
-        lags = lag(norms, dependence, steps.total_steps)
+        lags = _lag(norms, dependence, steps.total_steps)
         shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
@@ -399,3 +400,25 @@ def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[s
         "at fault"
     )
     return (rows, same) if _is_learnable(fit) else (same, rows)
+
+
+def _lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps: int) -> str | None:
+    """Describe running statistics that lag after so many steps; None if they do not, or the run was long."""
+    if norms is None or steps >= STEPS:
+        return None
+    seen = None if dependence is None or not dependence.trained else dependence.statistics
+    if seen is None:
+        return (
+            f"The model has batch norm, and {steps:,} steps may be too few for its running statistics, which the "
+            "evaluation uses instead of batch statistics, to catch up with the weights."
+        )
+    chance = seen.most_frequent / seen.rows
+    own, running = seen.right_with_own / seen.rows - chance, seen.right_with_running / seen.rows - chance
+    if own <= ERRORS * math.sqrt(chance * (1 - chance) / seen.rows) or running > HALF * own:
+        return None
+    return (
+        f"The batch norm running statistics lag behind the weights after {steps:,} steps: of {seen.rows:,} rows "
+        f"of the first training batch, {seen.right_with_running / seen.rows:.0%} are right with them, but "
+        f"{seen.right_with_own / seen.rows:.0%} are right with the batch's own statistics, in evaluation mode and "
+        "with the same weights."
+    )
