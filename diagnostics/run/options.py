@@ -1,12 +1,15 @@
-"""The options of `diagnose run`."""
+"""The options of `diagnose run`, and what ranks that a script starts are told of them."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
 from diagnostics.api.stop_on import Stopping
 from diagnostics.report.policy import Policy
+
+from .script import Script
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,26 @@ class RunOptions:
     stop_on: Stopping | None = None
     batch_file: Path = Path("failed_batch")
     alerts: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """What the ranks of one call of `spawn` are told.
+
+    Attributes:
+        folder: for their reports.
+        world: number of ranks.
+        script: that starts them.
+        policy: what becomes of findings.
+        stall_timeout: see `LaunchedRank`.
+        stop_on: see `RunOptions`; each rank ends by itself.
+        batch_file: see there; each rank has one of its own.
+    """
+
+    folder: Path
+    world: int
+    script: Script
+    policy: Policy
+    stall_timeout: float | None
+    stop_on: Stopping | None
+    batch_file: Path

@@ -74,7 +74,7 @@ class FitObserver:
 
         if keras.backend.backend() != "tensorflow":
             return None
-        from diagnostics.collectors.keras.duration import planned_steps
+        from diagnostics.collectors.keras.batch_source import planned_steps
         from diagnostics.collectors.keras.examine.build import keras_pipeline
         from diagnostics.collectors.keras.losses import by_class
         from diagnostics.collectors.keras.replayable import can_be_read

@@ -19,14 +19,13 @@ from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
 from diagnostics.run.library_frames import without_library_frames
-from diagnostics.run.options import RunOptions
+from diagnostics.run.options import Launch, RunOptions
 from diagnostics.run.output import rehearse
 from diagnostics.run.script import Ending
 from diagnostics.run.session import RunSession
 
 from .delivery import RankDelivery
 from .exchange import Exchange, Rank
-from .launch import Launch
 from .launched import LaunchedRank
 from .replicas import ReplicaObserver
 

@@ -26,13 +26,13 @@ from diagnostics.collectors.keras.data import (
 )
 from diagnostics.collectors.keras.dependence.kept_batch import size_of
 from diagnostics.collectors.keras.harmless import Code, of_call, of_loss, of_making, of_optimizer
-from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.losses import (
     as_written,
     classifies,
     counts_right_classes,
     loss_call,
     output_facts,
+    own_loss,
     recognise_loss,
     weighs_classes,
     with_penalty,
@@ -42,6 +42,7 @@ from diagnostics.collectors.keras.model import (
     computes_loss,
     describe_model,
     fixed_batch_size,
+    gradient_facts,
     has_call,
     has_own_loss,
     has_own_train_step,
@@ -78,7 +79,6 @@ from diagnostics.facts.pipeline import Fact, LossFacts
 
 from .class_metrics import class_metrics, metric_facts
 from .first_layers import first_layers
-from .gradients import gradient_facts
 from .kept_outputs import KeptOutputs, keep_outputs
 from .output_parts import LayerCalls, several_outputs
 from .stateless_copy import KerasCopy
