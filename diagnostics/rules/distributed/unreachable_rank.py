@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from diagnostics.engine.finding import Finding
@@ -123,8 +123,7 @@ def _before_the_roll(network: NetworkFacts) -> Iterator[Problem]:
         if failure.step == "device":
             yield _device(rank, failure)
         elif failure.step == "rendezvous" and failure.kind in _AT_RENDEZVOUS:
-            sentence, fixes = _AT_RENDEZVOUS[failure.kind](network, rank, failure)
-            yield Problem(capitalized(sentence), fixes, (rank.number,))
+            yield _at_rendezvous(network, rank, failure)
         elif failure.step in ("rendezvous", "roll call") and failure.kind not in ("claimed twice", "store gone"):
             yield Problem(
                 f"{capitalized(rank.place)} could not join the other ranks at {network.address}: {_said(failure)}",
@@ -175,101 +174,77 @@ def _device(rank: RankFacts, failure: NetworkFailure) -> Problem:
     )
 
 
-_Said = tuple[str, tuple[str, ...]]
+def _at_rendezvous(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> Problem:
+    host, _, port = network.address.rpartition(":")
+    known = {
+        "place": rank.place,
+        "address": network.address,
+        "spaced": network.address.replace(":", " "),
+        "host": host,
+        "port": port,
+        "limit": network.limit,
+        "text": failure.text,
+        "why": f" ({failure.text})" if failure.text else "",
+        "by": f" by {rank.interface}" if rank.interface else "",
+        "own": f" (it has {listed(rank.addresses, most=MAX_NAMED)})" if rank.addresses else "",
+    }
+    sentence, fixes = _AT_RENDEZVOUS[failure.kind]
+    said = capitalized(sentence.format_map(known))
+    return Problem(said, tuple(fix.format_map(known) for fix in fixes), (rank.number,))
 
 
-def _unresolved(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
-    host = network.address.rpartition(":")[0]
-    why = f" ({failure.text})" if failure.text else ""
-    return (
-        f"{rank.place} cannot find the host {host} named by MASTER_ADDR: the name does not resolve{why}.",
+_AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "unresolved": (
+        "{place} cannot find the host {host} named by MASTER_ADDR: the name does not resolve{why}.",
         (
             "MASTER_ADDR: the name or address by which the other hosts know rank 0's host",
             "getent hosts NAME shows on each host what a name resolves to",
         ),
-    )
-
-
-def _refused(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
-    return (
-        f"{rank.place} tried to connect to {network.address} for {network.limit:g} s, and the connection was "
-        "refused. Rank 0 has not started, has ended or listens on another port, or MASTER_ADDR names another "
-        "host.",
+    ),
+    "refused": (
+        "{place} tried to connect to {address} for {limit:g} s, and the connection was refused. Rank 0 has not "
+        "started, has ended or listens on another port, or MASTER_ADDR names another host.",
         (
             "read the output of rank 0: did it start, and with which MASTER_ADDR and MASTER_PORT?",
             SAME_EVERYWHERE,
             "127.0.0.1 and localhost mean the local host: use another name if there are several hosts",
         ),
-    )
-
-
-def _no_answer(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
-    by = f" by {rank.interface}" if rank.interface else ""
-    return (
-        f"{rank.place} got no answer from {network.address}{by} within {network.limit:g} s. Either a firewall "
-        "drops the packets, or no host has this address.",
-        (
-            f"nc -vz {network.address.replace(':', ' ')} on that host, while rank 0 waits; open the port there",
-            SAME_EVERYWHERE,
-        ),
-    )
-
-
-def _elsewhere(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
-    host = network.address.rpartition(":")[0]
-    own = f" (it has {listed(rank.addresses, most=MAX_NAMED)})" if rank.addresses else ""
-    return (
-        f"{rank.place} is meant to listen at {host}, which is not an address of its host{own}.",
+    ),
+    "no answer": (
+        "{place} got no answer from {address}{by} within {limit:g} s. Either a firewall drops the packets, or no "
+        "host has this address.",
+        ("nc -vz {spaced} on that host, while rank 0 waits; open the port there", SAME_EVERYWHERE),
+    ),
+    "elsewhere": (
+        "{place} is meant to listen at {host}, which is not an address of its host{own}.",
         (
             "MASTER_ADDR: the name or address of the host where rank 0 runs",
             "start rank 0 (torchrun --node-rank 0) on the host that MASTER_ADDR names",
         ),
-    )
-
-
-def _port_taken(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
-    port = network.address.rpartition(":")[2]
-    return (
-        f"{rank.place} cannot listen on port {port}: another program on this host already uses it.",
+    ),
+    "port taken": (
+        "{place} cannot listen on port {port}: another program on this host already uses it.",
         (
             "MASTER_PORT: another free port, the same on every host",
-            f"ss -ltnp 'sport = :{port}' names the program: often an earlier run that is still waiting",
+            "ss -ltnp 'sport = :{port}' names the program: often an earlier run that is still waiting",
         ),
-    )
-
-
-def _not_a_store(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
-    return (
-        (
-            f"{rank.place} reached {network.address}, but the program listening there is not rank 0 of a job "
-            f"({failure.text})."
-        ),
+    ),
+    "not a store": (
+        "{place} reached {address}, but the program listening there is not rank 0 of a job ({text}).",
         (
             "MASTER_PORT: a port that no other program uses, the same on every host",
             "read the output of rank 0: it may have ended because the port is taken",
         ),
-    )
-
-
-def _no_interface(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
-    return (
-        f"{rank.place} has no such interface: {failure.text}.",
+    ),
+    "no interface": (
+        "{place} has no such interface: {text}.",
         (
             "name one that every host has; ip -br addr lists them",
             "unset it: the libraries then choose an interface themselves",
         ),
-    )
-
-
-_AT_RENDEZVOUS: Mapping[str, Callable[[NetworkFacts, RankFacts, NetworkFailure], _Said]] = {
-    "unresolved": _unresolved,
-    "refused": _refused,
-    "no answer": _no_answer,
-    "elsewhere": _elsewhere,
-    "port taken": _port_taken,
-    "not a store": _not_a_store,
-    "no interface": _no_interface,
+    ),
 }
+"""Sentence and fixes, by the kind of the failure; see `_at_rendezvous` for the fields."""
 
 
 def _who_is_there(network: NetworkFacts) -> Iterator[Problem]:
