@@ -213,7 +213,7 @@ def of_tape(loop: Any) -> Look | None:
         return None
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
-        from diagnostics.collectors.keras.examine.first_batches.tape_facts import tape_facts
+        from diagnostics.collectors.keras.examine.tape_facts import tape_facts
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         with global_states_kept(*(g for part in loop.seen.parts for g in generators_of(part))):

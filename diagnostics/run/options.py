@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,11 +38,11 @@ class RunOptions:
     output: Path | None
     fail_on: str
     policy: Policy
-    max_steps: int | None
-    time_limit: float | None
-    replay_on_cpu: bool
-    first_batches: Path | None
-    quiet: bool
+    max_steps: int | None = None
+    time_limit: float | None = None
+    replay_on_cpu: bool = False
+    first_batches: Path | None = None
+    quiet: bool = False
     second_look: float | None = None
     verbose: bool = False
     redact: bool = True
@@ -53,7 +52,7 @@ class RunOptions:
     alerts: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Launch:
     """What the ranks of one call of `spawn` are told.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
-    from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
+    from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
     from diagnostics.collectors.keras.examine.reported_metrics import ReportedMetrics
     from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
     from diagnostics.collectors.shared.pipeline import Pipeline
@@ -185,7 +185,7 @@ class FitObserver:
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
     ) -> FirstBatches:
         from diagnostics.api.walk import Walk
-        from diagnostics.collectors.keras.examine.first_batches.drawn_batches import Listeners, first_batches
+        from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
 
         def examine(pipeline: Pipeline) -> None:
             later = Walk(pipeline).report()

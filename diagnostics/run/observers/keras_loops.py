@@ -258,7 +258,7 @@ class TrainOnBatchCalls:
 
     def _examine(self, handed: _OfOptimizer, model: Any, arguments: Any, options: Any) -> None:
         from diagnostics.api.walk import Walk
-        from diagnostics.collectors.keras.examine.first_batches.tf_step import handed_batch
+        from diagnostics.collectors.keras.examine.tf_step import handed_batch
         from diagnostics.collectors.keras.model import describe_model
 
         handed.tries += 1
