@@ -92,8 +92,6 @@ def largest_batch(
         InvalidInput: an argument is wrong, `step` cannot be imported, or it fails for another reason than memory;
             its traceback is then in the notes of the exception.
     """
-    from .largest_batch_trial import check_importable
-
     _check(step, start, limit, within, seconds)
     check_importable(step)
     console = _console() if show else None
@@ -145,8 +143,6 @@ def _console() -> Console:
 
 
 def _shown(console: Console | None, step: Step, size: int, seconds: float, *, smaller_fits: bool) -> Trial:
-    from .largest_batch_trial import try_batch
-
     if console is None:
         return try_batch(step, size, seconds, smaller_fits=smaller_fits)
     with console.status(f"trying batches of {size}"):

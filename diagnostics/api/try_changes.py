@@ -129,9 +129,9 @@ class ChangesReport:
 
     def _repr_html_(self) -> str:
         """Show table and curves in a notebook, in a frame of its own."""
-        from .html.charts import curves
-        from .html.overfit import framed
-        from .html.page import document, table_of
+        from diagnostics.report.html.charts import curves
+        from diagnostics.report.html.overfit import framed
+        from diagnostics.report.html.page import document, table_of
 
         drawn = ""
         if self.experiments is not None and self.cures:
