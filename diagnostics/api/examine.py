@@ -113,7 +113,7 @@ def pipeline_for(
 
         return LightningPipeline(call, target, loader, evaluation)
     if "fastai.learner" in sys.modules:
-        from diagnostics.collectors.fastai.pipeline import LearnerPipeline, is_learner
+        from diagnostics.collectors.fastai import LearnerPipeline, is_learner
 
         if is_learner(target):
             _alone(call, "Learner", "learn", loader, loss_fn, optimizer, evaluation)

@@ -152,11 +152,11 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     else:
         commands.add_parser("network", help=NETWORK)
 
-    from . import diff, join, show
+    from .saved import add_diff, add_join, add_show
 
-    join.add_to(commands).set_defaults(command=_join)
-    diff.add_to(commands)
-    show.add_to(commands)
+    add_join(commands).set_defaults(command=_join)
+    add_diff(commands)
+    add_show(commands)
     return parser
 
 

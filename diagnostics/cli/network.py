@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import signal
 import sys
 import threading
@@ -14,7 +13,7 @@ from typing import Any
 
 from diagnostics.api.network import LIMIT_S, PROCESSES, look_at_network
 
-from .rendering import add_rendering, write_report
+from .rendering import add_rendering, seconds, write_report
 
 DESCRIPTION = """\
 Checks that the ranks of a job can communicate. Each rank allocates memory on its device, joins the rendezvous,
@@ -44,7 +43,7 @@ def add_to(commands: Any, summary: str) -> None:
     network.add_argument(
         "--limit",
         metavar="S",
-        type=_seconds,
+        type=seconds,
         default=LIMIT_S,
         help=f"time limit for each step in seconds (default: {LIMIT_S:g})",
     )
@@ -93,13 +92,3 @@ def _count(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= MOST_PROCESSES:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes, 1 to {MOST_PROCESSES}")
     return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds

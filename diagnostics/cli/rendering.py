@@ -1,8 +1,9 @@
-"""The options `--format`, `--output` and `--no-redact`, and what they do with a report."""
+"""Options that several commands have: `--format`, `--output`, `--no-redact`, and seconds."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -68,3 +69,14 @@ def write(options: argparse.Namespace, rendered: Callable[[str], str], shown: An
 def write_report(options: argparse.Namespace, report: Report) -> None:
     """Write a report; see `write`."""
     write(options, lambda kind: report.rendered(kind, redact=not options.no_redact), report, FORMATS)
+
+
+def seconds(text: str) -> float:
+    """Return the number of seconds that an argument gives."""
+    try:
+        given = float(text)
+    except ValueError:
+        given = math.nan
+    if not 0 < given < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return given

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +26,7 @@ from diagnostics.run.ranks.stall import LIMIT_S
 from diagnostics.run.script import Script, working_folder
 from diagnostics.run.session import RunSession
 
-from .rendering import format_of
+from .rendering import format_of, seconds
 
 DESCRIPTION = """\
 Runs an unmodified script as `python` would. When it ends, reports what is wrong with its training: findings from
@@ -109,7 +108,7 @@ def add_to(commands: Any, summary: str) -> None:
         "the script has begun",
     )
     run.add_argument("--max-steps", metavar="N", type=_whole, help="stop the script after N optimizer steps")
-    run.add_argument("--time-limit", metavar="S", type=_seconds, help="stop the script after S seconds")
+    run.add_argument("--time-limit", metavar="S", type=seconds, help="stop the script after S seconds")
     run.add_argument(
         "--replay-on-cpu",
         action="store_true",
@@ -233,10 +232,6 @@ def show_first_batch(options: argparse.Namespace) -> int:
         output=None,
         fail_on="never",
         policy=replace(policy, show_batch=True),  # as the command says
-        max_steps=None,
-        time_limit=None,
-        replay_on_cpu=False,
-        first_batches=None,
         quiet=True,
         second_look=0.0,
         settings=mistakes,
@@ -290,14 +285,4 @@ def _whole(text: str) -> int:
 
 
 def _off_or_seconds(text: str) -> float:
-    return 0.0 if text == "off" else _seconds(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
+    return 0.0 if text == "off" else seconds(text)

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.padding import Padding
@@ -23,9 +22,6 @@ from .as_text import WIDTH, AsText
 from .html.batch import bounds_of, colours, heading_of, is_picture, title_of, views_as_html
 from .png import below_each_other, png, side_by_side
 from .tokens import TokenStrip
-
-if TYPE_CHECKING:
-    pass
 
 BARS = "▁▂▃▄▅▆▇█"
 SPARKS = 48  # characters of a sparkline, at most

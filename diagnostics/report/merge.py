@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from diagnostics.engine.finding import SEVERITIES, Finding, Severity
+from diagnostics.engine.finding import SEVERITIES, Finding, Severity, Stage
 from diagnostics.engine.rule import Rule
 from diagnostics.facts.batch_view import BatchView
 from diagnostics.facts.where import NO_PLACES, Places
@@ -14,7 +14,6 @@ from diagnostics.rules.registry import all_rules, causality_of
 from diagnostics.text.join import listed
 
 from .doubts import FOUND
-from .places import located
 from .policy import Policy, Selection
 from .report import Report
 
@@ -23,6 +22,19 @@ COVERS: Mapping[str, str] = {"gradients": "backward", "updates": "optimizer step
 
 LINES = 8  # trainings of one script that have their own line
 WORST: tuple[Status, ...] = ("failed", "stopped", "not judged", "not reached", "passed")
+
+PLACES: Mapping[Stage, tuple[str, ...]] = {
+    "data": ("loader", "training", "model"),
+    "batch": ("loader", "training", "model"),
+    "model": ("model", "training"),
+    "gradient": ("backward", "training"),
+    "numerics": ("loss", "backward", "training"),
+    "optimizer": ("optimizer", "training"),
+}
+"""By stage, attributes of `Places`, the likeliest first. A finding of another stage is about no single line."""
+
+OF_LOSSES = ("loss", "backward", "training")
+LOSSES = ".model.loss."  # the folder of the rules about losses, which are of the stage "model"
 
 
 @dataclass(frozen=True)
@@ -218,3 +230,19 @@ def _judged_by_none(reports: Sequence[Report]) -> dict[str, str]:
     named = {rule: reason for report in ordered for rule, reason in report.not_applicable.items()}
     judged = frozenset[str]().union(*(report.judged for report in reports))
     return {rule: reason for rule, reason in named.items() if rule not in judged}
+
+
+def located(finding: Finding, places: Places, rule: Rule | None) -> Finding:
+    """Return a finding of a training with the line that it is about, if it has none and that line is known.
+
+    Args:
+        finding: of the training.
+        places: of the training.
+        rule: that found it, if it is known.
+    """
+    if finding.where is not None:
+        return finding
+    of_loss = rule is not None and LOSSES in type(rule).__module__
+    names = OF_LOSSES if of_loss else PLACES.get(finding.stage, ())
+    known = (getattr(places, name) for name in names)
+    return replace(finding, where=next((where for where in known if where is not None), None))

@@ -78,7 +78,7 @@ class Report(ReportContents):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows for the report: the same as the HTML file."""
-        from .html.embedded import embedded
+        from .html.page import embedded
 
         return embedded(self)
 

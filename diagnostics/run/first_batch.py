@@ -14,10 +14,10 @@ from diagnostics.report.batch import BatchPicture
 from diagnostics.report.report import Report
 
 from .delivery import Delivery
-from .ending.steps import after_each_step
 from .extra import Extra
 from .library_modules import LibraryModules
 from .output import say
+from .steps import after_each_step
 
 SHOWN, NOT_SHOWN = 0, 1
 NO_BATCH = "diagnose: no batch was seen before the first training step, so the script was stopped there."

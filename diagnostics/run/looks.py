@@ -139,7 +139,7 @@ def of_trainer(model: Any, pipeline: Any, run: KeptRun | None, arguments: Any) -
         arguments: of the Trainer.
     """
     from diagnostics.collectors.pytorch.dependence.kept_pass import forwards_by_library
-    from diagnostics.collectors.transformers.kept_step import keep_step
+    from diagnostics.collectors.transformers.kept_run import keep_step
 
     kept, own = keep_step(pipeline), not forwards_by_library(model)
     if kept is None:
@@ -213,7 +213,7 @@ def of_tape(loop: Any) -> Look | None:
         return None
 
     def look(deadline: float, symptom: Symptom) -> tuple[Any, ...] | str:
-        from diagnostics.collectors.keras.examine.first_batches.tape_facts import tape_facts
+        from diagnostics.collectors.keras.examine.tape_facts import tape_facts
         from diagnostics.collectors.keras.state import generators_of, global_states_kept
 
         with global_states_kept(*(g for part in loop.seen.parts for g in generators_of(part))):
@@ -246,7 +246,7 @@ def of_keras(
         return None
     from diagnostics.collectors.keras import post_run
     from diagnostics.collectors.keras.dependence.kept_batch import keep_batch, size_of
-    from diagnostics.collectors.keras.post_run_check import PostRunCheck, TrainedModel
+    from diagnostics.collectors.keras.post_run import PostRunCheck, TrainedModel
 
     batch = getattr(pipeline, "batch_parts", None)
     kept = None if batch is None else keep_batch(*batch)

@@ -13,7 +13,7 @@ from diagnostics.collectors.isolation.collection import without_collection
 from diagnostics.collectors.isolation.import_hooks import after_import
 from diagnostics.collectors.isolation.patching import Patches
 from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
-from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
+from diagnostics.collectors.scikit_learn import MODULE as METRICS
 from diagnostics.collectors.system.supported import unsupported
 from diagnostics.config import batch_shown
 from diagnostics.engine.causality import NO_LEARNING

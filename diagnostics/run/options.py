@@ -1,4 +1,4 @@
-"""The options of `diagnose run`."""
+"""The options of `diagnose run`, and what ranks that a script starts are told of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 from diagnostics.api.stop_on import Stopping
 from diagnostics.report.policy import Policy
+
+from .script import Script
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class RunOptions:
     output: Path | None
     fail_on: str
     policy: Policy
-    max_steps: int | None
-    time_limit: float | None
-    replay_on_cpu: bool
-    first_batches: Path | None
-    quiet: bool
+    max_steps: int | None = None
+    time_limit: float | None = None
+    replay_on_cpu: bool = False
+    first_batches: Path | None = None
+    quiet: bool = False
     second_look: float | None = None
     verbose: bool = False
     redact: bool = True
@@ -48,3 +50,26 @@ class RunOptions:
     stop_on: Stopping | None = None
     batch_file: Path = Path("failed_batch")
     alerts: bool = False
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the ranks of one call of `spawn` are told.
+
+    Attributes:
+        folder: for their reports.
+        world: number of ranks.
+        script: that starts them.
+        policy: what becomes of findings.
+        stall_timeout: see `LaunchedRank`.
+        stop_on: see `RunOptions`; each rank ends by itself.
+        batch_file: see there; each rank has one of its own.
+    """
+
+    folder: Path
+    world: int
+    script: Script
+    policy: Policy
+    stall_timeout: float | None
+    stop_on: Stopping | None
+    batch_file: Path

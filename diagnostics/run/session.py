@@ -25,17 +25,14 @@ from diagnostics.text.join import count_of, duration
 from .compared_rates import without_bad_trials
 from .cpu_rerun import run_again
 from .delivery import Delivery
-from .ending.exits import ExitHook
-from .ending.progress import Progress
 from .extra import Extra
 from .library_modules import LibraryModules
-from .limits import Limits
-from .memory_reserve import MemoryReserve
 from .observer import ScriptObserver
 from .options import RunOptions
 from .output import rehearse, say
 from .script import Ending, Script, end_by_interrupt, working_folder
-from .termination import Termination
+from .steps import Limits, Progress
+from .termination import ExitHook, MemoryReserve, Termination
 from .unseen_training import nothing_trained, seconds_of_children, short_trainings
 
 FOUND = 1

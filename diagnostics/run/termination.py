@@ -1,4 +1,4 @@
-"""Writes the report also when SIGTERM ends a script, without a handler that the script can see."""
+"""Lets the report be written however a script ends: by SIGTERM, by `os._exit`, or because no memory is left."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ import _thread
 import contextlib
 import ctypes
 import faulthandler
+import mmap
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import TracebackType
 from typing import Any
+
+import numpy as np
+
+from diagnostics.collectors.isolation.patching import Patches
 
 _current_handler: Callable[[int], Any] = vars(signal)["_signal"].getsignal  # as it is, not as an enum
 _set_handler: Callable[[int, Any], Any] = vars(signal)["_signal"].signal  # `signal.signal` makes an int of it
 GRACE_S = 20.0  # for the report; torchrun sends SIGKILL 30 s after SIGTERM
 OWN_FILES_FROM = 100  # number of a file descriptor; most systems allow 1,024
 STUCK_S = 2.0  # within which the main thread comes to its next line, unless it waits in C for what never comes
+EXIT_GRACE_S = 20.0  # for the report: a watchdog of the script calls `os._exit` while another thread holds a lock
+
+SIZE = 64 << 20  # bytes; with NumPy's buffer, 64 MiB were enough to explain a failure and write the report, 32 not
 
 
 class _LooksLikeDefault(int):
@@ -160,3 +169,60 @@ def _end_later(number: int) -> None:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+
+class ExitHook:
+    """Replaces `os._exit` while the script runs. Children that the script forks exit as always."""
+
+    def __init__(self, before_it: Callable[[int], object]) -> None:
+        """Replace nothing yet; `before_it` is called with the exit code."""
+        self._before_it, self._process = before_it, os.getpid()
+        self._patches, self._called = Patches(), False
+
+    def __enter__(self) -> ExitHook:
+        self._patches.around(os, "_exit", self._reporting)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._patches.undo()
+
+    def _reporting(self, leave: Callable[[int], Any]) -> Callable[..., Any]:
+        def leaving(status: int) -> Any:
+            if isinstance(status, int) and os.getpid() == self._process and not self._called:
+                self._called = True
+                late = threading.Timer(EXIT_GRACE_S, leave, (status,))
+                late.daemon = True
+                with contextlib.suppress(BaseException):
+                    late.start()
+                    self._before_it(status)
+            return leave(status)
+
+        return leaving
+
+
+class MemoryReserve:
+    """Address space that is given back when the script has failed.
+
+    A limit on a process's memory (`ulimit -d` or `-v`, `resource.setrlimit`, strict overcommit) counts it. Its
+    pages are never touched, so it takes no physical memory.
+    """
+
+    def __init__(self) -> None:
+        """Take it, where there is so much; not on Windows.
+
+        NumPy's linear algebra takes a buffer of 32 MiB at its first product, and ends the process where it gets
+        none. It is taken here, and not while a script is watched that has less left than that.
+        """
+        _ = np.ones((2, 2)) @ np.ones((2, 2))
+        self._space: mmap.mmap | None = None
+        if hasattr(mmap, "MAP_PRIVATE"):  # a shared mapping, mmap's default, is not counted
+            with contextlib.suppress(OSError, ValueError):
+                self._space = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+    def release(self) -> None:
+        """Give it back. Releasing twice does no harm."""
+        if self._space is not None:
+            self._space.close()
+            self._space = None

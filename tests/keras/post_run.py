@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from diagnostics.collectors.keras.dependence.kept_batch import keep_batch
 from diagnostics.collectors.keras.dependence.subject import KerasSubject
-from diagnostics.collectors.keras.post_run_check import TrainedModel
+from diagnostics.collectors.keras.post_run import TrainedModel
 
 
 def checked(kind, model, x, y=None, train=lambda: None, of=object, **kept):

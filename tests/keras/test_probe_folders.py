@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from diagnostics.collectors.keras import fit_probes, post_run
-from diagnostics.collectors.keras.fit_probe import FitProbe
-from diagnostics.collectors.keras.post_run_check import PostRunCheck
+from diagnostics.collectors.keras.fit_probes import FitProbe
+from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.collectors.keras.watch import probes
-from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
+from diagnostics.collectors.keras.watch.probes import WatchProbe
 from diagnostics.collectors.probe import probes_in
 
 

@@ -47,7 +47,7 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from diagnostics.report.places import PLACES  # noqa: E402
+from diagnostics.report.merge import PLACES  # noqa: E402
 from tests.recall.cutting import CUTS  # noqa: E402
 from tests.recall.programs import IN_TURN, Program, cut_programs, programs, source, variants_of  # noqa: E402
 from tests.recall.variants import VARIANTS  # noqa: E402

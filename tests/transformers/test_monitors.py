@@ -4,7 +4,7 @@ import pytest
 from torch import nn
 from transformers import EarlyStoppingCallback, Trainer, TrainingArguments
 
-from diagnostics.collectors.transformers.monitors import monitor_facts
+from diagnostics.collectors.transformers.arguments import monitor_facts
 
 
 def facts(folder, callbacks=(), **options):

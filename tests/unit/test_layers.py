@@ -156,7 +156,7 @@ HIDDEN_CYCLES = {  # by an import in a function or for types alone; none is to b
     frozenset(("report/overfit", "report/html/overfit")),  # drawing takes long to import
     frozenset(f"collectors/pytorch/watch/record/calls/{name}" for name in ("order", "script_calls")),
     frozenset(  # a backend's own module is imported where Keras runs on it
-        f"collectors/keras/examine/first_batches/{name}" for name in ("drawn_batches", "tf_step", "torch_step")
+        f"collectors/keras/examine/{name}" for name in ("drawn_batches", "tf_step", "torch_step")
     ),
 }
 

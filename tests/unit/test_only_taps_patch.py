@@ -10,7 +10,7 @@ FOLDERS = ("taps/", "collectors/pytorch/dependence/", "collectors/keras/dependen
 # Python's functions and IPython's, which are no framework's.
 OF_PYTHON = {
     "collectors/isolation/import_hooks.py",  # the loader of a module
-    "run/ending/exits.py",  # `os._exit`
+    "run/termination.py",  # `os._exit`
     "run/notebook/cell.py",  # the traceback of a cell
     "run/observer.py",  # `traceback`, which leaves our frames out
 }

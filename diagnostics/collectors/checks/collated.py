@@ -1,7 +1,11 @@
-"""Compares a batch with the items that it was made of: padding, order of the rows, what was cut off."""
+"""Compares batches: with the items that they were made of, and with those of another pass."""
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import itertools
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from diagnostics.collectors.shared.arrays import fields, flat
+from diagnostics.errors import InvalidInput, typed_message, what
 from diagnostics.facts.array import Array
 
 from .differences import differs, numbers
-from .items import ROUNDING, shown
+from .items import ROUNDING, arrays_in, shown
 
 MASKS = ("attention_mask", "padding_mask", "mask")
 
@@ -245,3 +250,42 @@ def _shape(column: Any) -> tuple[int, ...]:
     if isinstance(column, list | tuple):
         return (len(column),)
     return tuple(int(size) for size in getattr(column, "shape", ()))
+
+
+def batches_of(loader: Any, count: int) -> list[Any]:
+    """Copy the first batches of a loader.
+
+    Raises:
+        InvalidInput: it gives none.
+    """
+    if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
+        raise InvalidInput(
+            f"reproducible_order() got {what(loader)} from make_loader, which cannot be iterated. Let it return "
+            "the loader."
+        )
+    try:
+        found = [copy.deepcopy(batch) for batch in itertools.islice(iter(loader), count)]
+    except Exception as error:
+        raise InvalidInput(
+            f"reproducible_order() read batches, and that raised {typed_message(error)}."
+        ) from error
+    if not found:
+        raise InvalidInput("reproducible_order() read no batch: the loader is empty.")
+    return found
+
+
+def same_rows(first: list[Any], second: list[Any]) -> bool:
+    """Whether two series of batches hold the same rows, in whatever order."""
+    one, other = (_rows(batches) for batches in (first, second))
+    return one is not None and one == other
+
+
+def _rows(batches: list[Any]) -> Counter[bytes] | None:
+    rows: Counter[bytes] = Counter()
+    for batch in batches:
+        arrays = [array for _, array in arrays_in(batch)]
+        if not arrays or any(not array.ndim or len(array) != len(arrays[0]) for array in arrays):
+            return None
+        for row in range(len(arrays[0])):
+            rows[hashlib.sha256(b"".join(array[row].tobytes() for array in arrays)).digest()] += 1
+    return rows

@@ -22,7 +22,7 @@ def all_random_states_kept(*roots: Any) -> Iterator[None]:
 
             stack.enter_context(random_states_kept(*roots))
         if "tensorflow" in sys.modules:
-            from diagnostics.collectors.keras.checks.seeds import tensorflow_seed_kept
+            from diagnostics.collectors.keras.state import tensorflow_seed_kept
 
             stack.enter_context(tensorflow_seed_kept(*roots))
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -273,3 +274,21 @@ def _elementwise(prediction: Array, target: Array, broadcast: bool) -> Iterator[
 
     single = prediction.size == len(prediction) and not broadcast and bool(((target == 0) | (target == 1)).all())
     return elementwise(compute, target, broadcast=broadcast, classes=2 if single else None)
+
+
+@contextmanager
+def own_loss(model: keras.Model) -> Iterator[None]:
+    """Let the model pair its losses with its outputs again, and forget that on leaving.
+
+    The pairing is made once, for the first batch; another structure of batches would be refused afterwards.
+    """
+    pairing = getattr(model, "_compile_loss", None)
+    if pairing is None:
+        yield
+        return
+    fresh = type(pairing)(pairing._user_loss, pairing._user_loss_weights, pairing.reduction, pairing.output_names)
+    vars(model)["_compile_loss"] = fresh  # past Keras' tracking of attributes
+    try:
+        yield
+    finally:
+        vars(model)["_compile_loss"] = pairing

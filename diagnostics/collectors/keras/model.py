@@ -10,7 +10,7 @@ import numpy as np
 from diagnostics.collectors.shared.arrays import MOSTLY, NEAR_BOUND
 from diagnostics.collectors.shared.pipeline import CannotJudge, users_code
 from diagnostics.facts.layers import ActivationFacts
-from diagnostics.facts.pipeline import ModelFacts
+from diagnostics.facts.pipeline import GradientFacts, ModelFacts
 
 # Functions with a lower and an upper bound, at which their gradient vanishes.
 _BOUNDS = {"tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "hard_sigmoid": (0.0, 1.0), "hard_tanh": (-1.0, 1.0)}
@@ -225,3 +225,15 @@ def _facts(name: str, function: str, output: np.ndarray) -> ActivationFacts:
         at_bound = (units <= low + margin) | (units >= high - margin)
         saturated = int((at_bound.mean(0) >= MOSTLY).sum())
     return ActivationFacts(name, function, int(units.shape[1]), dead, saturated)
+
+
+def gradient_facts(model: keras.Model, norms: dict[str, float]) -> GradientFacts:
+    """Return the facts of one backward pass.
+
+    Args:
+        model: built.
+        norms: of the gradients, by the path of their variable; those that are missing have none.
+    """
+    sizes = [(variable.path, int(np.prod(variable.shape))) for variable in model.trainable_variables]
+    unreached = {path: size for path, size in sizes if path not in norms}
+    return GradientFacts(bool(norms), norms, unreached, sum(size for _, size in sizes))

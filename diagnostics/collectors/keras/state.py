@@ -103,3 +103,15 @@ def _names_random(code: CodeType, names: Mapping[str, Any]) -> bool:
         if "random" in name or "rng" in name or is_generator(used):
             return True
     return any(_names_random(inner, names) for inner in code.co_consts if isinstance(inner, CodeType))
+
+
+@contextmanager
+def tensorflow_seed_kept(*roots: Any) -> Iterator[None]:
+    """Restore on leaving what `tf.random.set_seed` replaces, and all that `global_states_kept` does."""
+    eager: Any = context.context()
+    with global_states_kept(*roots):
+        seed, rng = getattr(eager, "_seed", None), getattr(eager, "_rng", None)
+        try:
+            yield
+        finally:
+            eager._seed, eager._rng = seed, rng

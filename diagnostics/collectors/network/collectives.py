@@ -1,9 +1,14 @@
-"""Collectives and exchanges of two ranks, through the communication library that training would use."""
+"""What two ranks exchange on trial: plain TCP, and collectives of the library that training would use."""
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +17,9 @@ FIRST_BYTES = 2**20  # of the all-reduce that is timed: what every network takes
 LARGE_BYTES, QUICK_S = 2**25, 0.1  # and if it took no longer than that, one that latency hardly slows
 TIMES = 3
 MOST_ROUNDS = 127  # of exchanges: in each every rank has one partner. NCCL makes a connection for each pair
+
+MOST_AT_ONCE = 32
+ANSWER_S = 5.0  # a peer that accepts answers at once
 
 
 class WrongSum(Exception):
@@ -115,3 +123,64 @@ def partners(rank: int, world: int) -> Iterator[int]:
             partner = (2 * turn - rank) % (places - 1)
         if partner < world:
             yield partner
+
+
+@dataclass(frozen=True)
+class Unreached:
+    """A peer that could not be reached; `kind` as in `NetworkFailure`."""
+
+    peer: int
+    kind: str
+    text: str
+
+
+class Listener:
+    """Answers whoever connects with this rank's number, until the process ends."""
+
+    def __init__(self, rank: int, token: str) -> None:
+        self._rank, self._token = rank, token
+        self._socket = socket.create_server(("", 0), backlog=socket.SOMAXCONN)
+        self.port = int(self._socket.getsockname()[1])
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError), connection:
+            connection.settimeout(ANSWER_S)
+            if connection.makefile("r").readline(200).strip() == self._token:
+                connection.sendall(f"{self._rank}\n".encode())
+
+    def close(self) -> None:
+        """Stop to listen."""
+        self._socket.close()
+
+
+def reach(peer: int, address: str, port: int, token: str, limit: float) -> Unreached | None:
+    """Connect to a peer's listener and let it answer; None if it does."""
+    place = f"{address}:{port}"
+    try:
+        with socket.create_connection((address, port), timeout=limit) as connection:
+            connection.settimeout(min(limit, ANSWER_S))
+            connection.sendall(f"{token}\n".encode())
+            answer = connection.makefile("r").readline(200).strip()
+    except ConnectionRefusedError:
+        return Unreached(peer, "refused", place)
+    except TimeoutError:
+        return Unreached(peer, "no answer", place)
+    except OSError as error:
+        return Unreached(peer, "", f"{place}: {error.strerror or error}")
+    return None if answer == str(peer) else Unreached(peer, "", f"{place}: another program answered")
+
+
+def reach_all(peers: Iterable[tuple[int, str, int]], token: str, limit: float) -> list[Unreached]:
+    """Connect to all peers at once, given rank, address and port of each; return those that were not reached."""
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        tried = list(pool.map(lambda one: reach(one[0], one[1], one[2], token, limit), peers))
+    return [one for one in tried if one is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from diagnostics.collectors.isolation.own_time import own_seconds
+from diagnostics.collectors.isolation.guard import own_seconds
 from diagnostics.facts.step_times import PARTS, BatchSource, Part, StepTimes
 
 WARM_UP = 5  # steps that are left out: compilation, allocation of memory, and the examination of the first step

@@ -11,7 +11,7 @@ from diagnostics.collectors.pytorch.first_rows import collated
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed
 from diagnostics.collectors.shared.tokens import tokenizer_of
 
-from .kept_step import predicts_next_token
+from .kept_run import predicts_next_token
 from .pipeline import TrainerPipeline
 
 

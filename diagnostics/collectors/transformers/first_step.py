@@ -32,10 +32,9 @@ from diagnostics.collectors.shared.pipeline import CannotJudge
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Fact
 
+from .arguments import monitor_facts, trainer_workers
 from .call_safety import is_overridden, objection_to_metric, objection_to_rows
-from .monitors import monitor_facts
 from .pipeline import TrainerPipeline
-from .workers import trainer_workers
 
 
 class TrainerStepObserver:

@@ -1,4 +1,4 @@
-"""Keeps how the training of a Trainer began, and its batches, so that copies can be trained when it is over."""
+"""Keeps a batch of a Trainer, how its training began, and its batches, to ask and train copies when it is over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -14,18 +14,32 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, Trainer, TrainingArguments
 
 from diagnostics.collectors.isolation.internal import own_run
+from diagnostics.collectors.pytorch.batch import split_batch
+from diagnostics.collectors.pytorch.dependence.kept_pass import (
+    KeptPass,
+    can_be_kept,
+    forwards_by_library,
+    on_host,
+)
 from diagnostics.collectors.pytorch.discover.training_batches import MOST, MOST_BYTES, TrainedBatch
 from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
 from diagnostics.collectors.pytorch.examine.kept_start import MOST_BYTES as MOST_BYTES_OF_WEIGHTS
 from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX
 from diagnostics.collectors.pytorch.model import fills_in_tokens, uncompiled
+from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.facts.loss_contracts import LossContract, contract_of
 
-from .kept_step import predicts_next_token
-from .optimizer import trial_optimizer
+from .arguments import trial_optimizer
+
+if TYPE_CHECKING:
+    from .first_step import TrainerStepPipeline
+    from .pipeline import TrainerPipeline
 
 LABELS = "labels"
+
+# Heads whose loss shifts the labels by one, and that are to predict the next token.
+SHIFTING = ("GPT2LMHeadModel", "OpenAIGPTLMHeadModel", "BertLMHeadModel")
 
 
 class KeptRun:
@@ -143,3 +157,39 @@ def _padded(part: Tensor, length: int, value: int) -> Tensor:
     if part.ndim != 2 or part.is_floating_point():
         return part
     return F.pad(part, (0, length - part.shape[1]), value=value)
+
+
+def keep_step(pipeline: TrainerPipeline | TrainerStepPipeline) -> KeptPass | None:
+    """Copy the batch that a pipeline examined to the host; None if there is none, or it is too large."""
+    batch, model = pipeline.examined_batch, pipeline.trainer.model
+    if not isinstance(batch, Mapping) or not isinstance(model, nn.Module):
+        return None
+    inputs, target = split_batch(batch)
+    if not isinstance(inputs, Mapping) or not can_be_kept(list(tensors((inputs, target)))):
+        return None
+    labels = on_host(target) if isinstance(target, Tensor) else None
+    ignored, tokens = None, False
+    if pipeline.replaces_loss():
+        own = pipeline.own_classes()
+        if own is not None and can_be_kept([own[0]]):
+            labels, ignored, tokens = on_host(own[0]), own[1], True
+    elif labels is not None and labels.ndim == 2 and (predicts_next_token(model) or fills_in_tokens(model)):
+        labels = labels[:, 1:] if predicts_next_token(model) else labels
+        ignored, tokens = IGNORE_INDEX, True
+    return KeptPass(
+        inputs=((), on_host(dict(inputs))),
+        target=labels,
+        ignore_index=ignored,
+        batch_first=forwards_by_library(model),
+        shuffled=None,
+        predicts_tokens=tokens,
+    )
+
+
+def predicts_next_token(model: Any) -> bool:
+    """Whether a model of transformers is to predict the next token: its loss shifts the labels by one."""
+    kind = type(uncompiled(model))
+    if not (isinstance(uncompiled(model), PreTrainedModel) and kind.__module__.startswith("transformers.")):
+        return False
+    encodes = bool(getattr(uncompiled(model).config, "is_encoder_decoder", False))
+    return not encodes and (kind.__name__.endswith("ForCausalLM") or kind.__name__ in SHIFTING)

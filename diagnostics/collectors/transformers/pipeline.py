@@ -9,14 +9,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, WeightedRandomSampler
-from transformers import Trainer
+from transformers import EvalPrediction, Trainer
 
+from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import collate_batch, dataset_facts
+from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, RecordedLoss
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.first_rows import collated
@@ -24,7 +27,7 @@ from diagnostics.collectors.pytorch.loader_rows import is_plain
 from diagnostics.collectors.pytorch.model import describe_model, several_ranks
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder
 from diagnostics.collectors.pytorch.state import kept
-from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes
+from diagnostics.collectors.shared.arrays import LABEL_NAMES, configured_classes, fields, to_array
 from diagnostics.collectors.shared.dataset_rows import is_iterable_only, sample_rows
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import AWAITS_END, can_wait, has_settled
@@ -33,14 +36,16 @@ from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.pipeline import Fact, ModelFacts
 from diagnostics.facts.trials import MetricFacts
 
+from .arguments import monitor_facts, trainer_workers, trial_optimizer
 from .call_safety import is_overridden
-from .metric import ask_metric
-from .monitors import monitor_facts
-from .optimizer import trial_optimizer
-from .own_loss import OwnLoss
-from .workers import trainer_workers
 
 MOST_ROWS = 32  # of a batch that is only shown
+
+SQUASHING = ("softmax", "sigmoid")  # what makes probabilities of a model's logits
+
+# Logit of the true class in a prediction that is surely right; the others get its negative. Whole numbers a metric
+# may take for labels.
+CONFIDENT = 9.5
 
 
 class TrainerPipeline(PyTorchPipeline):
@@ -419,3 +424,94 @@ def _planned_steps(trainer: Trainer) -> int | None:
         return None
     rows_a_step = trainer._train_batch_size * args.gradient_accumulation_steps * max(args.world_size, 1)
     return int(args.num_train_epochs * rows / rows_a_step) + 1
+
+
+class OwnLoss:
+    """Records the calls of losses within a block.
+
+    Attributes:
+        call: the only call, if its result was the whole loss and it got probabilities; None otherwise.
+        classes: of the first pass whose whole loss was one cross entropy: its target, and the label that it leaves
+            out; None if there was none.
+    """
+
+    def __init__(self) -> None:
+        self.call: RecordedLoss | None = None
+        self.classes: tuple[Tensor, int | None] | None = None
+
+    @contextmanager
+    def heard(self) -> Iterator[LossRecorder]:
+        """Record the calls within; pass the loss to `take` before the end."""
+        calls = LossRecorder(lambda call: None, FaultGuard())
+        calls.open(lambda: True)
+        try:
+            yield calls
+        finally:
+            calls.close()
+
+    def take(self, calls: LossRecorder, loss: object) -> None:
+        """Take the only call, if the loss is its result."""
+        if len(calls.heard) != 1 or not isinstance(loss, Tensor):
+            return
+        call = calls.heard[0]
+        if call.result is None or call.result() is not loss:
+            return
+        if call.made_by in SQUASHING:
+            self.call = call
+        if call.indexed and self.classes is None:
+            self.classes = call.target, call.ignore_index
+
+
+def ask_metric(trainer: Trainer, target: Any, classes: int | None, objection: str | None) -> MetricFacts:
+    """Hand `compute_metrics` predictions that are all right: as logits, and as classes.
+
+    Args:
+        trainer: whose metric it is.
+        target: the labels of a batch, of any shape.
+        classes: their number; None if not known.
+        objection: why `compute_metrics` must not be called; None if it may be.
+
+    Raises:
+        CannotJudge: there is no metric, or no perfect answer can be made up.
+    """
+    if trainer.compute_metrics is None:
+        raise CannotJudge("the Trainer has no compute_metrics")
+    if getattr(trainer.args, "predict_with_generate", False):
+        raise CannotJudge("the metric gets the token ids that the model generates, not logits")
+    if (own := is_overridden(trainer, "prediction_step", "evaluation_loop", "evaluate")) is not None:
+        raise CannotJudge(f"{type(trainer).__name__}.{own} decides what the metric gets")
+    if objection is not None:
+        raise CannotJudge(f"the metric was not called: {objection}")
+    labels = to_array(target)
+    if classes is None or labels is None or not np.issubdtype(labels.dtype, np.integer):
+        raise CannotJudge("the labels are not class indices, so perfect predictions cannot be constructed")
+    true = np.where((labels >= 0) & (labels < classes), labels, 0)
+    logits = np.full((*labels.shape, classes), -CONFIDENT, dtype=np.float32)
+    np.put_along_axis(logits, true[..., None], CONFIDENT, axis=-1)
+    on_logits, error = _ask(trainer, _preprocessed(trainer, logits, labels), labels)
+    on_classes, _ = _ask(trainer, true, labels)
+    return MetricFacts(on_logits, on_classes, error)
+
+
+def _preprocessed(trainer: Trainer, logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    preprocess = trainer.preprocess_logits_for_metrics
+    if preprocess is None:
+        return logits
+    with users_code():
+        predictions = preprocess(torch.from_numpy(logits), torch.from_numpy(labels))
+    array = to_array(next(iter(fields(predictions).values()), None))
+    return logits if array is None else array
+
+
+def _ask(
+    trainer: Trainer, predictions: np.ndarray, labels: np.ndarray
+) -> tuple[dict[str, float] | None, str | None]:
+    """Return the metric's numbers, or what it raised."""
+    try:
+        answer = trainer.compute_metrics(EvalPrediction(predictions=predictions, label_ids=labels))
+    except Exception as error:
+        return None, f"{type(error).__name__}: {error}"
+    numbers = {
+        str(name): array for name, value in fields(answer).items() if (array := to_array(value)) is not None
+    }
+    return {name: float(array) for name, array in numbers.items() if array.ndim == 0}, None

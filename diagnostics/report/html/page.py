@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,8 +25,7 @@ from . import charts as html_charts
 from . import heat_map as html_heat_map
 from .batch import views_as_html
 from .charts import Axis, Dots, curves
-from .over_time import fixed_batch_section, histograms_section
-from .ranges import ranges_section
+from .over_time import fixed_batch_section, histograms_section, ranges_section
 
 if TYPE_CHECKING:
     from diagnostics.engine.finding import Finding
@@ -40,6 +40,24 @@ CODE = r"<code>\1</code>"
 
 _MARK = {"passed": ("\N{CHECK MARK}", "passed"), "not judged": ("-", "other"), "not reached": ("\u00b7", "other")}
 _MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
+
+SCOPE = "diagnostics-report"
+# Twice, so that the styles of a notebook for all of its tables and paragraphs do not win over ours.
+_WITHIN = f".{SCOPE}.{SCOPE}"
+# JupyterLab, VS Code, Sphinx' themes and Colab say which theme is shown. Elsewhere the browser's choice counts.
+_SAY_LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", '[data-theme="light"]', 'html[theme="light"]')
+_SAY_DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]', 'html[theme="dark"]')
+# What notebooks and themes set for every table, paragraph and code that they show.
+_RESET = """\
+{within} { padding: 1rem; border: 1px solid var(--line); border-radius: 8px; text-align: left; font-size: 14px; }
+{within} .h1, {within} .h2, {within} .h3 { font-weight: 700; }
+{within} table { margin: 0; border: 0; table-layout: auto; color: inherit; box-shadow: none; }
+{within} tr, {within} thead, {within} tbody { background: none; border: 0; }
+{within} p, {within} dl, {within} pre, {within} code { color: inherit; }
+{within} pre { border: 0; line-height: 1.45; } {within} code { border: 0; background: none; padding: 0; }
+"""
+_RULE = re.compile(r"(?<![^{}])([^{}]+)\{((?:[^{}]|\{[^{}]*\})*)\}")
+_HEADING = re.compile(r"<(/?)h([123])>")
 
 
 def page(report: ReportContents) -> str:
@@ -394,3 +412,48 @@ def _unjudged(reasons: Mapping[str, str]) -> str:
         f"<details><summary>{count_of(count, 'rule')} lacked evidence; this is not the same as clean</summary>"
         f"{table}</details>"
     )
+
+
+def embedded(report: ReportContents) -> str:
+    """Render the same as `page`, without what only a page of its own has.
+
+    No scripts, no external resources, and no headings that would appear in the notebook's table of contents. Where
+    styles are removed, as from a notebook that is not trusted, the text remains readable.
+    """
+    body = "\n".join(part for part in parts(report) if part)
+    plain = _HEADING.sub(_heading, body)
+    return f'<div class="{SCOPE}"><style>\n{_style()}</style>\n{plain}\n</div>'
+
+
+def _heading(found: re.Match[str]) -> str:
+    return "</p>" if found[1] else f'<p class="h{found[2]}" role="heading" aria-level="{int(found[2]) + 2}">'
+
+
+@functools.cache
+def _style() -> str:
+    style = resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    rules = "".join(f"{rule}\n" for rule in _scoped(style))
+    return rules + _RESET.replace("{within}", _WITHIN) + "".join(f"{rule}\n" for rule in _of_themes(style))
+
+
+def _scoped(style: str) -> Iterator[str]:
+    """Yield the rules with selectors that match only within the report."""
+    for selectors, body in _RULE.findall(style):
+        if (head := selectors.strip()).startswith("@"):
+            yield f"{head} {{ {' '.join(_scoped(body))} }}"
+        elif head not in ("main", "footer"):  # which only the page has
+            yield f"{', '.join(map(_within, head.split(',')))} {{{body}}}"
+
+
+def _within(selector: str) -> str:
+    one = re.sub(r"\bh([123])\b", r".h\1", selector.strip())
+    if one in (":root", "body"):
+        return _WITHIN
+    return f"{_WITHIN} {one}"
+
+
+def _of_themes(style: str) -> Iterator[str]:
+    """Yield the colours for pages that say whether they are light or dark."""
+    light, dark = re.findall(r":root \{([^{}]*)\}", style)
+    for who, colours, scheme in ((_SAY_LIGHT, light, "light"), (_SAY_DARK, dark, "dark")):
+        yield f"{', '.join(f'{one} {_WITHIN}' for one in who)} {{{colours} color-scheme: {scheme}; }}"

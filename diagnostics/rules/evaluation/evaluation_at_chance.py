@@ -18,14 +18,14 @@ from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 from diagnostics.rules.shared.input_shift import distance, moments
-from diagnostics.rules.shared.statistics_lag import PATIENCE, lag
+from diagnostics.rules.shared.whole_run import STEPS
 from diagnostics.text.join import listed
 
 EXAMPLES = 100  # in an evaluation
 TRAINED = 32  # examples in training batches sampled late in the run: an agreement of 0.5 is then not by chance
 LEARNED = 0.5  # agreement with the labels in training: half of the possible gain over chance
 CHANCE = 0.2  # agreement that evaluations must stay below, with two standard errors added
-ERRORS = 2.0  # standard errors
+ERRORS = 2.0  # standard errors; what is further above chance was learned
 BELOW = 5.0  # standard errors below chance, for three or more classes: predictions contradict the labels
 MIXED = 4.0  # standard deviations between passes: beyond it, they belong to several evaluations
 BALANCED = 1.5  # of an equal share: chance is known without the predictions only if no class has more
@@ -64,6 +64,12 @@ EXCLUDES: Final = {
     "leaked-evaluation-rows": "training rows are not among the evaluation rows",
     "repeated-batch": "training batches differ from each other",
 }
+HALF = 0.5  # of the gain of batch statistics over that class; with less, the running statistics lag
+
+PATIENCE = (
+    "train longer before the evaluation: the running statistics need about 10 / momentum steps",
+    "use a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
+)
 
 
 class EvaluationAtChance(Rule):
@@ -182,7 +188,7 @@ class EvaluationAtChance(Rule):
         fit = None if targets is None else targets.fit
         alike = _alike(inputs)
         unseen = _unseen(answers)
-        lags = lag(norms, dependence, steps.total_steps)
+        lags = _lag(norms, dependence, steps.total_steps)
         shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
@@ -399,3 +405,25 @@ def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[s
         "evaluation function is at fault"
     )
     return (rows, same) if _is_learnable(fit) else (same, rows)
+
+
+def _lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps: int) -> str | None:
+    """Describe running statistics that lag after so many steps; None if they do not, or the run was long."""
+    if norms is None or steps >= STEPS:
+        return None
+    seen = None if dependence is None or not dependence.trained else dependence.statistics
+    if seen is None:
+        return (
+            f"The model has batch norm, and {steps:,} steps may be too few for its running statistics, which the "
+            "evaluation uses instead of batch statistics, to catch up with the weights."
+        )
+    chance = seen.most_frequent / seen.rows
+    own, running = seen.right_with_own / seen.rows - chance, seen.right_with_running / seen.rows - chance
+    if own <= ERRORS * math.sqrt(chance * (1 - chance) / seen.rows) or running > HALF * own:
+        return None
+    return (
+        f"The batch norm running statistics lag behind the weights after {steps:,} steps: on {seen.rows:,} "
+        "rows of the first training batch, in evaluation mode and with the same weights, "
+        f"{seen.right_with_running / seen.rows:.0%} of the predictions are correct with the running "
+        f"statistics, but {seen.right_with_own / seen.rows:.0%} with the batch's own statistics."
+    )

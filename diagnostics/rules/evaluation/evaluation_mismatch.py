@@ -12,12 +12,12 @@ from diagnostics.engine.rule import NotApplicable, Rule, check
 from diagnostics.facts.array import Array
 from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.facts.written import WrittenPatterns
-from diagnostics.rules.shared.channel_order import other_order
 from diagnostics.rules.shared.input_shift import (
     MIN_SHARE_OF_CHANNELS,
     WIDE,
     Distance,
     Moments,
+    can_be_compared,
     distance,
     grouped,
     have_same_shape,
@@ -25,9 +25,10 @@ from diagnostics.rules.shared.input_shift import (
     is_standardised,
     level_distances,
     moments,
+    other_order,
+    unit_ratio,
     usual_range,
 )
-from diagnostics.rules.shared.target_shift import can_be_compared, unit_ratio
 from diagnostics.text.join import listed
 
 TRAINING_ROWS, EVALUATION_ROWS = 32, 16  # least numbers of rows; fewer may differ by chance

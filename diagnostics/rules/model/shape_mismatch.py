@@ -19,7 +19,7 @@ from diagnostics.facts.crash.shapes import (
     WeightsMisfit,
     WindowMisfit,
 )
-from diagnostics.rules.shared import axes_fixes, shape_fixes, weights_fixes
+from diagnostics.rules.shared import shape_fixes
 from diagnostics.text.join import count_of, listed
 
 MAX_WEIGHTS_NAMED = 4  # in the message; the evidence holds them all
@@ -105,7 +105,7 @@ class ShapeMismatch(MessageRule):
     @check
     def from_axes(self, crash: CrashFacts, symptom: AxesMisfit) -> Finding | None:
         """Name the layer and the number of axes that it takes."""
-        seen, fix = axes_fixes.of_axes(symptom)
+        seen, fix = shape_fixes.of_axes(symptom)
         got = f"has {symptom.got}, with shape {symptom.shape}" if symptom.shape else f"has {symptom.got}"
         return self.found(
             _sentences(
@@ -173,7 +173,7 @@ class ShapeMismatch(MessageRule):
         ]
         count = len(symptom.weights)
         more = f"; and {count - MAX_WEIGHTS_NAMED} more" if count > MAX_WEIGHTS_NAMED else ""
-        seen, fix = weights_fixes.of_weights(symptom)
+        seen, fix = shape_fixes.of_weights(symptom)
         return self.found(
             _sentences(
                 f"The checkpoint and this {symptom.model} have weights of different shapes: "

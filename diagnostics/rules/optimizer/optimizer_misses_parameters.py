@@ -207,24 +207,13 @@ class OptimizerMissesParameters(MessageRule):
                 evidence=evidence,
                 severity="warning",
             )
-        if not leaves.other_models:
-            return self.found(
-                f"The loss depends on {listed(leaves.heads)}, which takes the model's output, gets gradients and "
-                "is in training mode, but no optimizer has any of its parameters. These "
-                f"{scalars:,} weights, {100 * share:.3g}% of all weights that the loss depends on, keep their "
-                "random initial values.",
-                fix=(
-                    f"optimizer = {optimizer.name}([*model.parameters(), *criterion.parameters()], ...)",
-                    "if it should stay frozen: module.requires_grad_(False)",
-                ),
-                evidence=evidence,
-                severity="warning",
-            )
-        names = listed(leaves.other_models)
+        ahead = bool(leaves.other_models)  # of the model; else behind it
+        does = "computes the model's input" if ahead else "takes the model's output"
         return self.found(
-            f"The loss depends on {names}, which computes the model's input, gets gradients and is in training "
-            f"mode, but no optimizer has any of its parameters. These {scalars:,} weights, {100 * share:.3g}% of "
-            "all weights that the loss depends on, keep their random initial values.",
+            f"The loss depends on {listed(leaves.other_models if ahead else leaves.heads)}, which {does}, gets "
+            "gradients and is in training mode, but no optimizer has any of its parameters. These "
+            f"{scalars:,} weights, {100 * share:.3g}% of all weights that the loss depends on, keep their "
+            "random initial values.",
             fix={
                 "torch": (
                     f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all "
@@ -236,7 +225,12 @@ class OptimizerMissesParameters(MessageRule):
                     "apply_gradients",
                     "if it should stay frozen: encoder.trainable = False",
                 ),
-            },
+            }
+            if ahead
+            else (
+                f"optimizer = {optimizer.name}([*model.parameters(), *criterion.parameters()], ...)",
+                "if it should stay frozen: module.requires_grad_(False)",
+            ),
             evidence=evidence,
             severity="warning",
         )
@@ -256,7 +250,3 @@ def _held_instead(optimizer: OptimizerFacts) -> str:
 
 def _were(number: int) -> str:
     return "was" if number == 1 else "were"
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"

@@ -6,21 +6,30 @@ Each public function returns the cause, a sentence or an empty string, and the f
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 from diagnostics.engine.rule import Fix
 from diagnostics.facts.crash.shapes import (
+    AxesMisfit,
     LayerMisfit,
     OperandsMisfit,
     ReshapeMisfit,
     Shape,
+    WeightsMisfit,
 )
-from diagnostics.text.join import count_of
+from diagnostics.text.join import count_of, listed
 
 Repair = tuple[str, Fix]
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
 LARGEST_KERNEL = 11  # along one axis, in common convolutions
 _ALPHA = "x[:, :3] before this layer, if the fourth channel is an image's alpha channel"
+
+RECURRENT = ("lstm", "gru", "rnn")
+
+_OF_IMAGE_SIZE = re.compile(
+    r"attn_mask\d?$|relative_position_(?:bias_table|index)$|relative_coords_table$|rel_pos_[hw]$"
+)
 
 
 def of_layer(symptom: LayerMisfit) -> Repair:
@@ -179,7 +188,9 @@ def _maybe_channels_last(symptom: LayerMisfit, shape: Shape) -> Repair | None:
 
 
 _Layout = Callable[[LayerMisfit, Shape], Repair | None]
+
 _LAST_AXIS: tuple[_Layout, ...] = (_flatten, _pool_or_move, _batch_flattened_too, _flatten_and_rebuild)
+
 _AXIS_OF_CHANNELS: tuple[_Layout, ...] = (
     _channels_last,
     _no_axis_of_channels,
@@ -330,3 +341,172 @@ def of_reshape(symptom: ReshapeMisfit) -> Repair:
             ("use the configuration that belongs to the file, or download the file again", keep),
         )
     return "", keep
+
+
+def of_axes(symptom: AxesMisfit) -> Repair:
+    """Add the missing axis, if it is known which one."""
+    numbers = [int(number) for number in re.findall(r"\d+", symptom.wanted)]
+    of_library = _of_keras if symptom.library == "keras" else _of_torch
+    return of_library(symptom, numbers[0], numbers[-1])
+
+
+def _of_keras(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
+    shape = symptom.shape
+    if symptom.got == 2 < fewest and shape is not None and shape[-1] == 1:
+        return "If each row of the input is itself an array, the input's dtype is object.", (
+            "print(x.dtype); if the dtype is object: x = np.stack(x.ravel()), with examples of equal shape",
+            "x = x[..., None] before this layer, if each example is one number",
+        )
+    if symptom.got == 2 and fewest == 3 and any(kind in (symptom.layer or "").lower() for kind in RECURRENT):
+        return "This layer expects a sequence but got one vector per example.", (
+            "set return_sequences=True in the preceding recurrent layer, if there is one: otherwise that layer "
+            "returns only its last state",
+            "x = x[..., None] before this layer, if each value is one time step",
+        )
+    if symptom.got == fewest - 1:
+        return "", "x = x[..., None] before this layer, which adds an axis of size 1 at the end"
+    reshape = f"keras.layers.Reshape(...) before this layer, to {symptom.wanted} axes including the batch axis"
+    ones = [axis for axis, size in enumerate(shape or ()) if axis and size == 1]
+    if symptom.got == most + 1 and ones:
+        axis = -1 if ones[-1] == symptom.got - 1 else ones[-1]
+        return f"Axis {ones[-1]} of the input has size 1.", (
+            f"x.squeeze({axis}), or remove the np.newaxis or expand_dims that adds this axis",
+            "keras.Input(shape=x.shape[1:]), if input_shape included the number of rows",
+        )
+    if symptom.got == 3 and most == 2:
+        return "", (
+            "x.reshape(len(x), -1), if the first layer is Dense",
+            "pass ids of shape (n, length), if the first layer is an Embedding, which looks up the vectors; or "
+            "use keras.Input(shape=x.shape[1:]) without the Embedding, if the inputs are already vectors",
+        )
+    if symptom.got > most:
+        return "", ("keras.Input(shape=x.shape[1:]), if input_shape included the number of rows", reshape)
+    return "", reshape
+
+
+def _of_torch(symptom: AxesMisfit, fewest: int, most: int) -> Repair:
+    shape, channels, name = symptom.shape, symptom.channels, symptom.layer or ""
+    if symptom.got > most:
+        extra = symptom.got - most
+        count = {1: "two", 2: "three"}.get(extra, str(extra + 1))
+        return "", f"x.flatten(0, {extra}) before this layer, if the first {count} axes together are the batch"
+    if name.startswith("Conv") and symptom.got == fewest - 1 and shape is not None and (channels or 0) > 1:
+        if shape[0] == channels:
+            return "", "x.unsqueeze(0) before this layer, which adds the batch axis"
+        if shape[-1] == channels:
+            move = "x.T" if len(shape) == 2 else "x.movedim(-1, 0)"
+            return f"The input's last axis has size {channels}: the channels are last.", (
+                f"{move}.unsqueeze(0) before this layer, if x is one example without a batch axis",
+            )
+    if name.startswith("Conv") and shape is not None and len(shape) == 2 and channels and shape[1]:
+        side = math.isqrt(shape[1] // channels)
+        if fewest == 3 and side > 1 and side * side * channels == shape[1]:
+            return (
+                f"{shape[1]} = {channels} x {side} x {side}.",
+                f"x.view(-1, {channels}, {side}, {side}) before this layer, if each row is an image",
+            )
+        if fewest == 2 and channels == 1:
+            return "", "x.unsqueeze(1) before this layer"
+    if channels == 1 and symptom.got == most - 1:
+        return "", "x.unsqueeze(1) before this layer, which adds the channel axis"
+    if name.startswith("Conv") and symptom.got == fewest - 1 and (channels is None or symptom.path is None):
+        return "", (
+            "x.unsqueeze(0) before this layer, if x is one example without a batch axis",
+            "x.unsqueeze(1) before this layer, if x is a batch without a channel axis",
+        )
+    return "", f"reshape the input to {symptom.wanted} axes: x.unsqueeze(...) adds an axis, x.view(...) splits one"
+
+
+def of_weights(symptom: WeightsMisfit) -> Repair:
+    """Distinguish a head of a different size, which can be replaced, from a different model."""
+    if of_size := _of_image_size(symptom):
+        return of_size
+    owners = {name.rpartition(".")[0] for name in symptom.weights}
+    outputs = {saved[:1] for saved, built in symptom.weights.values() if saved[1:] == built[1:]}
+    if symptom.pretrained:
+        return "", "from_pretrained(..., ignore_mismatched_sizes=True), which reinitialises these weights"
+    built = {new[:1] for saved, new in symptom.weights.values() if saved[1:] == new[1:]}
+    only_outputs = len(outputs) == len(built) == 1 and all(s[1:] == b[1:] for s, b in symptom.weights.values())
+    if only_outputs and len(owners) > 1:
+        ((size,),) = outputs
+        return (
+            f"Only the number of outputs of {listed(sorted(owners), most=4)} differs.",
+            f"build {symptom.model} with {size} outputs, as in the checkpoint, load the weights, then replace "
+            "these layers",
+        )
+    if only_outputs:
+        (owner,), ((size,),) = owners, outputs
+        if re.search("embed|emb$|wte|wpe", owner.lower()):
+            return _of_embedding(symptom, owner, size)
+        return (
+            f"Only the number of outputs{f' of {owner}' if owner else ''} differs.",
+            f"build {symptom.model} with {size} outputs, as in the checkpoint, load the weights, then replace "
+            f"{owner or 'that layer'}",
+        )
+    differing = {
+        tuple(axis for axis, (a, b) in enumerate(zip(saved, new, strict=True)) if a != b)
+        if len(saved) == len(new)
+        else ()
+        for saved, new in symptom.weights.values()
+    }
+    if differing == {(1,)} and len(symptom.weights) == 1:
+        (name,), ((saved, new),) = symptom.weights, symptom.weights.values()
+        return (
+            f"Only the number of inputs of {name.rpartition('.')[0] or name} differs.",
+            (
+                f"give the layer the checkpoint's {saved[1]} inputs: image channels, table columns, or the size "
+                "of the flattened or concatenated input",
+                f"load all weights except this one, and retrain this layer for {new[1]} inputs",
+            ),
+        )
+    build = f"build {symptom.model} with the sizes in the checkpoint, then load the weights"
+    pairs = [
+        [(a, b) for a, b in zip(saved, new, strict=False) if a != b] for saved, new in symptom.weights.values()
+    ]
+    of_outputs = any(len(saved) == 1 for saved, _ in symptom.weights.values())  # a bias has one number per output
+    if of_outputs and len(pairs) > 1 and () not in differing and all(each == pairs[0][:1] for each in pairs):
+        was, now = pairs[0][0]
+        return (
+            f"In all of them, one size is {was} in the checkpoint and {now} in the model, usually because the "
+            "number of classes differs.",
+            (
+                "own = model.state_dict(); state = {key: value for key, value in state.items() if key in own and "
+                "value.shape == own[key].shape}; model.load_state_dict(state, strict=False)  # the weights left "
+                "out are trained from scratch",
+                build,
+            ),
+        )
+    return "", build
+
+
+def _of_image_size(symptom: WeightsMisfit) -> Repair | None:
+    """Explain window masks and position tables, which are built for one image size."""
+    if not all(_OF_IMAGE_SIZE.search(name) for name in symptom.weights):
+        return None
+    name = listed([name.rpartition(".")[2] for name in symptom.weights][:1])
+    return f"{name} depends on the image size and the window size: the model was built for different sizes.", (
+        f"build {symptom.model} with the img_size and window_size of the checkpoint (its name often contains "
+        "them)",
+        "for masks and indices, which are computed: remove them from the state dict, and load with strict=False",
+        "for position tables: interpolate the saved tables; timm does this with img_size= in create_model",
+    )
+
+
+def _of_embedding(symptom: WeightsMisfit, owner: str, size: int | None) -> Repair:
+    """Explain an embedding, whose first axis counts words, ids or positions."""
+    if "pos" in owner.lower() or owner.endswith("wpe"):
+        return (
+            f"Only the number of positions of {owner} differs.",
+            (
+                f"build {symptom.model} for the length or image size of the checkpoint ({size} positions)",
+                "interpolate the saved positions to the new length before loading",
+            ),
+        )
+    return (
+        f"Only the number of rows of {owner} differs: one for each word, id or item.",
+        (
+            f"use the checkpoint's vocabulary, tokenizer or list of ids, which has {size} entries; one rebuilt "
+            "from other data also numbers them differently",
+            f"model.resize_token_embeddings({size}) before loading, for a model of transformers with added tokens",
+        ),
+    )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.evaluations import Delivered, Evaluations
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
-    from diagnostics.collectors.keras.examine.first_batches.drawn_batches import FirstBatches
+    from diagnostics.collectors.keras.examine.drawn_batches import FirstBatches
     from diagnostics.collectors.keras.examine.reported_metrics import ReportedMetrics
     from diagnostics.collectors.keras.watch.sampled_rows import SampledRows
     from diagnostics.collectors.shared.pipeline import Pipeline
@@ -74,7 +74,7 @@ class FitObserver:
 
         if keras.backend.backend() != "tensorflow":
             return None
-        from diagnostics.collectors.keras.duration import planned_steps
+        from diagnostics.collectors.keras.batch_source import planned_steps
         from diagnostics.collectors.keras.examine.build import keras_pipeline
         from diagnostics.collectors.keras.losses import by_class
         from diagnostics.collectors.keras.replayable import can_be_read
@@ -96,7 +96,7 @@ class FitObserver:
         """Watch the training; examine its first batch where it could not be examined before."""
         from diagnostics.api.keras_callback import KerasCallback
         from diagnostics.collectors.keras import fit_probes
-        from diagnostics.collectors.keras.fit_probe import FitCall, FitProbe
+        from diagnostics.collectors.keras.fit_probes import FitCall, FitProbe
 
         made_at = self._made_at(getattr(arguments[0], "optimizer", None))
         training.places = replace(training.places, optimizer=made_at)
@@ -185,7 +185,7 @@ class FitObserver:
         self, training: Training, model: Any, data: Any, _evaluation: Any, class_weights: bool | None
     ) -> FirstBatches:
         from diagnostics.api.walk import Walk
-        from diagnostics.collectors.keras.examine.first_batches.drawn_batches import Listeners, first_batches
+        from diagnostics.collectors.keras.examine.drawn_batches import Listeners, first_batches
 
         def examine(pipeline: Pipeline) -> None:
             later = Walk(pipeline).report()

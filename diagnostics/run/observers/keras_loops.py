@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from diagnostics.collectors.isolation.identity import IdentityMap
 from diagnostics.collectors.shared.script_line import script_line
+from diagnostics.config import shows_batch
 from diagnostics.facts.calls import FrozenCalls, ObjectLedger
 from diagnostics.facts.where import Places, Where
 from diagnostics.report.report import Report
-from diagnostics.run.ending.steps import loop_stepped
-from diagnostics.run.looks import of_tape
+from diagnostics.run.looks import of_keras, of_tape
+from diagnostics.run.second_look import Look
+from diagnostics.run.steps import loop_stepped
+from diagnostics.taps import keras as taps
+from diagnostics.taps.tap import Unsubscribe, subscribe
 
-from .train_on_batch_calls import TrainOnBatchCalls
 from .training import Training, Trainings
 
 if TYPE_CHECKING:
@@ -24,7 +29,13 @@ if TYPE_CHECKING:
     from diagnostics.collectors.keras.discover.unapplied import UnappliedGradients
     from diagnostics.collectors.keras.discover.unread_losses import LayerLosses, Penalty
     from diagnostics.collectors.keras.discover.untrained_instances import UntrainedInstanceProbe
+    from diagnostics.collectors.keras.examine.kept_training import KeptTraining
+    from diagnostics.collectors.keras.watch.train_on_batch import TrainOnBatchRows
+    from diagnostics.facts.loss_contracts import LossKind
     from diagnostics.facts.loss_graph import LossGraph
+    from diagnostics.facts.pipeline import ModelFacts
+
+TRIES = 3  # after which a model that has no weights yet is not asked again; most make them in the first step
 
 
 @dataclass
@@ -149,3 +160,139 @@ def _of_frozen(calls: FrozenCalls) -> Report:
 
     evaluator = new_evaluator()
     return evaluated(f"{calls.model}.train_on_batch", evaluator, evaluator.add(calls), (FrozenCalls,))
+
+
+@dataclass
+class _OfOptimizer:
+    """What is known of one optimizer; nothing of the script's is kept alive once `look` is given away.
+
+    Attributes:
+        tries: examinations that were begun.
+        over: whether there is no need for another.
+        report: of the examination; None if there is none.
+        look: at the model again, while it waits for the training to begin, within a graph.
+        training: of the optimizer, once it has begun.
+        rows: of the batches.
+        trained: kind of the loss with the number of classes, and the model.
+        batches: returns what takes those of the training, while the second look wants them.
+    """
+
+    tries: int = 0
+    over: bool = False
+    report: Report | None = None
+    look: Look | None = None
+    training: Training | None = None
+    rows: TrainOnBatchRows | None = None
+    trained: tuple[tuple[LossKind, int | None], ModelFacts] | None = None
+    batches: Callable[[], KeptTraining | None] = lambda: None
+
+    def keep(self, kept: KeptTraining) -> None:
+        """Let batches be taken, as long as the second look wants them."""
+        self.batches = weakref.ref(kept)
+
+
+class TrainOnBatchCalls:
+    """The examinations of a script's `train_on_batch`, joined to the trainings that are seen by their optimizers.
+
+    Args:
+        trainings: of the script.
+        fitted: whether a model was fitted, and so examined.
+    """
+
+    def __init__(self, trainings: Trainings, fitted: Callable[[Any], bool]) -> None:
+        self._all, self._fitted = trainings, fitted
+        self._known: IdentityMap[Any, _OfOptimizer] = IdentityMap()  # by optimizer
+        self._begun: list[_OfOptimizer] = []  # whose training was seen, also of optimizers that are gone
+        self._frozen: Any = None  # of Keras, which is not imported before the script does
+
+    def began(self, optimizer: Any, training: Training) -> None:
+        """Take the training of an optimizer, which may be examined before or after."""
+        handed = self._of(optimizer)
+        handed.training, training.examined = training, handed.report
+        self._begun.append(handed)
+        look, handed.look = handed.look, None
+        self._all.keep(training, lambda: look)
+
+    def listen(self) -> Unsubscribe:
+        """Examine a model before its `train_on_batch`, once, as soon as it has weights; return what ends it."""
+        train = taps.train_on_batch
+        return subscribe(None, (train.before, self._begins), (train.ended, self._ended))
+
+    def _begins(self, model: Any, *arguments: Any, **options: Any) -> None:
+        self._all.guard.attempt(self._count, model)
+        optimizer = getattr(model, "optimizer", None)
+        if optimizer is not None and not self._fitted(model):
+            handed = self._of(optimizer)
+            if not handed.over:
+                self._all.guard.attempt(self._examine, handed, model, arguments, options)
+            self._all.guard.attempt(_take, handed, arguments, options)
+
+    def _ended(self, model: Any, *_arguments: Any, **_options: Any) -> None:
+        optimizer = getattr(model, "optimizer", None)
+        if optimizer in self._known:
+            self._known[optimizer].look = None  # it holds the model, and no training has begun
+
+    def frozen(self) -> tuple[FrozenCalls, ...]:
+        """Return the calls of models that have nothing to train."""
+        return () if self._frozen is None else tuple(self._frozen.facts())
+
+    def keep_rows(self) -> None:
+        """Give each training of one kind of loss the rows that it was handed, to compare its course with."""
+        for handed in self._begun:
+            training = handed.training
+            if training is not None and training.rows is None and handed.rows and handed.trained is not None:
+                loss, model = handed.trained
+                training.rows, repeated = handed.rows.facts(*loss)
+                training.beside = () if repeated is None else (repeated, model)
+
+    def _of(self, optimizer: Any) -> _OfOptimizer:
+        if optimizer not in self._known:
+            self._known[optimizer] = _OfOptimizer()
+        return self._known[optimizer]
+
+    def _count(self, model: Any) -> None:
+        from diagnostics.collectors.keras.watch.train_on_batch import FrozenModels
+
+        self._frozen = self._frozen or FrozenModels()
+        self._frozen.called(model)
+
+    def _examine(self, handed: _OfOptimizer, model: Any, arguments: Any, options: Any) -> None:
+        from diagnostics.api.walk import Walk
+        from diagnostics.collectors.keras.examine.tf_step import handed_batch
+        from diagnostics.collectors.keras.model import describe_model
+
+        handed.tries += 1
+        pipeline = handed_batch(model, *arguments, **options)
+        handed.over = pipeline is not None or handed.tries == TRIES
+        if pipeline is None:
+            self._all.guard.attempt(self._show, *arguments, **options)
+            return
+        report = handed.report = Walk(pipeline).report()
+        if pipeline.plain_loss is not None:
+            handed.trained = pipeline.plain_loss, describe_model(model)
+
+        def look() -> Look | None:
+            return of_keras(model, pipeline, self._all.guard, on_kept=handed.keep)
+
+        if handed.training is not None:
+            handed.training.examined = report
+            self._all.keep(handed.training, look)
+        elif self._all.looks_again:
+            handed.look = self._all.guard.attempt(look)
+        self._all.on_examined(report)
+
+    def _show(self, x: Any, y: Any = None, *_: Any, **__: Any) -> None:
+        """Show the batch of a call that is not examined, to those who want no more than that."""
+        from diagnostics.collectors.keras.batch import view_of
+
+        if shows_batch() and (view := view_of("training", (x, y))) is not None:
+            self._all.on_examined(Report("a batch", batches=(view,)))
+
+
+def _take(handed: _OfOptimizer, arguments: Any, options: Any) -> None:
+    from diagnostics.collectors.keras.watch.train_on_batch import TrainOnBatchRows
+
+    handed.rows = handed.rows or TrainOnBatchRows()
+    handed.rows.take(*arguments, **options)
+    if (kept := handed.batches()) is not None:
+        kept.take_call(*arguments, **options)

@@ -7,8 +7,8 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from diagnostics.collectors.scikit_learn.metric_calls import MODULE as METRICS
-from diagnostics.collectors.scikit_learn.metric_calls import MetricCalls
+from diagnostics.collectors.scikit_learn import MODULE as METRICS
+from diagnostics.collectors.scikit_learn import MetricCalls
 from diagnostics.facts.metrics import MetricLedger
 from diagnostics.facts.pipeline import LossFacts
 from diagnostics.taps import sklearn, transformers

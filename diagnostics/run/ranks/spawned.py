@@ -14,10 +14,9 @@ from pathlib import Path
 from diagnostics.report.report import Report
 from diagnostics.run.extra import Extra
 from diagnostics.run.library_modules import LibraryModules, is_alias
-from diagnostics.run.options import RunOptions
+from diagnostics.run.options import Launch, RunOptions
 from diagnostics.run.script import Ending, Script
 
-from .launch import Launch
 from .spawn_hook import SpawnHook
 
 MAX_LAUNCHES = 8  # launches of one script that are observed, the first ones

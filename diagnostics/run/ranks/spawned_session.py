@@ -19,14 +19,13 @@ from diagnostics.facts.ranks.stall import StallFacts
 from diagnostics.report.report import Report
 from diagnostics.report.whole_file import write_whole
 from diagnostics.run.library_frames import without_library_frames
-from diagnostics.run.options import RunOptions
+from diagnostics.run.options import Launch, RunOptions
 from diagnostics.run.output import rehearse
 from diagnostics.run.script import Ending
 from diagnostics.run.session import RunSession
 
 from .delivery import RankDelivery
 from .exchange import Exchange, Rank
-from .launch import Launch
 from .launched import LaunchedRank
 from .replicas import ReplicaObserver
 
@@ -44,10 +43,6 @@ class SpawnedSession(RunSession):
             output=rank.file(launch.folder / "report.json"),
             fail_on="never",
             policy=launch.policy,
-            max_steps=None,
-            time_limit=None,
-            replay_on_cpu=False,
-            first_batches=None,
             quiet=True,
             second_look=0,
             stop_on=launch.stop_on,

@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from diagnostics.collectors.keras.examine.first_batches.tape_facts import _restored
+from diagnostics.collectors.keras.examine.tape_facts import _restored
 
 
 @pytest.mark.parametrize("metrics", [[], ["accuracy"]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.keras.discover.folds import FITS, Folds
+from diagnostics.collectors.keras.discover.evaluations import FITS, Folds
 from diagnostics.run.observer import ScriptObserver
 from tests.keras.fits import keras, layers
 

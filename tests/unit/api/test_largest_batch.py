@@ -12,8 +12,7 @@ import pytest
 
 import diagnostics
 from diagnostics import InvalidInput
-from diagnostics.api.largest_batch import BatchSearch, _next
-from diagnostics.api.largest_batch_trial import Trial
+from diagnostics.api.largest_batch import BatchSearch, Trial, _next
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to RLIMIT_DATA")
 MIB = 2**20

@@ -181,7 +181,11 @@ def test_a_live_checkpoint_is_told_as_a_pasted_one():
 @pytest.mark.parametrize(
     ("key", "told", "fix"),
     [
-        ("conv.0.weight", "A model wrapped in DataParallel has 'module.' in front", "model.load_state_dict(state) before"),
+        (
+            "conv.0.weight",
+            "A model wrapped in DataParallel has 'module.' in front",
+            "model.load_state_dict(state) before",
+        ),
         ("module.conv.weight", "DataParallel or DistributedDataParallel adds 'module.'", "state = {key.replace("),
     ],
 )

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from diagnostics.api.baselines import Baselines
 from diagnostics.facts.data import Baseline, BaselineFacts
-from diagnostics.report.baselines import Baselines
 
 ROWS = (
     Baseline("chance", 0.25, "one of 4 classes, drawn at random"),

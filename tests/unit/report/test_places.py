@@ -5,8 +5,7 @@ import pytest
 from diagnostics import Finding, Report
 from diagnostics.engine.finding import STAGES
 from diagnostics.facts.where import NO_PLACES, Places, Where
-from diagnostics.report.merge import TrainingReports, merged
-from diagnostics.report.places import located
+from diagnostics.report.merge import TrainingReports, located, merged
 from diagnostics.rules.registry import all_rules
 
 RULES = {rule.name: rule for rule in all_rules()}

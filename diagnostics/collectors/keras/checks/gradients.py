@@ -17,7 +17,7 @@ from diagnostics.collectors.checks.differences import dtype_of, rounding_of
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.keras.batch import unpack
 from diagnostics.collectors.keras.examine.stateless_copy import KerasCopy
-from diagnostics.collectors.keras.loss_pairing import own_loss
+from diagnostics.collectors.keras.losses import own_loss
 from diagnostics.collectors.keras.model import has_weights, how_to_build
 from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.pipeline import StageFailed

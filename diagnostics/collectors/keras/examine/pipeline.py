@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,17 +15,24 @@ import numpy as np
 import tensorflow as tf
 
 from diagnostics.collectors.isolation.internal import own_warnings_ignored
-from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, named, row_classes, unpack
-from diagnostics.collectors.keras.data import KerasData, dataset_facts, kind_of, reread_batch, rows_with_targets
+from diagnostics.collectors.keras.batch import EMPTY, as_array, batch_facts, inputs_of, named, row_classes, unpack
+from diagnostics.collectors.keras.data import (
+    KerasData,
+    dataset_facts,
+    kind_of,
+    reread_batch,
+    rows_of,
+    rows_with_targets,
+)
 from diagnostics.collectors.keras.dependence.kept_batch import size_of
 from diagnostics.collectors.keras.harmless import Code, of_call, of_loss, of_making, of_optimizer
-from diagnostics.collectors.keras.loss_pairing import own_loss
 from diagnostics.collectors.keras.losses import (
     as_written,
     classifies,
     counts_right_classes,
     loss_call,
     output_facts,
+    own_loss,
     recognise_loss,
     weighs_classes,
     with_penalty,
@@ -33,6 +42,8 @@ from diagnostics.collectors.keras.model import (
     computes_loss,
     describe_model,
     fixed_batch_size,
+    gradient_facts,
+    has_call,
     has_own_loss,
     has_own_train_step,
     has_parts_weights,
@@ -43,6 +54,7 @@ from diagnostics.collectors.keras.model import (
 from diagnostics.collectors.keras.optimizer import full_rate, optimizer_facts, optimizer_like, warms_up
 from diagnostics.collectors.keras.replayable import python_functions
 from diagnostics.collectors.keras.state import generators_of, global_states_kept
+from diagnostics.collectors.shared.input_sample import samples_of_batches
 from diagnostics.collectors.shared.learnability import KeptRows
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.overfit_plan import (
@@ -55,9 +67,11 @@ from diagnostics.collectors.shared.overfit_plan import (
     pool_of,
 )
 from diagnostics.collectors.shared.overfit_run import Plan, Run
-from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
+from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, UsersCodeRaised, users_code
 from diagnostics.collectors.shared.reread import deep_copy
-from diagnostics.collectors.shared.split_overlap import input_columns, row_digest
+from diagnostics.collectors.shared.split_overlap import SECONDS, compared_rows, input_columns, row_digest
+from diagnostics.facts.array import Array
+from diagnostics.facts.inputs import InputFacts, InputSample, TargetSides
 from diagnostics.facts.layers import LayerFacts
 from diagnostics.facts.loss_call import LossCall, LossCalls
 from diagnostics.facts.loss_contracts import LossKind
@@ -65,13 +79,13 @@ from diagnostics.facts.pipeline import Fact, LossFacts
 
 from .class_metrics import class_metrics, metric_facts
 from .first_layers import first_layers
-from .gradients import gradient_facts
 from .kept_outputs import KeptOutputs, keep_outputs
 from .output_parts import LayerCalls, several_outputs
-from .own_step import never_called, own_step_may_differ
-from .splits import compared_splits
 from .stateless_copy import KerasCopy
 from .subsets import KerasSubsets
+
+BATCHES = 16  # of either side, whose targets are compared, within `SECONDS`
+MOST = 4096  # numbers of a batch of targets: more are pictures
 
 
 class KerasPipeline(Pipeline):
@@ -427,3 +441,74 @@ def _tensors_of(batch: Any, model: keras.Model, preprocesses: bool) -> tuple[Any
             None if part is None else keras.tree.map_structure(tf.convert_to_tensor, part) for part in parts
         )
     return x, y, weights
+
+
+def never_called(model: keras.Model) -> str | None:
+    """Say why the model as a whole is not run: its own step calls its parts; None if it may call the model.
+
+    That it may be called otherwise is no reason to: the call would mark it as built.
+    """
+    if not has_own_train_step(model):
+        return None
+    name = type(model).__name__
+    if not has_call(model):
+        return f"{name} has no call: its train_step calls its parts"
+    if has_parts_weights(model) and not has_weights(model):
+        return f"{name} was not called yet, and its train_step may call its parts alone, which have their weights"
+    return None
+
+
+@contextmanager
+def own_step_may_differ(model: keras.Model) -> Iterator[None]:
+    """Let no call of ours prove anything where the user's own step may call the model with something else.
+
+    A siamese network is called with all three parts of a batch, a diffusion model with an image and a time.
+    Whether the user's own calls raise is seen when they are made.
+
+    Raises:
+        CannotJudge: the user's code raised, and the model has a train_step of its own.
+    """
+    try:
+        yield
+    except UsersCodeRaised as raised:
+        if not has_own_train_step(model):
+            raise
+        raise CannotJudge(
+            f"{type(model).__name__} has a train_step of its own, which may call it with something else than "
+            f"the inputs of a batch: called with these it raised {raised}"
+        ) from raised
+
+
+def compared_splits(model: keras.Model, training: KerasData, evaluation: KerasData) -> Iterator[Fact]:
+    """Yield what the data shares with the evaluation data, and their targets, if `fit` compares these itself."""
+    sides = None if has_own_train_step(model) else _target_sides(training, evaluation)
+    if sides is not None:
+        yield sides
+    for split in compared_rows(rows_of(training, SECONDS), rows_of(evaluation, SECONDS)):
+        yield replace(split, training_size=training.size, evaluation_size=evaluation.size)
+
+
+def _target_sides(training: KerasData, evaluation: KerasData) -> TargetSides | None:
+    """Return the targets of both sides, with a part of the inputs; None if they are not one array of numbers."""
+    ours, theirs = _read(training), _read(evaluation)
+    if ours is None or theirs is None or ours[0].shape[1:] != theirs[0].shape[1:]:
+        return None
+    both = ours[1].keys() & theirs[1].keys()
+    inputs = InputFacts({name: ours[1][name] for name in both}, {name: theirs[1][name] for name in both})
+    return TargetSides(ours[0], theirs[0], inputs if both else None)
+
+
+def _read(data: KerasData) -> tuple[Array, dict[str, InputSample]] | None:
+    targets, inputs, begun = list[Array](), [], time.monotonic()
+    for batch in islice(data.batches(), BATCHES):
+        _, y, _ = unpack(batch)
+        values = None if y is None or isinstance(y, dict | list | tuple) else as_array(y)
+        if values is None or values.dtype.kind != "f" or not values.ndim or values.size > MOST:
+            return None
+        targets.append(values.reshape(len(values), -1).astype(np.float64))
+        inputs.append(inputs_of(batch))
+        if time.monotonic() - begun > SECONDS:
+            break
+    if not targets or len({part.shape[1] for part in targets}) > 1:
+        return None
+    return np.concatenate(targets), samples_of_batches(inputs)

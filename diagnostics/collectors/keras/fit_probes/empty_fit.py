@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from diagnostics.collectors.keras.fit_probe import FitProbe
+from diagnostics.collectors.keras.fit_probes import FitProbe
 from diagnostics.facts.calls import EmptyFit
 
 

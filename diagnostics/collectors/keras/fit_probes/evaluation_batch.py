@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from diagnostics.collectors.keras.batch import view_of
-from diagnostics.collectors.keras.fit_probe import FitProbe, on_tensorflow
+from diagnostics.collectors.keras.fit_probes import FitProbe, on_tensorflow
 from diagnostics.facts.batch_view import BatchView
 
 BATCH = 32  # rows, where `fit` is given no batch size

@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from diagnostics.collectors.keras.fit_probe import FitProbe
+from diagnostics.collectors.keras.fit_probes import FitProbe
 from diagnostics.facts.calls import Monitor, MonitorFacts
 
 KINDS = (keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint, keras.callbacks.ReduceLROnPlateau)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from diagnostics.collectors.keras.fit_probe import FitProbe
+from diagnostics.collectors.keras.fit_probes import FitProbe
 from diagnostics.collectors.keras.model import has_own_train_step
 
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.collectors.keras.post_run_check import PostRunCheck
+from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.collectors.shared.dependence.subject import Inputs
 from diagnostics.facts.layers import BatchNormSingleRow
 

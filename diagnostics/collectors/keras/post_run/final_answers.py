@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from diagnostics.collectors.keras.examine.kept_outputs import KeptOutputs, by_name, names_of_outputs
 from diagnostics.collectors.keras.optimizer import steps_made
-from diagnostics.collectors.keras.post_run_check import PostRunCheck
+from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.collectors.shared.learnability import simple_fit
 from diagnostics.facts.array import Array
 from diagnostics.facts.course import FinalAnswers, OutputScore

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from diagnostics.collectors.keras.post_run_check import PostRunCheck
+from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.collectors.keras.values import array_of
 from diagnostics.facts.layers import ForgottenLayer, ForgottenLayers
 

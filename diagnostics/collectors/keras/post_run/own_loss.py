@@ -14,7 +14,7 @@ import tensorflow as tf
 from diagnostics.collectors.isolation.harmless_code import is_library
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.keras.harmless import TRUSTED, of_loss
-from diagnostics.collectors.keras.post_run_check import PostRunCheck
+from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.facts.array import Array
 from diagnostics.facts.dependence import LossAtTarget, SwappedArguments
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.keras.optimizer import steps_made
-from diagnostics.collectors.keras.post_run_check import PostRunCheck
+from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.facts.layers import NeverInTraining, StillStatistics
 
 _DROPPING = (

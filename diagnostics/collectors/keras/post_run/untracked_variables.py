@@ -13,7 +13,7 @@ from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.keras.dependence.vanishing_layers import vanishing_layers
 from diagnostics.collectors.keras.model import has_own_train_step
 from diagnostics.collectors.keras.optimizer import optimizer_facts
-from diagnostics.collectors.keras.post_run_check import PostRunCheck
+from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.facts.array import Array
 from diagnostics.facts.loss import LeafFacts
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import keras
@@ -12,21 +14,30 @@ import numpy as np
 
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run
-from diagnostics.collectors.keras.model import has_own_train_step
+from diagnostics.collectors.keras import internals
+from diagnostics.collectors.keras.model import has_own_train_step, has_parts_weights
 from diagnostics.collectors.keras.optimizer import inner_optimizer
 from diagnostics.collectors.keras.step_values import StepValues
+from diagnostics.collectors.keras.values import number_of
+from diagnostics.collectors.shared.fingerprint import (
+    LAYERS,
+    NUMBERS,
+    hashes_of_rows,
+    hashes_of_weights,
+    part_of_rows,
+    plain_settings,
+    states_of_host,
+)
 from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.step_clock import StepClock
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
-from diagnostics.facts.fingerprint import EARLY
+from diagnostics.facts.fingerprint import EARLY, StartFacts
 from diagnostics.facts.nonfinite import OriginFacts
 from diagnostics.facts.training import TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
-from .batch_loss import BatchLoss
 from .over_time import KerasOverTime
-from .start import FitStart
 
 EVALUATIONS = 4096  # evaluation losses remembered
 
@@ -37,6 +48,10 @@ LOSS_FIELDS: list[Any] = [
     ("learning_rates", np.float64, (1,)),
 ]
 STEP_FIELDS = [*LOSS_FIELDS, ("batch_fingerprints", np.uint64), ("batch_sizes", np.int64)]
+
+CLOSE = 1e-4  # relative: a logged loss this near a metric's mean is that mean, up to float32
+
+NOT_SET = ("name", "built", "optimizer")  # of a layer or a loss
 
 
 def sample_fields(layers: int) -> list[Any]:
@@ -235,3 +250,152 @@ class FitWatcher(ABC):
             self.on_step()
         if self._stop_after is not None and self.steps >= self._stop_after:
             self.close()
+
+
+class BatchLoss:
+    """The loss of one batch after the other.
+
+    Keras adds each loss, times its number of examples, to a sum in float32. The difference of two such sums is the
+    loss of the batch between them, but for the rounding of the sum: at batch k of an epoch about k times 6e-8 of
+    the mean loss. A `train_step` of the user's own may log something else; then that is taken as it is.
+
+    Attributes:
+        remark: how exact the losses are, in words.
+        why_not: why there are none; empty if there are.
+    """
+
+    def __init__(self, model: keras.Model, current: Callable[[Any], Any]) -> None:
+        """Prepare; `current` returns the value of a variable as it is now, not waited for."""
+        self._model, self._current = model, current
+        self._own_step = has_own_train_step(model)
+        self._tracker: Any = None  # the running mean, if the logged loss is one
+        self._seen = False
+        self._sums = (0.0, 0.0)
+        self.remark = self.why_not = ""
+
+    def epoch_begins(self) -> None:
+        """Tell that the means begin again. All before must have gone through `value`."""
+        self._sums = (0.0, 0.0)
+
+    def ask(self, logs: Any) -> Any:
+        """Return, after a step, what `value` will need: tensors, not waited for; None if there is no loss."""
+        logged = logs.get("loss") if isinstance(logs, dict) else None
+        if not self._seen:
+            self._seen = True
+            self._find(logged)
+        if self._tracker is None:
+            return logged
+        return self._current(self._tracker.total), self._current(self._tracker.count)
+
+    def value(self, raw: Any) -> float | None:
+        """Return the loss of a batch, or the mean over several taken at once; to be called in their order."""
+        if raw is None:
+            return None
+        if not isinstance(raw, tuple):
+            return float(np.asarray(raw, dtype=np.float64).mean())
+        total, count = map(float, raw)
+        before = self._sums if count > self._sums[1] else (0.0, 0.0)  # not more: it was reset in between
+        self._sums = (total, count)
+        return (total - before[0]) / (count - before[1]) if count > before[1] else None
+
+    def _find(self, logged: Any) -> None:
+        """Look for the running mean that the logged loss is."""
+        for metric in self._model.metrics:
+            if not isinstance(metric, keras.metrics.Mean) or metric.name != "loss" or not number_of(metric.count):
+                continue
+            mean = number_of(metric.total) / number_of(metric.count)
+            if not self._own_step or (logged is not None and _same(mean, float(logged))):
+                self._tracker = metric
+                self.remark = "computed from Keras' running mean, up to its rounding"
+                return
+        name = type(self._model).__name__
+        if logged is None:
+            self.why_not = f"{name}.train_step returns no 'loss'"
+        else:
+            self.remark = f"as {name}.train_step returns it; whether that is a mean is not known"
+
+
+def _same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=CLOSE) or not (math.isfinite(one) or math.isfinite(other))
+
+
+class FitStart:
+    """The start of one `fit`, and the rows of its first steps.
+
+    Args:
+        model: compiled.
+        optimizer: of the model, without any wrapper; None before `compile`.
+    """
+
+    def __init__(self, model: Any, optimizer: Any) -> None:
+        with own_run():
+            self._settings = {
+                "model": type(model).__name__,
+                "loss": _name_of(getattr(model, "loss", None)),
+                "precision": getattr(getattr(model, "dtype_policy", None), "name", None),
+                "jit_compile": getattr(model, "jit_compile", None),
+                **_attributes("loss", getattr(model, "loss", None)),
+                **{
+                    name: value
+                    for layer in getattr(model, "layers", ())[:LAYERS]
+                    for name, value in _attributes(f"layer {layer.name}", layer).items()
+                },
+                **_settings(optimizer),
+            }
+            self._seeds, self._states = _seeds(), states_of_host()
+            variables = model.variables if has_parts_weights(model) else []  # else they are made in the first step
+            self._weights = hashes_of_weights({one.path: _part_of(one) for one in variables if np.prod(one.shape)})
+        self._rows: dict[int, tuple[str, ...]] = {}
+
+    def take(self, step: int, parts: Sequence[Array]) -> None:
+        """Take the batch of a step, if it is one of the first."""
+        if step < EARLY and step not in self._rows:
+            rows = [part for part in parts if part.ndim and part.size and not part.dtype.hasobject]
+            self._rows[step] = hashes_of_rows([part_of_rows(part, part.dtype.kind in "iub") for part in rows])
+
+    def facts(self) -> StartFacts:
+        """Return all so far."""
+        rows = {step: rows for step, rows in self._rows.items() if rows}
+        return StartFacts(self._settings, self._seeds, self._states, self._weights, rows)
+
+
+def _settings(optimizer: Any) -> dict[str, Any]:
+    if optimizer is None:
+        return {}
+    settings: dict[str, Any] = {"optimizer": type(optimizer).__name__}
+    if type(optimizer).__module__.startswith("keras."):  # the method of another may do anything
+        config = optimizer.get_config()
+        if isinstance(rate := config.get("learning_rate"), dict):
+            config["learning_rate"] = f"{rate['class_name']}({rate['config']})"
+        settings |= plain_settings({name: value for name, value in config.items() if name != "name"})
+    return settings
+
+
+def _attributes(whose: str, of: Any) -> dict[str, Any]:
+    """Return the numbers and strings that an object of Keras holds; its `get_config` may call other code."""
+    if not type(of).__module__.startswith("keras."):
+        return {}
+    plain = plain_settings({name: value for name, value in vars(of).items() if name.isidentifier()})
+    return {f"{name} of {whose}": value for name, value in plain.items() if name[0] != "_" and name not in NOT_SET}
+
+
+def _seeds() -> dict[str, Any]:
+    seeds: dict[str, Any] = {}
+    if "tensorflow" in sys.modules:
+        seeds["seed of TensorFlow"] = internals.context.global_seed()
+    if keras.backend.backend() == "torch":
+        seeds["seed of torch"] = sys.modules["torch"].initial_seed()
+    return seeds
+
+
+def _part_of(variable: Any) -> Array:
+    """Copy some numbers of a variable, spread evenly."""
+    flat = keras.ops.reshape(keras.ops.stop_gradient(variable.value), (-1,))
+    part: Array = keras.ops.convert_to_numpy(flat[:: max(1, -(-int(np.prod(variable.shape)) // NUMBERS))])
+    return part
+
+
+def _name_of(loss: Any) -> str | None:
+    if loss is None or isinstance(loss, str):
+        return loss
+    return str(getattr(loss, "__name__", type(loss).__name__))

@@ -12,8 +12,7 @@ import numpy as np
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.keras.batch import TEXT, as_array, is_one_hot
-from diagnostics.collectors.keras.loss_pairing import own_loss
-from diagnostics.collectors.keras.losses import kind_of_loss
+from diagnostics.collectors.keras.losses import kind_of_loss, own_loss
 from diagnostics.collectors.shared.over_time.decode import CannotDecode, decoded, prediction_texts, target_texts
 from diagnostics.collectors.shared.over_time.histogram import LAYERS, histogram_of, stride_for
 from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MAX_LOOKS, is_look_step

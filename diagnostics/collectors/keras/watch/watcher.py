@@ -29,9 +29,9 @@ from . import probes
 from .batch_tap import BatchTap
 from .fit_watcher import FitWatcher, sample_fields
 from .nonfinite_origin import StepSnapshot, failed_batch, locate
+from .probes import WatchProbe
 from .replay import batch_size
 from .sampled_rows import SampledRows
-from .watch_probe import WatchProbe
 
 INPUTS = 16  # batches of which a part is kept, to compare evaluations with
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from diagnostics.collectors.network.connections import Listener, Unreached, reach, reach_all
+from diagnostics.collectors.network.collectives import Listener, Unreached, reach, reach_all
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics
 
 from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.scikit_learn.metric_calls import MetricCalls
+from diagnostics.collectors.scikit_learn import MetricCalls
 from diagnostics.taps.sklearn import validate_parameter_constraints
 
 RNG = np.random.default_rng(0)

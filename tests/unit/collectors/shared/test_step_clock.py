@@ -1,5 +1,4 @@
-from diagnostics.collectors.isolation.guard import FaultGuard
-from diagnostics.collectors.isolation.own_time import own_seconds
+from diagnostics.collectors.isolation.guard import FaultGuard, own_seconds
 from diagnostics.collectors.shared import step_clock
 from diagnostics.collectors.shared.step_clock import FEWEST, WARM_UP, StepClock
 

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from diagnostics.report.html.embedded import embedded
-from diagnostics.report.html.page import page
+from diagnostics.report.html.page import embedded, page
 from diagnostics.report.report import Report
 from tests.unit.report.html.test_page import PAGES, WATCHED, Page
 

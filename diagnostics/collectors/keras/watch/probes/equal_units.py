@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
+from diagnostics.collectors.keras.watch.probes import WatchProbe
 from diagnostics.collectors.keras.weights import Weights, units_of
 from diagnostics.collectors.shared.equal_units import EqualUnits
 from diagnostics.facts.layers import EqualUnitsFacts

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from diagnostics.collectors.keras.batch import take_rows
-from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
+from diagnostics.collectors.keras.watch.probes import WatchProbe
 from diagnostics.collectors.shared.repeated_rows import RowMemory
 
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from diagnostics.collectors.keras.batch import as_array, unpack
-from diagnostics.collectors.keras.watch.watch_probe import WatchProbe
+from diagnostics.collectors.keras.watch.probes import WatchProbe
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.facts.data import SampleWeights
 

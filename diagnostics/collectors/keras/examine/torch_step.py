@@ -10,9 +10,14 @@ import numpy as np
 import torch
 
 from diagnostics.collectors.keras.batch import as_array, batch_facts, unpack
-from diagnostics.collectors.keras.examine.gradients import gradient_facts
 from diagnostics.collectors.keras.losses import as_written, output_facts, recognise_loss, weighs_classes
-from diagnostics.collectors.keras.model import NOT_OFFERED, describe_model, has_weights, last_activation
+from diagnostics.collectors.keras.model import (
+    NOT_OFFERED,
+    describe_model,
+    gradient_facts,
+    has_weights,
+    last_activation,
+)
 from diagnostics.collectors.keras.optimizer import optimizer_facts
 from diagnostics.collectors.keras.watch.torch_watcher import SeenStep
 from diagnostics.collectors.shared.loss_match import Recognised

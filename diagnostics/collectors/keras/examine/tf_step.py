@@ -15,7 +15,7 @@ from diagnostics.collectors.isolation.internal import own_run, own_warnings_igno
 from diagnostics.collectors.keras.batch import as_array
 from diagnostics.collectors.keras.data import KerasData, rows_in
 from diagnostics.collectors.keras.examine.pipeline import KerasPipeline
-from diagnostics.collectors.keras.loss_pairing import own_loss
+from diagnostics.collectors.keras.losses import own_loss
 from diagnostics.collectors.keras.model import describe_model, has_parts_weights
 from diagnostics.collectors.keras.optimizer import full_rate, inner_optimizer, optimizer_facts, steps_made
 from diagnostics.collectors.keras.replayable import runs_python, shuffles

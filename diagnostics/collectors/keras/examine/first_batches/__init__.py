@@ -1,1 +1,0 @@
-"""Examines a training of the script by the batches that it takes itself."""

@@ -1,1 +1,0 @@
-"""Collects facts from what a script gives to scikit-learn."""

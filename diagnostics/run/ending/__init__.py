@@ -1,1 +1,0 @@
-"""What becomes of the report when a process ends without telling Python."""
