@@ -110,8 +110,7 @@ def _read(source: Any, rows: int) -> tuple[Any, Any, bool | None, tuple[Any, ...
     if torch is not None and isinstance(source, torch.nn.Module):
         raise InvalidInput(f"show_batch() was given the model {type(source).__name__}. {TAKES}")
     if torch is not None:
-        from diagnostics.collectors.pytorch.data import collate_batch, not_batches
-        from diagnostics.collectors.pytorch.first_rows import first_batch
+        from diagnostics.collectors.pytorch.data import collate_batch, first_batch, not_batches
         from diagnostics.collectors.pytorch.state import random_states_kept
 
         if (why := not_batches(source)) is not None:

@@ -120,8 +120,7 @@ def _read(source: Any, examples: int) -> tuple[Any, Any, bool | None]:
         return trainer_batch(source, examples)
     import torch
 
-    from diagnostics.collectors.pytorch.data import not_batches
-    from diagnostics.collectors.pytorch.first_rows import first_batch
+    from diagnostics.collectors.pytorch.data import first_batch, not_batches
     from diagnostics.collectors.shared.tokens import tokenizer_of
 
     if isinstance(source, torch.nn.Module):

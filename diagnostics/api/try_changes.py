@@ -63,7 +63,7 @@ def try_changes(
         raise InvalidInput(f"try_changes() was given {what(made)} as model. It takes an nn.Module of PyTorch.")
     if not callable(loss):
         raise InvalidInput(f"try_changes() was given {what(loss)} as loss, which cannot be called.")
-    from diagnostics.collectors.pytorch.examine.given_run import run_of_batches
+    from diagnostics.collectors.pytorch.examine.experiments import run_of_batches
 
     begun = time.monotonic()
     found = run_of_batches(made, loss, batches, optimizer, steps, begun + seconds)

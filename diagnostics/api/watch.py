@@ -20,7 +20,7 @@ from diagnostics.report.requests import Requests
 from .stop_on import StopOn, Stopping, check_stop_on
 
 if TYPE_CHECKING:
-    from diagnostics.collectors.pytorch.watch.over_time.looks import OverTime
+    from diagnostics.collectors.pytorch.watch.over_time import OverTime
     from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
     from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
     from diagnostics.report.loggers import MetricLogger
@@ -271,7 +271,7 @@ def watch(
     facts = _facts(model, optimizers)
     looks = None
     if fixed_batch is not None or histograms:
-        from diagnostics.collectors.pytorch.watch.over_time.looks import OverTime
+        from diagnostics.collectors.pytorch.watch.over_time import OverTime
 
         known = (faults, probe.uncovered)
         looks = OverTime(model, optimizers, fixed_batch, histograms, chosen, lambda: probe.steps, *known)

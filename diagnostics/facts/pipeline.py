@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from diagnostics.facts.frozen import frozen
+from diagnostics.facts.loss_graph import LeafFacts
 
 from .array import Array
 from .calls import MonitorFacts
@@ -28,7 +29,6 @@ from .inputs import (
     Vocabulary,
 )
 from .layers import LayerFacts, NeverInTraining, StillStatistics
-from .loss import LeafFacts
 from .loss_call import LossCalls
 from .loss_contracts import LossKind, Reads
 from .loss_graph import LossGraph

@@ -8,14 +8,14 @@ optimizer, counted from 0; a sampled step is one of those that are measured more
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal
 
+from diagnostics.facts.array import Array
+from diagnostics.facts.calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
 from diagnostics.facts.frozen import frozen
-
-from .array import Array
-from .calls import ClipFacts, LoadedKeys, RestoreFacts, ScaledClipFacts, StepOrderFacts
-from .inputs import DrawnInputs, InputFacts, TargetSides
-from .layers import (
+from diagnostics.facts.inputs import DrawnInputs, InputFacts, TargetSides
+from diagnostics.facts.layers import (
     ActivityFacts,
     BatchNormFacts,
     EqualUnitsFacts,
@@ -25,11 +25,13 @@ from .layers import (
     TrainModeFacts,
     UnderflowFacts,
 )
-from .nonfinite import FrameFacts, OriginFacts
-from .written import SettingFacts
+from diagnostics.facts.nonfinite import FrameFacts, OriginFacts
+from diagnostics.facts.written import SettingFacts
 
 OF_RECURRENT = " layer "
 """In the name of a layer: between a recurrent module and the number of its layer. No path has a space."""
+EARLY: Final = 16
+"""Steps at the beginning whose rows are hashed."""
 
 
 @frozen
@@ -324,3 +326,24 @@ WATCHED = (
     BatchNormFacts,
 )
 """What a watched run gives."""
+
+
+@frozen
+class StartFacts:
+    """How a training began.
+
+    Attributes:
+        settings: plain values by name: of the optimizer, of the precision.
+        seeds: of the frameworks' generators of random numbers; None for one that was not set.
+        states: hashes of the states of Python's and NumPy's global generators, whose seeds cannot be read.
+        weights: hashes by parameter, of some of its numbers; what is beyond a bound has one hash.
+        rows: by step, the hash of each row of its batch, in order; the first rows of a large batch.
+    """
+
+    described: ClassVar[str] = "the start of the training"
+
+    settings: Mapping[str, Any]
+    seeds: Mapping[str, Any]
+    states: Mapping[str, str]
+    weights: Mapping[str, str]
+    rows: Mapping[int, tuple[str, ...]]

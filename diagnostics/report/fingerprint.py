@@ -12,8 +12,7 @@ import numpy as np
 from diagnostics.collectors.system.environment import determinism, environment
 from diagnostics.facts.array import Array
 from diagnostics.facts.calls import ClipFacts
-from diagnostics.facts.fingerprint import StartFacts
-from diagnostics.facts.training import TrainingHistory
+from diagnostics.facts.training import StartFacts, TrainingHistory
 
 FIRST: Final = 32
 """Steps at the beginning of which each is recorded."""

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from diagnostics.facts.tokens import Token, TokenFacts, TokenRow
+from diagnostics.facts.batch_view import Token, TokenFacts, TokenRow
 from diagnostics.text.join import count_of
 from diagnostics.text.visible import escaped, visible
 
 from .as_text import AsText
 
 if TYPE_CHECKING:
-    from diagnostics.facts.tokens import State
+    from diagnostics.facts.batch_view import State
 
 LONG = 300  # tokens of a row: of a longer one, the middle of each uniform stretch is left out
 ENDS = 20  # tokens on both sides of what is left out

@@ -32,10 +32,12 @@ def last_exception(stderr: str) -> CrashFacts | None:
         if not frames:
             return None  # what only looks like an exception is a warning
         lines.insert(frames[-1], _HEADER)  # a syntax error in the script itself is printed without one
-    from diagnostics.collectors.tracebacks.parse import parse  # takes NumPy along, which most commands do without
+    from diagnostics.collectors.tracebacks.parse import (
+        failures,
+    )  # takes NumPy along, which most commands do without
 
-    crashes = parse("\n".join(lines))
-    return crashes[-1] if crashes else None
+    found = failures("\n".join(lines))
+    return found[-1].last if found else None
 
 
 def metrics(stdout: str) -> dict[str, float]:

@@ -26,7 +26,7 @@ from diagnostics.collectors.checks.differences import (
 from diagnostics.collectors.shared.arrays import name_of
 from diagnostics.errors import InvalidInput, ends_at_the_caller, typed_message, what
 from diagnostics.facts.array import Array
-from diagnostics.facts.checks.comparison import ComparedCase, Difference
+from diagnostics.facts.checks import ComparedCase, Difference
 
 from .comparison import Comparison
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diagnostics.errors import CheckFailed, ends_at_the_caller
-from diagnostics.facts.checks.comparison import ComparedCase, Difference, Pattern
+from diagnostics.facts.checks import ComparedCase, Difference, Pattern
 from diagnostics.text.join import count_of, listed
 
 __tracebackhide__ = ends_at_the_caller

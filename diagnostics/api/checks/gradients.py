@@ -14,7 +14,7 @@ import numpy as np
 from diagnostics.collectors.checks.accumulation import accumulation_facts
 from diagnostics.collectors.checks.axes import Axes, read_axes
 from diagnostics.errors import InvalidInput, ends_at_the_caller, what
-from diagnostics.facts.checks.gradients import (
+from diagnostics.facts.checks import (
     FADED,
     AccumulationFacts,
     ParameterGradient,

@@ -13,7 +13,7 @@ from diagnostics.collectors.checks.randomness import all_random_states_kept, see
 from diagnostics.collectors.isolation.rng import generators_within
 from diagnostics.collectors.shared.reread import deep_copy
 from diagnostics.errors import InvalidInput, ends_at_the_caller, typed_message, what
-from diagnostics.facts.checks.comparison import WorkerGenerator
+from diagnostics.facts.checks import WorkerGenerator
 from diagnostics.text.join import count_of, listed
 
 from .items import ITEMS, ItemChecks, called_with, check_callables, check_no_graph

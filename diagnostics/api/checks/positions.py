@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.checks.gradients import PositionGradients
+from diagnostics.facts.checks import PositionGradients
 
 from .result import CheckResult
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from diagnostics.errors import InvalidInput, typed_message
 from diagnostics.facts.array import Array
-from diagnostics.facts.checks.gradients import AccumulationFacts
+from diagnostics.facts.checks import AccumulationFacts
 
 Vector = dict[str, Array]
 """By parameter: float64 (scalars,)."""

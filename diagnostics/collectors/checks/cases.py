@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.checks.comparison import ComparedCase
+from diagnostics.facts.checks import ComparedCase
 
 from .axes import Axes, varied_sizes
 from .calls import Arguments, Caller, framework_of_value

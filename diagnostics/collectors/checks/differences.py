@@ -11,7 +11,7 @@ import numpy as np
 
 from diagnostics.collectors.shared.arrays import LARGEST, is_tensor
 from diagnostics.facts.array import Array
-from diagnostics.facts.checks.comparison import Difference, Pattern
+from diagnostics.facts.checks import Difference, Pattern
 
 # Two orders of adding n numbers differ by about sqrt(n) roundings, and a function rounds a few times more.
 ROUNDINGS = 8

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diagnostics.facts.array import Array
-from diagnostics.facts.checks.comparison import Pattern
+from diagnostics.facts.checks import Pattern
 
 from .differences import differs, numbers, pattern_of
 

@@ -13,7 +13,7 @@ import numpy as np
 from diagnostics.collectors.shared.arrays import fields
 from diagnostics.errors import InvalidInput, what
 from diagnostics.facts.array import Array
-from diagnostics.facts.checks.comparison import Mismatch
+from diagnostics.facts.checks import Mismatch
 
 from .differences import differs, numbers
 

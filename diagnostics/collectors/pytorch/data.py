@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -20,6 +21,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
+from diagnostics.collectors.pytorch.state import random_states_kept
 from diagnostics.collectors.shared.arrays import fields, is_tensor, target_name, to_array
 from diagnostics.collectors.shared.dataset_rows import (
     EMPTY,
@@ -73,6 +75,59 @@ def sample_loaded_rows(loader: DataLoader[Any], dataset: Any = None, seconds: fl
     if _has_own_order(loader):
         return sample_rows(dataset, indices=_in_own_order(loader), spread_out=False, seconds=seconds)
     return sample_rows(dataset, indices=getattr(loader.sampler, "indices", None), seconds=seconds)
+
+
+def first_batch(data: Any, rows: int) -> Any:
+    """Return a batch of the first rows of a DataLoader, or the first batch of another iterable.
+
+    The order is the dataset's: a sampler is not asked, unless the loader has one of its own making.
+
+    Raises:
+        CannotJudge: reading would take rows away from training.
+        StageFailed: the data has no batch.
+        UsersCodeRaised: the dataset or the collator raised.
+    """
+    with random_states_kept(data), torch.no_grad():
+        if isinstance(data, DataLoader) and data._auto_collation:
+            return collated(data, rows, private)
+        return _read_rows(fresh_iterator(data, "data"), 1)[0]
+
+
+def collated(loader: DataLoader[Any], rows: int, reader: Callable[[Any], Any]) -> Any:
+    """Collate the first rows of a loader's dataset.
+
+    Args:
+        loader: the user's.
+        rows: how many, unless it has fewer.
+        reader: returns what the rows of a dataset are read from.
+    """
+    dataset = loader.dataset
+    if is_iterable_only(dataset):
+        read = _read_rows(fresh_iterator(dataset, "dataset"), rows)
+    else:
+        source = reader(dataset)
+        with users_code():
+            places = list(islice(_places(loader), rows))
+            read = [source[place] for place in places]
+    if not read:
+        raise StageFailed(EMPTY)
+    with users_code():
+        return loader.collate_fn(deep_copy(read))
+
+
+def _places(loader: DataLoader[Any]) -> Any:
+    """Return the indices that the loader's sampler knows, in the dataset's order."""
+    return getattr(loader.sampler, "indices", range(len(loader.dataset)))
+
+
+def _read_rows(iterator: Any, rows: int) -> list[Any]:
+    read: list[Any] = []
+    with users_code(), contextlib.suppress(StopIteration):
+        while len(read) < rows:
+            read.append(next(iterator))
+    if not read:
+        raise StageFailed("The data is empty: iterating it yielded nothing.")
+    return read
 
 
 def _has_own_order(loader: DataLoader[Any]) -> bool:

@@ -11,10 +11,9 @@ import numpy as np
 
 from diagnostics.errors import InvalidInput
 from diagnostics.facts.array import Array
-from diagnostics.facts.batch_view import BatchPart, BatchView
+from diagnostics.facts.batch_view import BatchPart, BatchView, TokenFacts
 from diagnostics.facts.inputs import Vocabulary
 from diagnostics.facts.pipeline import BatchFacts
-from diagnostics.facts.tokens import TokenFacts
 from diagnostics.text.join import count_of
 
 from .arrays import LABEL_NAMES, describe, fields, flat, target_name, to_array

@@ -10,7 +10,7 @@ import numpy as np
 from diagnostics.collectors.shared.arrays import LABEL_NAMES, to_array
 from diagnostics.errors import InvalidInput, what
 from diagnostics.facts.array import Array
-from diagnostics.facts.tokens import Labels, State, Token, TokenFacts, TokenRow
+from diagnostics.facts.batch_view import Labels, State, Token, TokenFacts, TokenRow
 
 IGNORED = -100
 NO_LIMIT = 1_000_000  # tokens: transformers writes a far larger number where a tokenizer has no limit

@@ -7,7 +7,7 @@ from typing import Any
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, Trainer
 
-from diagnostics.collectors.pytorch.first_rows import collated
+from diagnostics.collectors.pytorch.data import collated
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed
 from diagnostics.collectors.shared.tokens import tokenizer_of
 

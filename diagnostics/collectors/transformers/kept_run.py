@@ -24,7 +24,7 @@ from diagnostics.collectors.pytorch.dependence.kept_pass import (
 from diagnostics.collectors.pytorch.discover.training_batches import MOST, MOST_BYTES, TrainedBatch
 from diagnostics.collectors.pytorch.examine.experiments import Run, at_its_beginning
 from diagnostics.collectors.pytorch.examine.kept_start import MOST_BYTES as MOST_BYTES_OF_WEIGHTS
-from diagnostics.collectors.pytorch.examine.starting_weights import num_bytes, starting_weights
+from diagnostics.collectors.pytorch.examine.model_copy import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.losses import IGNORE_INDEX
 from diagnostics.collectors.pytorch.model import fills_in_tokens, uncompiled
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors

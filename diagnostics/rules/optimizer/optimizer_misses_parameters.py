@@ -6,7 +6,7 @@ from diagnostics.engine.causality import NO_LEARNING
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.message_rule import MessageRule
 from diagnostics.engine.rule import NotApplicable, check
-from diagnostics.facts.loss import LeafFacts
+from diagnostics.facts.loss_graph import LeafFacts
 from diagnostics.facts.pipeline import ModelFacts, OptimizerFacts
 from diagnostics.text.join import count_of, listed
 from diagnostics.text.names import describe_parameters

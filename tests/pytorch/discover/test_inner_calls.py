@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
-from diagnostics.facts.loss import LeafFacts
+from diagnostics.facts.loss_graph import LeafFacts
 from tests.pytorch.discover.watching import Watching
 
 INPUTS = torch.randn(16, 6, generator=torch.Generator().manual_seed(0))

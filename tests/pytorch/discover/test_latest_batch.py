@@ -2,7 +2,7 @@
 
 import torch
 
-from diagnostics.collectors.pytorch.discover.latest_batch import LatestBatch
+from diagnostics.collectors.pytorch.discover.batch_source import LatestBatch
 
 INPUT, LABELS = torch.randn(6, 3), torch.arange(6)
 

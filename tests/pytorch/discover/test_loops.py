@@ -14,9 +14,8 @@ from torch.utils.data import DataLoader
 import diagnostics
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.pytorch.discover import loops
-from diagnostics.collectors.pytorch.discover.hand_updates import CHANGES
 from diagnostics.collectors.pytorch.discover.loops import LoopFinder
-from diagnostics.collectors.pytorch.discover.optimizers import MAX_MODELS, SHORT
+from diagnostics.collectors.pytorch.discover.optimizers import CHANGES, MAX_MODELS, SHORT
 from diagnostics.run.observer import ScriptObserver
 
 INPUTS = torch.randn(32, 6, generator=torch.Generator().manual_seed(0))

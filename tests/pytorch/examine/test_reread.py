@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate
 
 import diagnostics
-from diagnostics.collectors.pytorch.examine.reread import reread_batch
+from diagnostics.collectors.pytorch.examine.pipeline import reread_batch
 from diagnostics.collectors.shared import reread
 
 

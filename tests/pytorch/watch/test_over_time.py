@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import diagnostics
-from diagnostics.collectors.shared.over_time import steps as looked_at
+from diagnostics.collectors.shared import over_time as looked_at
 from diagnostics.facts.over_time import QUANTILES
 
 WORDS = ("cat", "dog", "bird")

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 import diagnostics
+from diagnostics.collectors.pytorch.watch.pending_steps import SkippedSteps
 from diagnostics.collectors.pytorch.watch.record.step_log import SKIPPED
-from diagnostics.collectors.pytorch.watch.skipped_steps import SkippedSteps
 from tests.pytorch.watched import batch
 
 

@@ -13,10 +13,10 @@ import diagnostics
 from diagnostics import Finding, Report
 from diagnostics.engine.finding import SEVERITIES, STAGES
 from diagnostics.facts.crash import CrashFacts, FrameFacts
-from diagnostics.facts.fingerprint import StartFacts
 from diagnostics.facts.library_messages import LibraryMessage
 from diagnostics.facts.ranks.notes import RankNotes
 from diagnostics.facts.step_times import PARTS, StepTimes
+from diagnostics.facts.training import StartFacts
 from diagnostics.facts.where import Where
 from diagnostics.report.contents import StageResult, Status
 from diagnostics.report.fingerprint import TrainingFingerprint

@@ -23,7 +23,7 @@ from diagnostics.collectors.keras.state import generators_of, global_states_kept
 from diagnostics.collectors.shared.pipeline import StageFailed
 from diagnostics.errors import InvalidInput, typed_message, what
 from diagnostics.facts.array import Array
-from diagnostics.facts.checks.gradients import ParameterGradient
+from diagnostics.facts.checks import ParameterGradient
 
 STEP = 1e-3  # of a variable's norm, as in PyTorch
 STEPS = 3

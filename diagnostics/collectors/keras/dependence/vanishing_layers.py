@@ -9,7 +9,7 @@ import numpy as np
 
 from diagnostics.collectors.isolation.internal import own_run
 from diagnostics.collectors.isolation.patching import Patches
-from diagnostics.facts.loss import LeafFacts
+from diagnostics.facts.loss_graph import LeafFacts
 
 from .subject import KerasSubject
 

@@ -22,7 +22,7 @@ from diagnostics.collectors.keras.optimizer import optimizer_facts
 from diagnostics.collectors.keras.post_run.unreached_modes import never_in_training, still_statistics
 from diagnostics.collectors.keras.values import array_of
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed, UsersCodeRaised
-from diagnostics.facts.loss import LeafFacts
+from diagnostics.facts.loss_graph import LeafFacts
 from diagnostics.facts.pipeline import Fact, GradientFacts
 
 from .tf_step import HandedBatch

@@ -15,7 +15,7 @@ from diagnostics.collectors.keras.model import has_own_train_step
 from diagnostics.collectors.keras.optimizer import optimizer_facts
 from diagnostics.collectors.keras.post_run import PostRunCheck
 from diagnostics.facts.array import Array
-from diagnostics.facts.loss import LeafFacts
+from diagnostics.facts.loss_graph import LeafFacts
 
 ROWS = 4  # of the kept batch
 NUMBERS = 64  # of each variable, by which a change is recognised

@@ -32,9 +32,8 @@ from diagnostics.collectors.shared.history import History
 from diagnostics.collectors.shared.step_clock import StepClock
 from diagnostics.collectors.shared.training_history import training_history
 from diagnostics.facts.array import Array
-from diagnostics.facts.fingerprint import EARLY, StartFacts
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.training import TrainingHistory
+from diagnostics.facts.training import EARLY, StartFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .over_time import KerasOverTime

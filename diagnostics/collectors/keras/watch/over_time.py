@@ -13,9 +13,18 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.keras.batch import TEXT, as_array, is_one_hot
 from diagnostics.collectors.keras.losses import kind_of_loss, own_loss
-from diagnostics.collectors.shared.over_time.decode import CannotDecode, decoded, prediction_texts, target_texts
-from diagnostics.collectors.shared.over_time.histogram import LAYERS, histogram_of, stride_for
-from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MAX_LOOKS, is_look_step
+from diagnostics.collectors.shared.over_time import (
+    EXAMPLES,
+    LAYERS,
+    MAX_LOOKS,
+    CannotDecode,
+    decoded,
+    histogram_of,
+    is_look_step,
+    prediction_texts,
+    stride_for,
+    target_texts,
+)
 from diagnostics.errors import InvalidInput, typed_message, what
 from diagnostics.facts.array import Array
 from diagnostics.facts.over_time import FixedBatchFacts, Histogram, LayerHistograms, Look

@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from diagnostics.collectors.checks.accumulation import Parts, Vector
 from diagnostics.collectors.checks.differences import dtype_of, rounding_of
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
-from diagnostics.collectors.pytorch.batch import checked_loss, loss_in, split_batch
+from diagnostics.collectors.pytorch.batch import call_loss, call_model, checked_loss, loss_in, split_batch
 from diagnostics.collectors.pytorch.data import to_device
-from diagnostics.collectors.pytorch.examine.model_call import call_loss, call_model
 from diagnostics.collectors.pytorch.examine.model_copy import ModelCopy
 from diagnostics.collectors.pytorch.losses import ignored_label
 from diagnostics.collectors.pytorch.model import check_runnable, device_of, uncompiled
@@ -25,7 +24,7 @@ from diagnostics.collectors.pytorch.state import kept
 from diagnostics.collectors.shared.arrays import flat, is_tensor
 from diagnostics.collectors.shared.pipeline import CannotJudge, StageFailed
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.checks.gradients import ParameterGradient
+from diagnostics.facts.checks import ParameterGradient
 
 STEP = 1e-3  # of a parameter's norm: enough for a layer that starts at 0 to hand on a gradient
 STEPS = 3  # LoRA's A gets its first gradient in the second step, what stands before it in the third

@@ -18,7 +18,7 @@ from diagnostics.collectors.checks.calls import names_in
 from diagnostics.collectors.isolation.internal import own_run, own_warnings_ignored
 from diagnostics.collectors.isolation.rng import OwnGenerator, is_generator, objects_within
 from diagnostics.collectors.shared.dataset_rows import is_iterable_only
-from diagnostics.facts.checks.comparison import WorkerGenerator
+from diagnostics.facts.checks import WorkerGenerator
 
 SECONDS = 60  # to start the workers and to read one item in each
 ADVANCED = 7  # numbers drawn to bring a generator into another state

@@ -24,6 +24,7 @@ from diagnostics.collectors.isolation.internal import is_own_run
 from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.probe import Probes
 from diagnostics.collectors.pytorch.discover import probes
+from diagnostics.collectors.pytorch.discover.optimizers import HandUpdates
 from diagnostics.collectors.pytorch.watch.record.calls.script_calls import calls
 from diagnostics.facts.calls import RestoreFacts
 from diagnostics.taps import torch as taps
@@ -31,7 +32,6 @@ from diagnostics.taps.tap import Source, Tap, Unsubscribe, subscribe
 
 from .first_step import FirstStepRecorder
 from .first_step_pipeline import FirstPass, FirstStepPipeline
-from .hand_updates import HandUpdates
 from .loop_probe import LoopProbe
 from .loss_calls import hold_losses
 from .optimizers import ScriptOptimizers, ShortTrainings, held_by, is_idle

@@ -18,6 +18,7 @@ from diagnostics.collectors.pytorch.activations import activations_seen
 from diagnostics.collectors.pytorch.batch import distinct_rows, prediction_in
 from diagnostics.collectors.pytorch.dependence.kept_pass import KeptPass, on_host
 from diagnostics.collectors.pytorch.discover.first_step_pipeline import FirstStepPipeline
+from diagnostics.collectors.pytorch.examine.model_copy import num_bytes, restore, starting_weights
 from diagnostics.collectors.pytorch.losses import REGRESSIONS, unit_scale_loss
 from diagnostics.collectors.pytorch.model import describe_model, uncompiled
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like
@@ -31,7 +32,6 @@ from diagnostics.facts.loss_contracts import TORCH
 from diagnostics.facts.pipeline import BatchFacts, Fact, LossFacts
 
 from .overfit import CopyTrainer
-from .starting_weights import num_bytes, restore, starting_weights
 
 MOST_BYTES = 16 * 2**20  # of the weights of one model
 REL_TOLERANCE = 1e-3  # of the loss of the first step, computed again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -12,64 +13,66 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, WeightedRandomSampler
+from torch.utils.data import DataLoader, WeightedRandomSampler, default_collate
 
 from diagnostics.collectors.isolation.iterators import iterators_kept
 from diagnostics.collectors.pytorch.activations import activations_seen, last_activation, output_facts
 from diagnostics.collectors.pytorch.added_tokens import embedding_rows
 from diagnostics.collectors.pytorch.batch import (
+    call_loss,
+    call_model,
     checked_loss,
     describe_source,
     is_single,
     loss_in,
+    one_row,
     prediction_if_any,
     prediction_in,
     split_batch,
+    with_inputs,
 )
 from diagnostics.collectors.pytorch.data import (
+    batch_indices,
     collate_batch,
     dataset_facts,
     first_labels,
     is_shuffled,
+    rows_at,
     sample_loaded_rows,
     to_device,
 )
+from diagnostics.collectors.pytorch.dependence.measure import PARTS, measure
+from diagnostics.collectors.pytorch.dependence.subject import Subject, all_counted
+from diagnostics.collectors.pytorch.examine.model_copy import ModelCopy
+from diagnostics.collectors.pytorch.examine.overfit import BatchOverfit
+from diagnostics.collectors.pytorch.examine.reproduce import reproduce
+from diagnostics.collectors.pytorch.examine.subsets import TorchSubsets
 from diagnostics.collectors.pytorch.loss_graph import graph_nodes, loss_graph, with_shapes
-from diagnostics.collectors.pytorch.losses import (
-    class_axis,
-    ignored_label,
-    is_indexed,
-    recognise_loss,
-)
+from diagnostics.collectors.pytorch.losses import class_axis, ignored_label, is_indexed, recognise_loss
 from diagnostics.collectors.pytorch.model import (
     check_runnable,
     describe_model,
     device_of,
     end_token,
+    parameter_names,
     several_ranks,
     uncompiled,
 )
 from diagnostics.collectors.pytorch.optimizer import OptimizerBuilder, full_rate, like, optimizer_facts, warms_up
-from diagnostics.collectors.pytorch.state import kept
+from diagnostics.collectors.pytorch.state import kept, random_states_kept
 from diagnostics.collectors.pytorch.worker_generators import worker_facts
 from diagnostics.collectors.shared.arrays import flat, is_tensor, name_of, target_name, to_array
-from diagnostics.collectors.shared.dataset_rows import fresh_iterator, private
+from diagnostics.collectors.shared.dataset_rows import fresh_iterator, is_iterable_only, private
 from diagnostics.collectors.shared.loss_match import Recognised
 from diagnostics.collectors.shared.pipeline import CannotJudge, Pipeline, StageFailed, users_code
-from diagnostics.collectors.shared.reread import deep_copy
+from diagnostics.collectors.shared.reread import MOST_ROWS, Source, deep_copy, reread, seed_globals
 from diagnostics.collectors.shared.split_overlap import compared_rows
 from diagnostics.facts.data import RereadFacts
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.layers import LayerFacts
 from diagnostics.facts.pipeline import BatchFacts, Fact, GradientFacts, LossFacts, ModelFacts, OutputFacts
 
-from .batch_dependence import batch_dependence
-from .batch_overfit import BatchOverfit
-from .model_call import call_loss, call_model
-from .model_copy import ModelCopy
-from .non_finite_rows import non_finite_rows
-from .reproduce import reproduce
-from .reread import reread_batch
-from .subsets import TorchSubsets
+SECONDS_ASKING = 2.0  # about parts of a batch
 
 
 class PyTorchPipeline(Pipeline):
@@ -276,14 +279,7 @@ class PyTorchPipeline(Pipeline):
         if not facts.num_trainable or not self._loss.requires_grad or self._moves_on is not None:
             return
         with users_code():
-            yield batch_dependence(
-                model,
-                self._batch,
-                self.predict,
-                loader=self.loader,
-                ignore_index=ignored_label(self.loss_fn),
-                predicts_tokens=self._recognised.kind == "cross_entropy",
-            )
+            yield self._dependence(model)
 
     def optimizer_step(self) -> Iterator[Fact]:
         """See `Pipeline.optimizer_step`."""
@@ -372,8 +368,81 @@ class PyTorchPipeline(Pipeline):
         return output_facts(self._prediction, self._target, classes, last_activation(self.model))
 
     def _non_finite_rows(self, model: nn.Module) -> tuple[int, ...] | None:
+        """Compute the loss of each example alone, to see which of them are to blame.
+
+        Args:
+            model: a copy, in training mode; run in evaluation mode.
+
+        Returns:
+            Their numbers; None for a loss that needs the whole batch.
+        """
         size = self._prediction.shape[0] if self._prediction is not None and self._prediction.ndim else 0
-        return non_finite_rows(model, self._batch, size, self.compute)
+        rows = []
+        try:
+            with torch.no_grad():
+                for row in range(size):
+                    loss, _ = self.compute(model.eval(), one_row(self._batch, row, size))
+                    if not math.isfinite(float(loss)):
+                        rows.append(row)
+        except Exception:
+            return None
+        finally:
+            model.train()
+        return tuple(rows)
+
+    def _dependence(self, model: nn.Module) -> DependenceFacts:
+        """Ask a copy, which was run on the batch, again about parts of it; the copy is used up."""
+        parts, target = split_batch(self._batch)
+        named = flat(parts)
+        inputs = {name: value for name, value in named.items() if isinstance(value, Tensor)}
+        if device_of(model).type != "cpu" and not all_counted(inputs):
+            return DependenceFacts(why_not=dict.fromkeys(PARTS, "an index out of range can end a GPU"))
+        named_apart = not isinstance(self._batch, Mapping) or bool(set(named) & set(parameter_names(model)))
+        is_loader = isinstance(self.loader, DataLoader)
+        return measure(
+            Subject(
+                model=model,
+                call=lambda copied, given: self.predict(copied, with_inputs(self._batch, given)),
+                inputs=inputs,
+                tested=frozenset(inputs) if named_apart else frozenset(),
+                target=target if isinstance(target, Tensor) else None,
+                ignore_index=ignored_label(self.loss_fn),
+                batch_first=is_loader and self.loader.collate_fn is default_collate,
+                shuffled=is_shuffled(self.loader) if is_loader else None,
+                predicts_tokens=self._recognised.kind == "cross_entropy",
+                deadline=time.monotonic() + SECONDS_ASKING,
+            )
+        )
+
+
+def reread_batch(make_loader: Callable[[], DataLoader[Any]], fresh_workers: bool = False) -> RereadFacts:
+    """Read the rows of one batch, and collate them, twice.
+
+    Args:
+        make_loader: gives the user's loader, or one made of the user's dataset and collator.
+        fresh_workers: whether training reads rows in processes that start over with each epoch.
+    """
+    try:
+        loader = make_loader()
+        dataset, together = loader.dataset, loader._auto_collation
+        if is_iterable_only(dataset):
+            return RereadFacts(unjudged="needs rows that can be read again, not a stream")
+        with random_states_kept(loader):
+            indices = batch_indices(loader)
+            indices = indices[:MOST_ROWS] if together else indices
+            if type(dataset) in (list, tuple):  # looking at its rows changes nothing, so only these are copied
+                dataset = {index: dataset[index] for index in (indices if together else [indices])}
+    except Exception as error:  # another stage meets it, and says so in full
+        return RereadFacts(unjudged=f"needs rows to read; asking for them raised {type(error).__name__}")
+    source = Source(
+        dataset=dataset,
+        collate=loader.collate_fn,
+        read=lambda rows: rows_at(rows, indices, together),
+        seed=seed_globals,
+        fresh_workers=fresh_workers,
+    )
+    with random_states_kept(loader):
+        return reread(source)
 
 
 def _gradient_facts(model: nn.Module, loss: Tensor) -> GradientFacts:

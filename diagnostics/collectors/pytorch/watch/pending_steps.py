@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
+import torch
 from torch import Tensor
 
-from diagnostics.collectors.pytorch.watch.record.norms import taken
-from diagnostics.collectors.pytorch.watch.record.step_log import NonFiniteStep, StepLog, StepRecord
+from diagnostics.collectors.pytorch.local_tensors import why_unreadable
+from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
+from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken
+from diagnostics.collectors.pytorch.watch.record.step_log import (
+    SKIPPED,
+    Gradient,
+    NonFiniteStep,
+    StepLog,
+    StepRecord,
+    loss_number,
+)
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
+from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
+from diagnostics.errors import what
 
-from .skipped_steps import SkippedSteps
-from .training_probe import TrainingProbe, WatchedModel
+EVALUATIONS = 4096  # evaluation losses kept
 
 
 class PendingSteps:
@@ -148,3 +162,106 @@ class PendingSteps:
     def _find(self, failure: NonFiniteStep, steps: int) -> None:
         with self._unhooked():
             self._replay.find(failure, steps - 1, self._log, "weights" not in self._faults)
+
+
+class SkippedSteps:
+    """Records the starts of backward passes; checks their gradients once `SKIPPED` steps in a row were skipped.
+
+    The only sign of a skipped step is that gradients are None when the next pass begins. Where they are set to
+    zero instead, skipped steps are not detected, since reading them would wait for the device.
+
+    Args:
+        layers: of the model.
+        safely: `FaultGuard.run`; the work belongs to the part "backward passes".
+    """
+
+    def __init__(self, layers: Layers, safely: Callable[..., None]) -> None:
+        self._layers, self._safely = layers, safely
+        self._step, self.count = -1, 0
+        self._bad: Tensor | bool = True  # whether in all steps that were checked
+        self._latest: Gradient | None = None
+
+    def begins(self, step: int, held: list[Any]) -> None:
+        """Record a backward pass, from within it.
+
+        Args:
+            step: number of steps that the optimizers have made.
+            held: their parameters, with their numbers.
+        """
+        if step != self._step:
+            self._step, self.count, self._bad, self._latest = step, 0, True, None
+        if any(parameter.grad is not None for _, parameter in held):
+            return  # one of the passes of an accumulation
+        self.count += 1
+        if self.count > SKIPPED:
+            ends = functools.partial(self._safely, "backward passes", self._ends, held)
+            torch.autograd.Variable._execution_engine.queue_callback(ends)
+
+    def failure(self, kept: CapturedPass | None) -> NonFiniteStep | None:
+        """Return the skipped step, with the batch size of `kept`; None if there is none."""
+        if self._latest is None or not bool(self._bad):
+            return None
+        bad = ~torch.as_tensor(self._latest.norms).isfinite()
+        which = tuple(number for number, one in zip(self._latest.which, bad.tolist(), strict=True) if one)
+        size = 0 if kept is None else kept.size
+        return NonFiniteStep(self._step, None, False, which, 0, size, None, self.count)
+
+    def _ends(self, held: list[Any]) -> None:
+        gradients, which = self._layers.gradients(held)
+        if gradients:
+            norms = self._layers.norms(gradients)
+            self._latest = Gradient(norms, which)
+            self._bad = ~norms.sum().isfinite() & self._bad
+
+
+class PassedLosses:
+    """The losses of one loop.
+
+    Args:
+        pending: takes those of training.
+        every: calls without a step, after which they are looked at.
+        optimizer_steps: whether there is an optimizer to step.
+        uncovered: gets the reason where a loss is not a number.
+
+    Attributes:
+        evaluations: of each evaluation, the latest step and the loss.
+        unstepped: times a loss was handed over after forward passes while no optimizer had stepped since the last.
+    """
+
+    def __init__(
+        self, pending: PendingSteps, every: int, optimizer_steps: bool, uncovered: dict[str, str]
+    ) -> None:
+        self._pending, self._every, self._optimizer_steps = pending, every, optimizer_steps
+        self._uncovered = uncovered
+        self.evaluations: deque[tuple[int, float]] = deque(maxlen=EVALUATIONS)
+        self.unstepped = 0
+        self._called_at = 0
+
+    def take(self, loss: Any, steps: int) -> None:
+        """Take a training loss after so many steps; None if the loop has none."""
+        passes = self._pending.next.passes
+        why_not = why_unreadable([loss]) if isinstance(loss, Tensor) else ""
+        number = None if loss is None or why_not else loss_number(loss)
+        if number is not None:
+            self._pending.add_loss(number)
+        elif loss is not None:
+            self._uncovered["loss"] = why_not or f"step() was given {_given(loss)}, which is not a number"
+        if self._optimizer_steps and self._called_at == steps and passes:
+            self.unstepped += 1
+            if self.unstepped % self._every == 0:
+                self._pending.look_at_unfinished(steps)
+        self._called_at = steps
+
+    def take_evaluation(self, loss: Any, steps: int) -> None:
+        """Take an evaluation loss after so many steps."""
+        number = None if isinstance(loss, Tensor) and why_unreadable([loss]) else loss_number(loss)
+        if number is None:
+            self._uncovered["evaluation"] = f"evaluated() was given {_given(loss)}, which is not a number"
+        else:
+            self.evaluations.append((max(0, steps - 1), float(number)))
+
+
+def _given(loss: Any) -> str:
+    if isinstance(loss, Tensor):
+        return f"a tensor of {str(loss.dtype).removeprefix('torch.')} {tuple(loss.shape)}"
+    return f"{what(loss)} too large for a float" if isinstance(loss, int) else what(loss)

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.recording import is_recorded
 from diagnostics.collectors.probe import Probe, Probes
+from diagnostics.collectors.pytorch.watch.record.model_hooks import ModuleHooks, Work
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks, Work
 from diagnostics.facts.training import TrainingHistory
 from diagnostics.tensor_probe import listening
 

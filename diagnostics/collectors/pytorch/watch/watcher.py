@@ -27,29 +27,25 @@ from diagnostics.collectors.pytorch.model import device_of, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
 from diagnostics.collectors.pytorch.watch import metrics
 from diagnostics.collectors.pytorch.watch.metrics.activation_ranges import ActivationRanges
-from diagnostics.collectors.pytorch.watch.metrics.no_grad_passes import NoGradPasses
-from diagnostics.collectors.pytorch.watch.record.beside_outputs import beside_outputs
+from diagnostics.collectors.pytorch.watch.metrics.modes import NoGradPasses
+from diagnostics.collectors.pytorch.watch.pending_steps import PassedLosses, SkippedSteps
 from diagnostics.collectors.pytorch.watch.record.calls.order import CallOrder
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass, keep, tensors
-from diagnostics.collectors.pytorch.watch.record.model_hooks import hook_around
-from diagnostics.collectors.pytorch.watch.record.norms import Layers
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
+from diagnostics.collectors.pytorch.watch.record.model_hooks import ModuleHooks, hook_around
+from diagnostics.collectors.pytorch.watch.record.norms import Layers, beside_outputs
 from diagnostics.collectors.pytorch.watch.record.step_log import StepLog, loss_number
+from diagnostics.collectors.pytorch.watch.replay.module_calls import Trace
 from diagnostics.collectors.pytorch.watch.replay.replay_buffer import ReplayBuffer
-from diagnostics.collectors.pytorch.watch.replay.trace import Trace
 from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT
 from diagnostics.errors import TrainingStopped
 from diagnostics.facts.dependence import DependenceFacts
-from diagnostics.facts.fingerprint import EARLY
 from diagnostics.facts.layers import RangeFacts
 from diagnostics.facts.nonfinite import OriginFacts
-from diagnostics.facts.training import TraceFacts, TrainingHistory
+from diagnostics.facts.training import EARLY, TraceFacts, TrainingHistory
 from diagnostics.failed_batch import FailedBatch
 
 from .optimizer_steps import OptimizerSteps
-from .passed_losses import PassedLosses
 from .pending_steps import PendingSteps
-from .skipped_steps import SkippedSteps
 from .training_probe import TrainingProbe
 
 JUDGED = 8  # steps that are not finite and are judged at once; the rules may have no objection

@@ -6,15 +6,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from diagnostics.collectors.shared.experiments.rows import Rows
 from diagnostics.facts.array import Array
 from diagnostics.facts.experiments import ExperimentRun
 from diagnostics.facts.loss_contracts import LossContract
 
-from .rows import Rows
+TINY = 1e-12  # a share of a class, of which the logarithm is taken
 
 
 @dataclass(frozen=True)
@@ -147,80 +148,98 @@ class Setup(ABC):
         return {path: values for path, values in self.rows.inputs.items() if values.dtype.kind == "f"}
 
 
-class Experiment(ABC):
+Text = str | Callable[[Setup], str]
+
+
+@dataclass(frozen=True)
+class Experiment:
     """One thing to change, with what must hold for it to make sense, and what to do if it helps.
 
     Attributes:
         name: of the experiment, in the evidence.
+        objection: says why the experiment makes no sense for a run; None if it does.
+        change: changes the one thing.
+        phrase: what is changed, as the beginning of a sentence, for a run that is not changed yet.
+        fix: what to change in the script, likewise.
         rule: that names the cause if it helps; empty for none.
         breadth: see `ExperimentRun`.
+        rate: the learning rate that it sets, likewise; None if it sets none.
     """
 
-    name: str = ""
+    name: str
+    objection: Callable[[Setup], str | None]
+    change: Callable[[Setup], None]
+    phrase: Text
+    fix: Text
     rule: str = ""
-    breadth: ClassVar[int] = 0
-
-    def objection(self, setup: Setup) -> str | None:
-        """Say why the experiment makes no sense for a run; None if it does."""
-        return self._objection(setup)
+    breadth: int = 0
+    rate: Callable[[Setup], float] | None = None
 
     def described(self, setup: Setup) -> ExperimentRun:
         """Describe the change of a run that is not changed yet."""
-        return ExperimentRun(
-            self.name,
-            self._phrase(setup),
-            self._fix(setup),
-            rule=self.rule,
-            breadth=self.breadth,
-            rate=self._rate(setup),
-        )
-
-    def change(self, setup: Setup) -> None:
-        """Change the one thing."""
-        self._change(setup)
-
-    def _objection(self, setup: Setup) -> str | None:
-        return None
-
-    def _rate(self, setup: Setup) -> float | None:
-        """Return the learning rate that it sets; None if it sets none."""
-        return None
-
-    @abstractmethod
-    def _phrase(self, setup: Setup) -> str:
-        """Say what is changed, as the beginning of a sentence."""
-
-    @abstractmethod
-    def _fix(self, setup: Setup) -> str:
-        """Say what to change in the script."""
-
-    @abstractmethod
-    def _change(self, setup: Setup) -> None: ...
+        phrase, fix = (text if isinstance(text, str) else text(setup) for text in (self.phrase, self.fix))
+        rate = None if self.rate is None else self.rate(setup)
+        return ExperimentRun(self.name, phrase, fix, rule=self.rule, breadth=self.breadth, rate=rate)
 
 
-class Together(Experiment):
-    """Two changes at once, where neither is enough.
+def together(first: Experiment, second: Experiment) -> Experiment:
+    """Make two changes at once, where neither is enough; the fix of the first comes first."""
+
+    def change(setup: Setup) -> None:
+        first.change(setup)
+        second.change(setup)
+
+    def joined(part: str, by: str) -> Callable[[Setup], str]:
+        return lambda setup: by.join(getattr(each.described(setup), part) for each in (first, second))
+
+    return Experiment(
+        f"{first.name}, {second.name}",
+        lambda setup: next((why for each in (first, second) if (why := each.objection(setup)) is not None), None),
+        change,
+        joined("phrase", " and "),
+        joined("fix", "; "),
+        breadth=2,
+    )
+
+
+def constant_answers(
+    contract: LossContract,
+    target: Array,
+    others: tuple[int, ...],
+    ignored: int | None = None,
+    weight: Array | None = None,
+) -> list[Array]:
+    """Return the constant predictions of which one is the best for some targets; empty if that is not known.
 
     Args:
-        first: whose fix comes first.
-        second: the other.
+        contract: of the loss.
+        target: (n, ...).
+        others: the lengths of a prediction's axes after the first.
+        ignored: the class that does not count.
+        weight: float (classes,), of each class; None if all weigh the same.
     """
+    if contract.targets == "classes" and target.dtype.kind in "biu":
+        if not others:
+            return []
+        axis = 0 if contract.class_axis == 1 else len(others) - 1
+        kept = target[target != ignored].astype(np.int64)
+        if not kept.size or int(kept.min()) < 0 or int(kept.max()) >= others[axis]:
+            return []
+        counts = np.bincount(kept, minlength=others[axis]).astype(np.float64)
+        counts = counts if weight is None else counts * weight
+        place = tuple(-1 if number == axis else 1 for number in range(len(others)))
+        return [_as_read(contract, counts / counts.sum()).reshape(1, *place)]
+    if int(np.prod(target.shape[1:])) != int(np.prod(others)):
+        return []
+    values = target.astype(np.float64).reshape(len(target), *others)
+    mean = values.mean(axis=0, keepdims=True)
+    if contract.kind == "cross_entropy":
+        return [_as_read(contract, mean)]
+    if contract.kind == "binary_cross_entropy":
+        share = np.clip(mean, TINY, 1 - TINY)
+        return [np.log(share / (1 - share)) if contract.reads == "logits" else share]
+    return [mean, np.quantile(values, 0.5, axis=0, keepdims=True)] if contract.targets == "numbers" else []
 
-    breadth = 2
 
-    def __init__(self, first: Experiment, second: Experiment) -> None:
-        self._both = first, second
-        self.name = f"{first.name}, {second.name}"
-
-    def _objection(self, setup: Setup) -> str | None:
-        return next((why for each in self._both if (why := each.objection(setup)) is not None), None)
-
-    def _change(self, setup: Setup) -> None:
-        for each in self._both:
-            each.change(setup)
-
-    def _phrase(self, setup: Setup) -> str:
-        return " and ".join(each.described(setup).phrase for each in self._both)
-
-    def _fix(self, setup: Setup) -> str:
-        return "; ".join(each.described(setup).fix for each in self._both)
+def _as_read(contract: LossContract, shares: Array) -> Array:
+    return shares if contract.reads == "probabilities" else np.log(np.maximum(shares, TINY))

@@ -9,18 +9,25 @@ from dataclasses import replace
 
 from diagnostics.facts.experiments import NO_BETTER, ExperimentRun, Experiments
 
-from .data import AlignedTargets, ShuffledRows, StandardisedInputs, StandardisedTargets
-from .experiment import Experiment, Setup, Together
-from .model import (
-    DefaultInitialisation,
-    Float32,
-    TrainingMode,
-    Unfrozen,
-    WithoutDropout,
-    WithoutLastActivation,
-    WithoutNormalisation,
+from .changes import (
+    ALIGNED_TARGETS,
+    DEFAULT_INITIALISATION,
+    FLOAT32,
+    SHUFFLED_ROWS,
+    STANDARDISED_INPUTS,
+    STANDARDISED_TARGETS,
+    TRAINING_MODE,
+    UNFROZEN,
+    WITH_ADAM,
+    WITHOUT_CLIPPING,
+    WITHOUT_DECAY,
+    WITHOUT_DROPOUT,
+    WITHOUT_LAST_ACTIVATION,
+    WITHOUT_NORMALISATION,
+    WITHOUT_SCHEDULE,
+    at_rate,
 )
-from .steps import Rate, WithAdam, WithoutClipping, WithoutDecay, WithoutSchedule
+from .experiment import Experiment, Setup, together
 
 LEAST_S = 0.2  # of the time that must be left: to prepare takes a part of it
 TOO_SHORT = "there was too little time (--second-look 20 allows 20 seconds)"
@@ -32,27 +39,27 @@ STILL = 0.02  # of its first loss: a copy that changes it by less in all its ste
 WORSE = 2.0  # times that loss: a rate with which a copy ends there is too high, and so are those above it
 
 # What is wrong where it can be done at all comes first; then what is most often the cause; then what rarely is.
-FIRST: tuple[Experiment, ...] = (
-    AlignedTargets(),
-    TrainingMode(),
-    Unfrozen(),
-    StandardisedInputs(),
-    StandardisedTargets(),
-    WithoutLastActivation(),
-    Float32(),
+FIRST = (
+    ALIGNED_TARGETS,
+    TRAINING_MODE,
+    UNFROZEN,
+    STANDARDISED_INPUTS,
+    STANDARDISED_TARGETS,
+    WITHOUT_LAST_ACTIVATION,
+    FLOAT32,
 )
 UP, DOWN = (10.0, 100.0, 1e3, 1e4, 1e5, 1e6), (0.1, 0.01, 1e-3, 1e-4)
-LAST: tuple[Experiment, ...] = (
-    WithAdam(),
-    DefaultInitialisation(),
-    ShuffledRows(),
-    WithoutClipping(),
-    WithoutSchedule(),
-    WithoutDecay(),
-    WithoutNormalisation(),
-    WithoutDropout(),
+LAST = (
+    WITH_ADAM,
+    DEFAULT_INITIALISATION,
+    SHUFFLED_ROWS,
+    WITHOUT_CLIPPING,
+    WITHOUT_SCHEDULE,
+    WITHOUT_DECAY,
+    WITHOUT_NORMALISATION,
+    WITHOUT_DROPOUT,
 )
-TOGETHER = (Together(StandardisedTargets(), WithAdam()), Together(StandardisedInputs(), WithAdam()))
+TOGETHER = (together(STANDARDISED_TARGETS, WITH_ADAM), together(STANDARDISED_INPUTS, WITH_ADAM))
 
 
 def run_experiments(make: Callable[[], Setup], deadline: float, steps: int = STEPS) -> Experiments | str:
@@ -130,7 +137,7 @@ class _Plan:
         began = self._make().run(0).held_out
         up = abs(self._unchanged[0].reached - began) < STILL * abs(began)
         for factor in (UP[0], DOWN[0], *(UP if up else DOWN)[1:]):
-            self._try(Rate(factor))
+            self._try(at_rate(factor))
             latest = self._runs[-1] if self._runs else None
             helps = any(cure.rate is not None for cure in self._facts().cures)
             worse = latest is not None and latest.rate is not None and not latest.reached <= WORSE * began
@@ -167,8 +174,8 @@ class _Plan:
 
     def _confirm(self) -> None:
         """Repeat the best change with the batches in another order; what does not hold counts as not helping."""
-        by_name: dict[str, Experiment] = {each.name: each for each in (*FIRST, *LAST, *TOGETHER)}
-        by_name |= {rate.name: rate for rate in map(Rate, (*UP, *DOWN))}
+        by_name = {each.name: each for each in (*FIRST, *LAST, *TOGETHER)}
+        by_name |= {rate.name: rate for rate in map(at_rate, (*UP, *DOWN))}
         while cures := self._facts().cures:
             setup, best = self._make(), cures[0]
             by_name[best.name].change(setup)

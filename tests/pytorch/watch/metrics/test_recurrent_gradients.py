@@ -11,7 +11,7 @@ import diagnostics
 from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.pytorch.watch.metrics.live_graphs import LiveGraphs
 from diagnostics.collectors.pytorch.watch.metrics.recurrent_gradients import RecurrentGradients
-from diagnostics.collectors.pytorch.watch.record.scoped_hooks import ModuleHooks
+from diagnostics.collectors.pytorch.watch.record.model_hooks import ModuleHooks
 from diagnostics.facts.layers import PARTS
 
 LENGTH = 32

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.watch.metrics.running_statistics import RunningStatistics
+from diagnostics.collectors.pytorch.watch.metrics.modes import RunningStatistics
 from diagnostics.facts.layers import BatchNormFacts
 from tests.pytorch.watched import run
 

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, mse_loss, normalize
 
-from diagnostics.collectors.pytorch.watch.record.beside_outputs import beside_outputs
-from diagnostics.collectors.pytorch.watch.record.norms import Layers
+from diagnostics.collectors.pytorch.watch.record.norms import Layers, beside_outputs
 from diagnostics.collectors.pytorch.watch.watcher import TorchWatcher
 
 

@@ -22,7 +22,7 @@ def test_a_module_bears_one_hook_in_a_step_that_is_looked_at_and_none_after():
 
 
 def test_one_look_of_four_takes_in_the_modules_of_a_model_that_has_very_many(monkeypatch):
-    monkeypatch.setattr("diagnostics.collectors.pytorch.watch.record.scoped_hooks.MANY_MODULES", 2)
+    monkeypatch.setattr("diagnostics.collectors.pytorch.watch.record.model_hooks.MANY_MODULES", 2)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with diagnostics.watch(model, optimizer, every=1) as watch:

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from diagnostics.collectors.pytorch.watch.replay.trace import Trace
+from diagnostics.collectors.pytorch.watch.replay.module_calls import Trace
 
 
 def traced(model, inputs, faults):

@@ -7,7 +7,7 @@ from diagnostics.collectors.checks.axes import Axes, read_axes, varied_sizes
 from diagnostics.collectors.checks.cases import is_particular
 from diagnostics.collectors.checks.differences import difference_of, pattern_of, tolerance
 from diagnostics.errors import InvalidInput
-from diagnostics.facts.checks.comparison import Pattern
+from diagnostics.facts.checks import Pattern
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4, 5, 3))

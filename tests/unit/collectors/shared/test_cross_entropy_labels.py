@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from diagnostics.collectors.shared.cross_entropy_labels import recognise
+from diagnostics.collectors.shared.target_recovery import recognise
 
 
 def softmax(scores):

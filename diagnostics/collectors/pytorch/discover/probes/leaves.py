@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from diagnostics.collectors.pytorch.discover.step_probe import StepProbe
-from diagnostics.facts.loss import LeafFacts
+from diagnostics.facts.loss_graph import LeafFacts
 
 MAX_INNER = 4096  # calls of layers within one forward pass that are remembered
 DEPTH = 2  # of lists in lists

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
+from diagnostics.collectors.pytorch.discover.batch_source import latest_batch
 from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import to_host
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel

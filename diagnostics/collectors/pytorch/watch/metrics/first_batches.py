@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
+from diagnostics.collectors.pytorch.discover.batch_source import latest_batch
 from diagnostics.collectors.pytorch.watch.record.captured_pass import named_tensors
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
 from diagnostics.collectors.shared.arrays import LABEL_NAMES

@@ -22,7 +22,7 @@ from diagnostics.collectors.shared.fingerprint import (
     plain_settings,
     states_of_host,
 )
-from diagnostics.facts.fingerprint import StartFacts
+from diagnostics.facts.training import StartFacts
 
 NOT_SET = ("params", "initial_lr")  # of a parameter group
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.local_tensors import local
+from diagnostics.collectors.pytorch.loss_graph import MOST_NODES, graph_nodes
 from diagnostics.facts.array import Array
 from diagnostics.facts.training import OF_RECURRENT
 
@@ -90,6 +91,19 @@ class Layers:
     def sizes(self) -> Array:
         """Return integers (parameters,): the scalars in each."""
         return np.array([local(p).numel() for p in self.parameters.values()])
+
+
+def beside_outputs(outputs: list[Tensor], layers: Layers) -> frozenset[int]:
+    """Return the numbers of the parameters that the outputs do not come from.
+
+    What reads them stands between the outputs and the loss, so that their gradients of a backward pass are there
+    before the first gradient of an output is: they say nothing about the pass before. None of them is returned
+    where the graph is not known to its end, as inside a checkpoint.
+    """
+    nodes = graph_nodes(*outputs)
+    read = {id(node.variable) for node in nodes if hasattr(node, "variable")}
+    beside = frozenset(number for number, parameter in layers.everything() if id(parameter) not in read)
+    return frozenset() if len(beside) == len(layers.parameters) or len(nodes) >= MOST_NODES else beside
 
 
 def _owner(name: str, stacks: set[str], whole: str) -> str:

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import diagnostics
-from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
+from diagnostics.collectors.pytorch.discover.batch_source import latest_batch
 from diagnostics.facts.course import NegatedLoss, OpposedGradients
 
 DRAW = torch.Generator().manual_seed(0)

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss, nll_loss
 
 import diagnostics
-from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
+from diagnostics.collectors.pytorch.discover.batch_source import latest_batch
 from diagnostics.collectors.pytorch.watch.metrics.outputs import predictions
 from diagnostics.facts.layers import TrainModeFacts
 from diagnostics.facts.training import GraphFacts, PredictionFacts

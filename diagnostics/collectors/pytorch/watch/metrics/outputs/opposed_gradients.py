@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
-from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
+from diagnostics.collectors.pytorch.discover.batch_source import latest_batch
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel, are_maximized
 from diagnostics.facts.array import Array

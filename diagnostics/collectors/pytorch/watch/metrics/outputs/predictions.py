@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 
 from diagnostics.collectors.isolation.user_modes import call_without_user_modes
-from diagnostics.collectors.pytorch.discover.latest_batch import latest_batch
+from diagnostics.collectors.pytorch.discover.batch_source import latest_batch
 from diagnostics.collectors.pytorch.discover.loss_calls import OF_CLASSES, evaluation_calls
 from diagnostics.collectors.pytorch.watch.record.norms import taken, to_host
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
-from diagnostics.collectors.shared.cross_entropy_labels import recognise
 from diagnostics.collectors.shared.history import History
+from diagnostics.collectors.shared.target_recovery import recognise
 from diagnostics.facts.array import Array
 from diagnostics.facts.training import PredictionFacts
 

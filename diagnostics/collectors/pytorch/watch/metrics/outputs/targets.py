@@ -260,26 +260,15 @@ class Targets(TrainingProbe):
             losses: of the run.
             fits: whether to try a fit also where the model did learn.
         """
-        if losses is None:
+        found = self._agreeing(losses)
+        if found is None:
             return None
-        recorded = dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
-        seen = [one for one in self._seen if one.step in recorded]
-        if len(seen) < MIN_PASSES:
-            return None
-        read = [(one, one.readings()) for one in seen]
-        for name in FORMULAS:
-            agreeing = [
-                (one, readings[name])
-                for one, readings in read
-                if name in readings and _agrees(readings[name].loss, recorded[one.step])
-            ]
-            if len(agreeing) >= MIN_AGREEING * len(seen) and len(agreeing) >= MIN_PASSES:
-                found = _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
-                self.repeated = None if found is None else _repeated(agreeing)
-                if found is not None and name == "squared":
-                    self._of_training = np.concatenate([moments.rows for _, moments in agreeing])
-                return found
-        return None
+        name, agreeing = found
+        history = _history(name, [one for one, _ in agreeing], [moments for _, moments in agreeing], fits)
+        self.repeated = None if history is None else _repeated(agreeing)
+        if history is not None and name == "squared":
+            self._of_training = np.concatenate([moments.rows for _, moments in agreeing])
+        return history
 
     def negated(self, losses: LossHistory | None, maximized: bool) -> NegatedLoss | None:
         """Return the formula of the run's loss, if the training makes it large.
@@ -288,21 +277,31 @@ class Targets(TrainingProbe):
             losses: of the run.
             maximized: whether the optimizers go up the gradient.
         """
-        sign = 1.0 if maximized else -1.0
+        found = self._agreeing(losses, 1.0 if maximized else -1.0)
+        if found is None:
+            return None
+        formula, of = FORMULAS[found[0]], [moments for _, moments in found[1]]
+        one_target = all(one.variance <= ROUNDING * max(1.0, one.square) for one in of)
+        constant = formula.constant(of[0].mean, of[0].mean, of[0].square)
+        return NegatedLoss(formula.kind, len(of), of[0].loss, of[-1].loss, constant, one_target, maximized)
+
+    def _agreeing(
+        self, losses: LossHistory | None, sign: float = 1.0
+    ) -> tuple[str, list[tuple[_Seen, _Moments]]] | None:
+        """Return the first formula that gives the losses of the run, times a sign, and the passes with it."""
         recorded = {} if losses is None else dict(zip(losses.steps.tolist(), losses.values.tolist(), strict=True))
         seen = [one for one in self._seen if one.step in recorded]
         if len(seen) < MIN_PASSES:
             return None
-        read = [(one.step, one.readings(sign)) for one in seen]
+        read = [(one, one.readings(sign)) for one in seen]
         for name in FORMULAS:
-            found = [of[name] for step, of in read if name in of and _agrees(of[name].loss, sign * recorded[step])]
-            if len(found) >= MIN_AGREEING * len(seen) and len(found) >= MIN_PASSES:
-                formula, first = FORMULAS[name], found[0]
-                one_target = all(one.variance <= ROUNDING * max(1.0, one.square) for one in found)
-                constant = formula.constant(first.mean, first.mean, first.square)
-                return NegatedLoss(
-                    formula.kind, len(found), first.loss, found[-1].loss, constant, one_target, maximized
-                )
+            agreeing = [
+                (one, readings[name])
+                for one, readings in read
+                if name in readings and _agrees(readings[name].loss, sign * recorded[one.step])
+            ]
+            if len(agreeing) >= MIN_AGREEING * len(seen) and len(agreeing) >= MIN_PASSES:
+                return name, agreeing
         return None
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.collectors.pytorch.local_tensors import local
+from diagnostics.collectors.pytorch.watch.record.calls.clips import ScaledClips
 from diagnostics.collectors.pytorch.watch.record.captured_pass import CapturedPass
 from diagnostics.facts.calls import (
     ClipFacts,
@@ -21,7 +22,6 @@ from diagnostics.facts.calls import (
 
 from .clips import Clips
 from .discarded import DiscardedPasses
-from .scaled_clips import ScaledClips
 from .script_calls import calls
 
 STALE = 16  # loads of stale weights, remembered

@@ -1,21 +1,27 @@
-"""Compares a sample of the weights in half precision over the run, to see whether updates are rounded away."""
+"""Measures what 16-bit numbers lose: updates that are rounded away, and gradients that underflow in float16."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from diagnostics.collectors.pytorch.watch.record.norms import Layers, to_host
+from diagnostics.collectors.pytorch.watch.metrics.activation_ranges import ActivationRanges
+from diagnostics.collectors.pytorch.watch.record.norms import Layers, taken, to_host
 from diagnostics.collectors.pytorch.watch.training_probe import TrainingProbe, WatchedModel
-from diagnostics.facts.layers import RoundingFacts
+from diagnostics.facts.array import Array
+from diagnostics.facts.layers import RoundingFacts, UnderflowFacts
 
 TENSORS = 8  # of an optimizer, the largest ones
 WEIGHTS = 256  # of each
 HALF = (torch.bfloat16, torch.float16)
+STEPS = 64  # with float16 activations, remembered
+JUDGED = 64  # non-zero numbers that a gradient must have: of a few, one is always the least
 
 
 @dataclass
@@ -46,6 +52,8 @@ class RoundedUpdates(TrainingProbe):
     Only of PyTorch's own optimizers, which round each update to the dtype of the weight: others may keep what was
     lost, or round at random.
     """
+
+    part = "rounded updates"
 
     def __init__(self, subject: WatchedModel) -> None:
         super().__init__(subject)
@@ -93,6 +101,74 @@ class RoundedUpdates(TrainingProbe):
             with_gradient=host[2].astype(int),
             gradients=host[3] / sample.count,
         )
+
+
+class GradientUnderflow(TrainingProbe):
+    """Counts how many numbers of each gradient are exactly the least of it; the counts stay on the device."""
+
+    part = "gradient underflow"
+
+    def __init__(self, subject: WatchedModel) -> None:
+        super().__init__(subject)
+        self._layers, self._sizes = subject.layers, subject.layers.sizes()
+        self._pending: list[tuple[int, tuple[int, ...], Tensor]] = []
+        self._seen: deque[tuple[int, Array, Array, Array]] = deque(maxlen=STEPS)
+
+    def on_gradients(self, step: int, gradients: list[Tensor], which: tuple[int, ...]) -> None:
+        """Measure the gradients of a step, if a module computed in float16 in it."""
+        if self.subject.probes[ActivationRanges].half_at != step:
+            return
+        with torch.no_grad():
+            measured = torch.stack([_measure(gradient) for gradient in gradients])
+        self._pending.append((step, which, measured))
+
+    def on_read(self, step: int) -> None:
+        """Read the measurements, and combine them by layer."""
+        pending = taken(self._pending)
+        host = to_host({number: measured for number, (*_, measured) in enumerate(pending)})
+        for number, (step, which, _) in enumerate(pending):
+            least, shares, zeros = self._by_layer(which, host[number].astype(np.float64))
+            if self._seen and self._seen[-1][0] == step:  # of another optimizer
+                before = self._seen.pop()
+                least, shares, zeros = (
+                    np.where(np.isnan(new), old, new)
+                    for old, new in zip(before[1:], (least, shares, zeros), strict=True)
+                )
+            self._seen.append((step, least, shares, zeros))
+
+    def facts(self) -> Iterator[UnderflowFacts]:
+        """Yield the facts read so far."""
+        if not self._seen:
+            return
+        steps, least, shares, zeros = zip(*self._seen, strict=True)
+        yield UnderflowFacts(
+            self._layers.names, np.array(steps), np.array(least), np.array(shares), np.array(zeros)
+        )
+
+    def _by_layer(self, which: tuple[int, ...], measured: Array) -> tuple[Array, Array, Array]:
+        count = len(self._layers.names)
+        least, at_least, nonzero, zeros, there = (np.zeros(count) for _ in range(5))
+        least[:] = np.inf
+        layers = self._layers.of_parameter[list(which)]
+        for layer, size, (low, number, used) in zip(layers, self._sizes[list(which)], measured, strict=True):
+            zeros[layer] += size - used
+            there[layer] += size
+            if used < JUDGED:
+                continue
+            if low < least[layer]:
+                least[layer], at_least[layer] = low, 0.0
+            at_least[layer] += number if low == least[layer] else 0.0
+            nonzero[layer] += used
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(np.isfinite(least), least, np.nan), at_least / nonzero, zeros / there
+
+
+def _measure(gradient: Tensor) -> Tensor:
+    """Return (3,): the least absolute value that is not 0, how many numbers have it, how many are not 0."""
+    size = gradient.abs()
+    inf = torch.inf
+    least = torch.where(size > 0, size, inf).amin()
+    return torch.stack([least.double(), (size == least).sum().double(), (size > 0).sum().double()])
 
 
 def _chosen(layers: Layers, optimizer: Any, held: list[tuple[int, nn.Parameter]]) -> _Sample | None:

@@ -14,7 +14,7 @@ from diagnostics.collectors.isolation.internal import own_run, own_warnings_igno
 from diagnostics.collectors.isolation.recording import unless_recorded
 from diagnostics.collectors.pytorch.batch import loss_in, prediction_in
 from diagnostics.collectors.pytorch.data import to_device
-from diagnostics.collectors.pytorch.local_tensors import is_sharded
+from diagnostics.collectors.pytorch.local_tensors import is_sharded, local
 from diagnostics.collectors.pytorch.model import device_of, several_ranks, uncompiled
 from diagnostics.collectors.pytorch.optimizer import unwrapped
 from diagnostics.collectors.pytorch.state import random_states_kept, tensors_kept
@@ -22,17 +22,25 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.pytorch.watch.record.norms import Layers
 from diagnostics.collectors.pytorch.watch.replay.replay import twin
 from diagnostics.collectors.pytorch.watch.replay.weight_snapshot import LIMIT, fits
-from diagnostics.collectors.shared.over_time.decode import CannotDecode, decoded, prediction_texts, target_texts
-from diagnostics.collectors.shared.over_time.steps import EXAMPLES, MAX_LOOKS, is_look_step
+from diagnostics.collectors.shared.over_time import (
+    EXAMPLES,
+    LAYERS,
+    MAX_LOOKS,
+    CannotDecode,
+    decoded,
+    histogram_of,
+    is_look_step,
+    prediction_texts,
+    stride_for,
+    target_texts,
+)
 from diagnostics.errors import InvalidInput, what
 from diagnostics.facts.array import Array
-from diagnostics.facts.over_time import FixedBatchFacts, LayerHistograms, Look
+from diagnostics.facts.over_time import FixedBatchFacts, Histogram, LayerHistograms, Look
 from diagnostics.fixed_batch import FixedBatch
 from diagnostics.text.join import count_of
 
-from .histogram import histograms
-
-BATCH, LAYERS = "fixed batch", "histograms"
+BATCH, HISTOGRAMS = "fixed batch", "histograms"
 
 
 class OverTime:
@@ -115,7 +123,7 @@ class OverTime:
         if self._batch is not None and BATCH not in self._uncovered:
             self._guard.run(BATCH, self._decode, step)
         if self._by_layer:
-            self._guard.run(LAYERS, self._measure, step, held)
+            self._guard.run(HISTOGRAMS, self._measure, step, held)
         if self.on_look is not None:
             self.on_look(
                 self._looks[-1] if len(self._looks) > looks else None,
@@ -217,6 +225,42 @@ class _Held:
             except Exception as error:
                 raise CannotDecode(f"loss_fn raised {type(error).__name__} for it: {error}") from None
         return float(loss.float().mean()) if isinstance(loss, Tensor) else None
+
+
+def histograms(layers: Layers, held: set[int], step: int) -> LayerHistograms:
+    """Measure the layers as they are now. Synchronises with the device.
+
+    Args:
+        layers: of the model.
+        held: the numbers of the parameters whose gradients count: those of the optimizer that is about to step.
+        step: steps made so far.
+    """
+    weights: dict[str, list[Tensor]] = {}
+    gradients: dict[str, list[Tensor]] = {}
+    for number, parameter in layers.everything():
+        place = int(layers.of_parameter[number])
+        if place >= LAYERS:
+            continue
+        name = layers.names[place]
+        weights.setdefault(name, []).append(parameter)
+        if number in held and parameter.grad is not None:
+            gradients.setdefault(name, []).append(parameter.grad)
+    return LayerHistograms(step, _by_layer(weights), _by_layer(gradients))
+
+
+def _by_layer(values: dict[str, list[Tensor]]) -> dict[str, Histogram]:
+    found = {name: _histogram(parts) for name, parts in values.items()}
+    return {name: histogram for name, histogram in found.items() if histogram is not None}
+
+
+def _histogram(parts: list[Tensor]) -> Histogram | None:
+    dense = [local(part.detach()) for part in parts]
+    flat = [part.reshape(-1) for part in dense if part.layout is torch.strided and part.is_floating_point()]
+    size = sum(part.numel() for part in flat)
+    if not size:
+        return None
+    stride = stride_for(size)
+    return histogram_of([part[::stride].cpu().double().numpy() for part in flat], size)
 
 
 def _called(model: nn.Module, inputs: Any) -> Any:

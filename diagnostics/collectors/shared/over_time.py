@@ -1,19 +1,26 @@
-"""Makes text of examples, of their targets, and of what a model predicts for them."""
+"""What the looks over time of every framework share: when to look, and how to make text and histograms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from diagnostics.errors import typed_message
 from diagnostics.facts.array import Array
+from diagnostics.facts.over_time import QUANTILES, Histogram
 
 NUMBERS = 8  # of an example that are shown; of a larger one, its shape and range
 CHARACTERS = 200  # of one text
 IGNORED = -100  # a target that PyTorch's cross entropy leaves out
 SUM_TOLERANCE = 1e-3  # of probabilities computed in half precision
+
+BINS = 32
+VALUES = 2**16  # of a layer that are read, evenly spaced: the quantiles of more differ in the third digit
+LAYERS = 64  # the first ones of a larger model: a page with more is not read
+EXAMPLES = 8  # of the batch that are decoded; the loss is that of all
+MAX_LOOKS = 64  # looks in a run: each is kept, and copies the model
 
 Decode = Callable[[Any], object] | None
 
@@ -40,6 +47,46 @@ def decoded(decode: Decode, value: Any, name: str) -> str:
     except Exception as error:
         raise CannotDecode(f"{name} raised {typed_message(error)}") from None
     return text if len(text) <= CHARACTERS else f"{text[: CHARACTERS - 1]}…"
+
+
+def stride_for(size: int) -> int:
+    """Return which of a layer's values are read: every so many."""
+    return -(-size // VALUES)
+
+
+def histogram_of(parts: Sequence[Array], size: int) -> Histogram | None:
+    """Count the values that were read of a layer.
+
+    Args:
+        parts: 1-D, of any float dtype.
+        size: values that the layer has.
+
+    Returns:
+        None if no value is finite.
+    """
+    read = np.concatenate([part.astype(np.float64) for part in parts])
+    finite = read[np.isfinite(read)]
+    if not len(finite):
+        return None
+    low, high = float(finite.min()), float(finite.max())
+    if high - low <= 1e-12 * max(abs(low), abs(high)):  # all alike, as a bias before the first step
+        width = 0.5 * max(abs(low), 1e-3)
+        low, high = low - width, high + width
+    counts, edges = np.histogram(finite, BINS, (low, high))
+    return Histogram(
+        edges=edges,
+        counts=counts,
+        quantiles=np.quantile(finite, QUANTILES),
+        total=float(finite.sum()),
+        squares=float(np.square(finite).sum()),
+        not_finite=len(read) - len(finite),
+        share=len(read) / size,
+    )
+
+
+def is_look_step(step: int) -> bool:
+    """Whether a step is looked at where no steps are chosen: 0, 1, 2, 5, 10, 20, 50, …; 19 in a million."""
+    return str(step).rstrip("0") in ("", "1", "2", "5")
 
 
 def _numbers(row: Array) -> str:
