@@ -32,9 +32,8 @@ def last_exception(stderr: str) -> CrashFacts | None:
         if not frames:
             return None  # what only looks like an exception is a warning
         lines.insert(frames[-1], _HEADER)  # a syntax error in the script itself is printed without one
-    from diagnostics.collectors.tracebacks.parse import (
-        failures,
-    )  # takes NumPy along, which most commands do without
+    # It takes NumPy along, which most commands do without.
+    from diagnostics.collectors.tracebacks.parse import failures
 
     found = failures("\n".join(lines))
     return found[-1].last if found else None

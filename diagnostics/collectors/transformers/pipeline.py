@@ -19,8 +19,8 @@ from diagnostics.collectors.isolation.guard import FaultGuard
 from diagnostics.collectors.isolation.python_state import CannotRestore, python_state_kept
 from diagnostics.collectors.pytorch.batch import split_batch
 from diagnostics.collectors.pytorch.data import collate_batch, collated, dataset_facts
-from diagnostics.collectors.pytorch.examine.model_copy import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.discover.loss_calls import LossRecorder, RecordedLoss
+from diagnostics.collectors.pytorch.examine.model_copy import num_bytes, starting_weights
 from diagnostics.collectors.pytorch.examine.pipeline import PyTorchPipeline
 from diagnostics.collectors.pytorch.loader_rows import is_plain
 from diagnostics.collectors.pytorch.model import describe_model, several_ranks
