@@ -43,7 +43,7 @@ ids = {word: number for number, word in enumerate(words, start=1)}  # 0 is paddi
 
 def collate(rows):
     """Turn rows into word ids of tables and of questions, padded, and those of answers."""
-    tables, questions, answers = zip(*rows)
+    tables, questions, answers = zip(*rows, strict=True)
     tables, questions = (
         pad_sequence([torch.tensor([ids[word] for word in one]) for one in part], True)
         for part in (tables, questions)
@@ -92,6 +92,7 @@ model.eval()
 with torch.no_grad():
     said = [model(tables, questions).argmax(dim=1) for tables, questions, _ in validation]
 said = [words[number - 1] for number in torch.cat(said).tolist()]
-right = [word == answer for word, (_, _, answer) in zip(said, validation_rows)]
+wanted = [answer for _, _, answer in validation_rows]
+right = [word == answer for word, answer in zip(said, wanted, strict=True)]
 print(f"train_loss={total / len(train):.3f}")
 print(f"eval_accuracy={sum(right) / len(right):.3f}")
