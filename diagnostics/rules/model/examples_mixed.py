@@ -102,7 +102,7 @@ class ExamplesMixed(Rule):
             f"Replacing the other {others} examples in the batch changes the prediction for an example by "
             f"{change:.2g} (predictions for different examples differ by {spread:.2g}). "
             f"{_explained(mixing, dependence.ends_in_it)}",
-            fix=GENERAL if mixing is None else BY_KIND[mixing.kind],
+            fix=GENERAL if mixing is None else _fix(mixing),
             severity=_severity(dependence),
             where=None if mixing is None else mixing.where,
             evidence={
@@ -129,6 +129,26 @@ class ExamplesMixed(Rule):
             severity="warning" if dependence.shuffled else "note",
             evidence={"moved": moved, "spread": dependence.spread, "examples": dependence.compared},
         )
+
+
+def _fix(mixing: MixingFacts) -> dict[str, Fix]:
+    """Return what to write instead; for a view whose shapes show which axes were meant, that very call."""
+    shape, result, axis = mixing.shape, mixing.result, mixing.axis
+    if mixing.kind != "reshape":
+        return BY_KIND[mixing.kind]
+    if sorted(shape) == sorted(result) and len(set(shape)) == len(shape):
+        order = ", ".join(str(shape.index(size)) for size in result)
+        return {
+            "torch": f"x.permute({order}) instead of view",
+            "keras": f"keras.ops.transpose(x, ({order})) instead of reshape",
+        }
+    if axis > 0 and len(result) == 2 and result[0] == shape[axis]:
+        moved = "x.transpose(0, 1)" if axis == 1 else f"x.movedim({axis}, 0)"
+        return {
+            "torch": f"{moved}.flatten(1) instead of view",
+            "keras": f"keras.ops.moveaxis(x, {axis}, 0) before the reshape",
+        }
+    return BY_KIND["reshape"]
 
 
 def _severity(dependence: DependenceFacts) -> Severity:

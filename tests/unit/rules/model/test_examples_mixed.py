@@ -38,6 +38,18 @@ class TestFires:
         view = MixingFacts("reshape", "view", (8, 32, 24), 1, (32, 24, 8))
         finding = RULE.from_answers(facts(view))
         assert finding.severity == "error"
+        assert finding.fix == "x.permute(1, 2, 0) instead of view"
+
+    def test_on_a_view_of_last_states_and_moves_the_axis_of_rows_first(self):
+        view = MixingFacts("reshape", "view", (2, 32, 32), 1, (32, 64))
+        assert RULE.from_answers(facts(view)).fix == "x.transpose(0, 1).flatten(1) instead of view"
+
+    def test_on_a_view_whose_shapes_do_not_show_what_was_meant(self):
+        for view in (
+            MixingFacts("reshape", "view", (32, 3, 16, 16), 0, (96, 32, 8)),
+            MixingFacts("reshape", "view", (8, 32, 8), 1, (32, 8, 8)),
+        ):
+            assert "x.permute(…)" in RULE.from_answers(facts(view)).fix
 
     def test_on_attention_between_shuffled_rows(self):
         finding = RULE.from_answers(facts(ATTENTION, shuffled=True))

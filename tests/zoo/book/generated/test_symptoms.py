@@ -186,6 +186,7 @@ class TestChecks:
         "no-labels-left": lambda p: p["batch"].update(labels=torch.full((1, 4), -100)),
         "doubled-special-token": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 0, 2, 1]])),
         "labels-shifted-twice": lambda p: p["batch"].update(labels=torch.tensor([[2, 3, 1]])),
+        "examples-mixed": lambda p: p["model"].append(nn.Softmax(dim=0)),
         "padding-attended": lambda p: p["batch"].update(input_ids=torch.tensor([[0, 2, 1, 1]])),
     }
 
