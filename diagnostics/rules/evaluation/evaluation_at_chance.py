@@ -215,6 +215,7 @@ class EvaluationAtChance(Rule):
         verdicts: Verdicts,
         targets: TargetHistory | None = None,
         inputs: InputFacts | None = None,
+        dependence: DependenceFacts | None = None,
     ) -> Finding | None:
         """Compare the accuracy that is logged in training and in evaluation."""
         labels = accuracy.labels.astype(np.float64)
@@ -235,11 +236,13 @@ class EvaluationAtChance(Rule):
         fit, alike = None if targets is None else targets.fit, _alike(inputs)
         proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
         contrary = classes >= CLASSES and last.kappa < -BELOW * last.error
+        lags = None if contrary else lag(None, dependence, step)
+        reason = CONTRARY if contrary else lags or _reason(None, fit, alike, last)
         return self.found(
             f"In training the {accuracy.name} is {late.mean():.0%}, but in the evaluation after {step:,} steps "
             f"it is {accuracy.evaluation[-1]:.0%}, and chance is {by_chance:.0%}. "
-            f"{CONTRARY if contrary else _reason(None, fit, alike, last)} {_differential(verdicts)}".rstrip(),
-            fix=(ONE_LIST, *SPLIT) if contrary else _experiments(None, fit),
+            f"{reason} {_differential(verdicts)}".rstrip(),
+            fix=(ONE_LIST, *SPLIT) if contrary else PATIENCE if lags else _experiments(None, fit),
             severity=None if proved or contrary else "note",
             evidence={
                 "training_accuracy": float(late.mean()),
