@@ -25,6 +25,7 @@ from .layers import (
     TrainModeFacts,
     UnderflowFacts,
 )
+from .loss_call import AccumulatedLosses
 from .nonfinite import FrameFacts, OriginFacts
 from .written import SettingFacts
 
@@ -322,5 +323,6 @@ WATCHED = (
     StepOrderFacts,
     SettingFacts,
     BatchNormFacts,
+    AccumulatedLosses,
 )
 """What a watched run gives."""
