@@ -10,7 +10,7 @@ from diagnostics.facts.array import Array
 from diagnostics.facts.loss_call import AccumulatedLosses
 
 STEPS = 3  # of those heard; fewer may be uneven by chance
-MISPLACED = 0.2  # of the weight, in the median step
+MISPLACED = 0.1  # of the weight, in the median step: counts that are 20% from their mean, on average
 
 
 class UnevenAccumulation(Rule):
@@ -43,10 +43,10 @@ class UnevenAccumulation(Rule):
 
     ## Thresholds
     The cross entropy must be over several positions in each row, and there must be one for each forward pass. At
-    least 3 of the steps 2 to 8 must have several such losses. In the median step, at least 20% of the weight must
-    be in other micro-batches than in the whole batch. Counts that differ by a few percent stay far below that. A
-    micro-batch with fewer rows than the others, like the last one of an epoch, is left out. The limits are our
-    choice.
+    least 3 of the steps 2 to 8 must have several such losses. In the median step, at least 10% of the weight must
+    be in other micro-batches than in the whole batch, so the counts are 20% from their mean on average. In exhibit
+    27, where 14% is in the wrong place, the gradient differs by 43% from that of the batch. A micro-batch with
+    fewer rows than the others, like the last one of an epoch, is left out. The limits are our choice.
 
     ## Known problems
     If each micro-batch holds one example, the mean of means gives each example the same weight, which may be
