@@ -44,9 +44,9 @@ class UnevenAccumulation(Rule):
     ## Thresholds
     The cross entropy must be over several positions in each row, and there must be one for each forward pass. At
     least 3 of the steps 2 to 8 must have several such losses. In the median step, at least 10% of the weight must
-    be in other micro-batches than in the whole batch, so the counts are 20% from their mean on average. For answers
-    of 4 to 10 tokens, one at a time, it was 14%, and the gradient differed by 43% from that of the batch. A
-    micro-batch with fewer rows than the others, like the last one of an epoch, is left out. The limits are our
+    be in other micro-batches than in the whole batch, so the counts are 20% from their mean on average. For
+    answers of 4 to 10 tokens, one at a time, it was 14%, and the gradient differed by 43% from that of the batch.
+    A micro-batch with fewer rows than the others, like the last one of an epoch, is left out. The limits are our
     choice.
 
     ## Known problems
