@@ -24,7 +24,7 @@ class UnevenAccumulation(Rule):
     ## Why it is bad
     The mean loss of a batch gives each token the same weight. The mean of several means gives each micro-batch the
     same weight, so a token in a short answer counts more than one in a long answer. The gradient is not that of
-    the whole batch: training depends on how the batch was cut, and long texts are learned more slowly.
+    the whole batch: training depends on how the batch was cut, and the tokens of long texts count for less.
 
     ## Example
     ```python
@@ -37,7 +37,7 @@ class UnevenAccumulation(Rule):
     ```python
     tokens = sum((batch["labels"][:, 1:] != -100).sum() for batch in micro_batches)
     for batch in micro_batches:
-        loss = model(**batch, num_items_in_batch=tokens).loss  # the sum, divided by all tokens
+        loss = model(**batch, num_items_in_batch=tokens).loss  # sum / all tokens
         loss.backward()
     ```
 

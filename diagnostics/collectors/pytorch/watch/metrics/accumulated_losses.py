@@ -47,7 +47,7 @@ class TokenLosses(TrainingProbe):
 
     def on_training_begin(self) -> None:
         """Listen from the second step on."""
-        if not self.subject.compiled:
+        if self._leave is None and not self.subject.compiled:
             self._leave = listen(("cross_entropy",), self._hear, self._is_mine, FaultGuard())
 
     def on_backward(self, step: int) -> None:
@@ -90,18 +90,16 @@ class TokenLosses(TrainingProbe):
 
     def facts(self) -> Iterator[AccumulatedLosses]:
         """Yield the steps whose gradient comes from several of these losses, one for each pass."""
-        there = [loss for loss in self._heard if loss.weight is not None and loss.weight.numel() == 1]
-        tensors = {
-            number: torch.stack((loss.counted.double(), loss.weight.double().reshape(())))
-            for number, loss in enumerate(there)
-        }
-        host = {number: np.array(both, np.float64) for number, both in to_host(tensors).items()}
-        steps: dict[int, list[tuple[int, float, float]]] = {}
-        for number, loss in enumerate(there):
-            targets, weight = host[number]
-            steps.setdefault(loss.step, []).append(
-                (loss.rows, targets, weight if loss.is_mean else weight * targets)
-            )
+        there = [
+            (loss, loss.weight) for loss in self._heard if loss.weight is not None and loss.weight.numel() == 1
+        ]
+        pairs = [torch.stack((loss.counted.float(), weight.float().reshape(()))) for loss, weight in there]
+        host = to_host(dict(enumerate(pairs)))
+        steps: dict[int, list[tuple[float, float, float]]] = {}
+        for number, (loss, _) in enumerate(there):
+            targets, weight = map(float, host[number])
+            of_mean = weight if loss.is_mean else weight * targets
+            steps.setdefault(loss.step, []).append((loss.rows, targets, of_mean))
         whole = [
             np.array(of_step)
             for step, of_step in steps.items()
@@ -115,7 +113,7 @@ def _rows(prediction: Tensor) -> int | None:
     """Return the rows of the scores of tokens, before they were flattened; None if rows have one score each."""
     if prediction.ndim > 2:
         return len(prediction)
-    node = prediction.grad_fn
+    node: Any = prediction.grad_fn
     for _ in LAYOUT:
         if type(node).__name__ not in LAYOUT:
             return None
