@@ -261,12 +261,15 @@ class StatisticsFacts:
         right_with_running: of these, with the running statistics.
         right_with_own: of these, with the statistics of the batch itself, and the same weights.
         most_frequent: rows with the label that most of them have.
+        memory: steps that the running statistics are averaged over: 1 / the weight of the latest batch. Infinite
+            for a mean of all, and for statistics that do not move.
     """
 
     rows: int
     right_with_running: int
     right_with_own: int
     most_frequent: int
+    memory: float
 
 
 @frozen

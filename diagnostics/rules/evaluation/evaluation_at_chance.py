@@ -18,7 +18,7 @@ from diagnostics.facts.layers import BatchNormFacts
 from diagnostics.facts.pipeline import ModelFacts
 from diagnostics.facts.training import PredictionFacts, StepHistory
 from diagnostics.rules.shared.input_shift import distance, moments
-from diagnostics.rules.shared.whole_run import STEPS
+from diagnostics.rules.shared.statistics_lag import PATIENCE, lag
 from diagnostics.text.join import listed
 
 EXAMPLES = 100  # in an evaluation
@@ -64,12 +64,6 @@ EXCLUDES: Final = {
     "leaked-evaluation-rows": "training rows are not among the evaluation rows",
     "repeated-batch": "training batches differ from each other",
 }
-HALF = 0.5  # of the gain of batch statistics over that class; with less, the running statistics lag
-
-PATIENCE = (
-    "train longer before the evaluation: the running statistics need about 10 / momentum steps",
-    "use a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",
-)
 
 
 class EvaluationAtChance(Rule):
@@ -188,7 +182,7 @@ class EvaluationAtChance(Rule):
         fit = None if targets is None else targets.fit
         alike = _alike(inputs)
         unseen = _unseen(answers)
-        lags = _lag(norms, dependence, steps.total_steps)
+        lags = lag(norms, dependence, steps.total_steps)
         shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
@@ -221,6 +215,7 @@ class EvaluationAtChance(Rule):
         verdicts: Verdicts,
         targets: TargetHistory | None = None,
         inputs: InputFacts | None = None,
+        dependence: DependenceFacts | None = None,
     ) -> Finding | None:
         """Compare the accuracy that is logged in training and in evaluation."""
         labels = accuracy.labels.astype(np.float64)
@@ -241,11 +236,13 @@ class EvaluationAtChance(Rule):
         fit, alike = None if targets is None else targets.fit, _alike(inputs)
         proved = _is_learnable(fit) and alike is True and not last.is_below and not model.mode_dependent_layers
         contrary = classes >= CLASSES and last.kappa < -BELOW * last.error
+        lags = None if contrary else lag(None, dependence, step)
+        reason = CONTRARY if contrary else lags or _reason(None, fit, alike, last)
         return self.found(
             f"In training, the {accuracy.name} is {late.mean():.0%}, but in the evaluation after {step:,} "
             f"steps it is {accuracy.evaluation[-1]:.0%}; chance is {by_chance:.0%}. "
-            f"{CONTRARY if contrary else _reason(None, fit, alike, last)} {_differential(verdicts)}".rstrip(),
-            fix=(ONE_LIST, *SPLIT) if contrary else _experiments(None, fit),
+            f"{reason} {_differential(verdicts)}".rstrip(),
+            fix=(ONE_LIST, *SPLIT) if contrary else PATIENCE if lags else _experiments(None, fit),
             severity=None if proved or contrary else "note",
             evidence={
                 "training_accuracy": float(late.mean()),
@@ -405,25 +402,3 @@ def _experiments(renumbered: list[int] | None, fit: SimpleFit | None) -> tuple[s
         "evaluation function is at fault"
     )
     return (rows, same) if _is_learnable(fit) else (same, rows)
-
-
-def _lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps: int) -> str | None:
-    """Describe running statistics that lag after so many steps; None if they do not, or the run was long."""
-    if norms is None or steps >= STEPS:
-        return None
-    seen = None if dependence is None or not dependence.trained else dependence.statistics
-    if seen is None:
-        return (
-            f"The model has batch norm, and {steps:,} steps may be too few for its running statistics, which the "
-            "evaluation uses instead of batch statistics, to catch up with the weights."
-        )
-    chance = seen.most_frequent / seen.rows
-    own, running = seen.right_with_own / seen.rows - chance, seen.right_with_running / seen.rows - chance
-    if own <= ERRORS * math.sqrt(chance * (1 - chance) / seen.rows) or running > HALF * own:
-        return None
-    return (
-        f"The batch norm running statistics lag behind the weights after {steps:,} steps: on {seen.rows:,} "
-        "rows of the first training batch, in evaluation mode and with the same weights, "
-        f"{seen.right_with_running / seen.rows:.0%} of the predictions are correct with the running "
-        f"statistics, but {seen.right_with_own / seen.rows:.0%} with the batch's own statistics."
-    )

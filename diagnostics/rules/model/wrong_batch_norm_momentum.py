@@ -6,8 +6,12 @@ import numpy as np
 
 from diagnostics.engine.finding import Finding
 from diagnostics.engine.rule import NotApplicable, Rule, check
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.dependence import DependenceFacts
 from diagnostics.facts.layers import BatchNormFacts, StillStatistics
 from diagnostics.facts.training import NoGradHistory, PredictionFacts, StepHistory
+from diagnostics.rules.shared.statistics_lag import is_lagging
+from diagnostics.rules.shared.whole_run import check_whole
 from diagnostics.text.join import count_of, layers_named
 
 STEPS = 20  # of a run; in a shorter one, the statistics are far from those of the data in any case
@@ -15,6 +19,7 @@ LATEST = 0.9  # momentum at which one batch outweighs all before it; PyTorch's d
 EXAMPLES = 100  # in an evaluation, and in sampled training batches
 GAP = 0.15  # between training and evaluation accuracy, in addition to two standard errors
 OTHERWISE = 0.4  # of the predictions: other classes than late in training; chance and different rows cause less
+MEMORIES = 5  # a run of so many holds less than 1% of the first statistics; what lags then has another reason
 SHOWN = 3  # layers named in the message
 
 
@@ -23,7 +28,9 @@ class WrongBatchNormMomentum(Rule):
 
     ## What it does
     Reads the momentum of each batch norm that was in training mode, and checks whether its running mean and
-    variance have ever moved. Compares the predictions in training with those in evaluation.
+    variance have ever moved. Compares the predictions in training with those in evaluation. After the run, lets a
+    copy of the model classify training rows twice in evaluation mode: with the running mean and variance, and with
+    those of the rows themselves.
 
     ## Why it is bad
     Batch norm uses the mean and variance of the batch in training, and the running ones in evaluation. PyTorch's
@@ -31,6 +38,9 @@ class WrongBatchNormMomentum(Rule):
     TensorFlow, Keras and Caffe it is the weight of the old value. So `momentum=0.99`, copied from there, keeps
     little more than the latest batch, and `momentum=0`, or 1 in Keras, keeps mean 0 and variance 1 forever. The
     training loss falls, but the evaluation effectively runs a different network.
+
+    With Keras' default of 0.99, the running mean and variance are averages over about 100 steps, and begin with 0
+    and 1. After a few hundred steps they are still those of earlier weights.
 
     ## Example
     ```python
@@ -51,12 +61,19 @@ class WrongBatchNormMomentum(Rule):
 
     In Keras, a momentum of exactly 1 is reported if the statistics still have their initial values.
 
+    Running statistics are averages over 1 / (1 - momentum) steps in Keras, and 1 / momentum steps in PyTorch. That
+    they lag is a warning in a complete run of at least 100 steps, but fewer than five times as many as they are
+    averaged over. With the statistics of the rows themselves, the predictions must beat the most frequent class by
+    two standard errors; with the running statistics, at most half of that gain may be left. In a shorter run,
+    statistics lag in any case.
+
     ## Known problems
-    Overfitting causes a similar gap. For models that are not classifiers, the finding is a note.
+    Overfitting causes a similar gap. For models that are not classifiers, the finding is a note, and statistics
+    that lag are not found.
 
     ## Sources
-    The documentation of `torch.nn.BatchNorm2d` (the note on momentum); pytorch/vision, issue 8250;
-    Cadene/pretrained-models.pytorch, issue 5.
+    The documentation of `torch.nn.BatchNorm2d` (the note on momentum) and of `keras.layers.BatchNormalization`;
+    pytorch/vision, issue 8250; Cadene/pretrained-models.pytorch, issue 5.
     """
 
     severity = "warning"
@@ -93,6 +110,41 @@ class WrongBatchNormMomentum(Rule):
             "the evaluated network differs from the trained one.",
             fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},
             evidence={"layers": list(state.layers), "momentum": 1.0, "steps": state.steps},
+        )
+
+    @check
+    def from_lag(self, steps: StepHistory, dependence: DependenceFacts, verdicts: Verdicts) -> Finding | None:
+        """Compare the running statistics with those of a batch, for the weights at the end of the run."""
+        seen = dependence.statistics
+        if seen is None or not dependence.trained:
+            raise NotApplicable(dependence.why_not.get("statistics", "needs a trained classifier with batch norm"))
+        check_whole(steps, verdicts)
+        if steps.total_steps >= MEMORIES * seen.memory or not np.isfinite(seen.memory) or not is_lagging(seen):
+            return None
+        enough = round(MEMORIES * seen.memory)
+        running, own = seen.right_with_running / seen.rows, seen.right_with_own / seen.rows
+        return self.found(
+            "The running mean and variance that batch norm uses in evaluation lag behind the weights: they are "
+            f"averages over about {seen.memory:,.0f} steps, and the run had {steps.total_steps:,}. Of {seen.rows} "
+            f"rows of the first training batch, {running:.0%} are right with them, but {own:.0%} with the mean "
+            "and variance of the batch itself, in evaluation mode and with the same weights.",
+            fix={
+                "torch": (
+                    "nn.BatchNorm2d(channels, momentum=0.1)  # averages over about 10 steps",
+                    f"train for at least {enough:,} steps",
+                ),
+                "keras": (
+                    "keras.layers.BatchNormalization(momentum=0.9)  # averages over about 10 steps",
+                    f"train for at least {enough:,} steps",
+                ),
+            },
+            evidence={
+                "averaged_over": seen.memory,
+                "steps": steps.total_steps,
+                "rows": seen.rows,
+                "right_with_running": seen.right_with_running,
+                "right_with_own": seen.right_with_own,
+            },
         )
 
     def _still(self, layers: list[str], no_grad: NoGradHistory | None, answers: PredictionFacts | None) -> Finding:

@@ -30,7 +30,7 @@ def test_statistics_that_have_seen_no_batch_lag():
     model = classifier()
     before = [tensor.clone() for tensor in (*model.parameters(), *model.buffers())]
     found = measured(model).statistics
-    assert found.rows == 40
+    assert (found.rows, found.memory) == (40, 10)
     assert found.most_frequent == int(LABELS.bincount().max())
     assert found.right_with_own >= 38
     assert found.right_with_running == int(LABELS.sum())  # all are taken for class 1
@@ -43,6 +43,16 @@ def test_statistics_that_have_settled_do_not():
         model.train()(ROWS)
     found = measured(model).statistics
     assert found.right_with_running == found.right_with_own >= 38
+
+
+def test_a_mean_of_all_batches_has_no_end():
+    model = classifier()
+    model[0].momentum = None
+    assert measured(model).statistics.memory == float("inf")
+
+
+def test_one_hot_labels_are_classes():
+    assert measured(classifier(), nn.functional.one_hot(LABELS, 2).float()).statistics.right_with_own >= 38
 
 
 def test_needs_batch_norm_and_labels():

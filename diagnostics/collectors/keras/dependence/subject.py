@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -17,6 +18,7 @@ from diagnostics.collectors.keras.values import current
 from diagnostics.collectors.shared.arrays import LABEL_NAMES
 from diagnostics.collectors.shared.dependence.linearity import MAX_LAYERS
 from diagnostics.collectors.shared.dependence.subject import (
+    NO_BATCH_NORM,
     NOISE,
     Answer,
     Inputs,
@@ -84,14 +86,19 @@ class KerasSubject(Subject):
         Raises:
             OutOfTime: the deadline is over.
         """
+        outputs, scope = self._called(inputs, training)
+        self.adds_losses = self.adds_losses or bool(scope.losses)
+        return [part for part in keras.tree.flatten(outputs) if tf.is_tensor(part) and part.dtype.is_floating]
+
+    def _called(self, inputs: Inputs, training: bool) -> tuple[Any, keras.StatelessScope]:
+        """Return what the model returns, and the values of its variables after the call."""
         if time.monotonic() > self._deadline:
             raise OutOfTime
         x = keras.tree.pack_sequence_as(self._structure, [tf.convert_to_tensor(v) for v in inputs.values()])
         pairs = list(zip(self.variables, self._values or map(current, self.variables), strict=True))
         with keras.StatelessScope(state_mapping=pairs, collect_losses=True) as scope:
             outputs = self.model(x, training=training) if self._takes_training else self.model(x)
-        self.adds_losses = self.adds_losses or bool(scope.losses)
-        return [part for part in keras.tree.flatten(outputs) if tf.is_tensor(part) and part.dtype.is_floating]
+        return outputs, scope
 
     def operations_seen(self, size: int) -> AbstractContextManager[list[Operation]]:
         """See `Subject.operations_seen`. TensorFlow shows reshapes; its softmax always runs over the last axis."""
@@ -143,6 +150,34 @@ class KerasSubject(Subject):
             yield
         finally:
             self._values[layer.key] = kept
+
+    @contextmanager
+    def own_statistics(self) -> Iterator[float]:
+        """See `Subject.own_statistics`. Dropout is on where they are taken, as in training."""
+        norms = [
+            layer
+            for layer in self.model._flatten_layers()
+            if isinstance(layer, keras.layers.BatchNormalization)
+            and layer.built
+            and layer.trainable
+            and not getattr(layer, "renorm", False)  # which moves its statistics in another way
+        ]
+        if not norms:
+            raise Unclear(NO_BATCH_NORM)
+        memory = max(1 / (1 - norm.momentum) if norm.momentum < 1 else math.inf for norm in norms)
+        _, scope = self._called(self.inputs, training=True)
+        values = {id(variable): current(variable) for variable in self.variables}
+        for norm in norms:
+            if norm.momentum < 1:
+                for variable in (norm.moving_mean, norm.moving_variance):
+                    before, after = values[id(variable)], scope.get_current_value(variable)
+                    values[id(variable)] = (after - norm.momentum * before) / (1 - norm.momentum)
+            values[id(norm.moving_variance)] = tf.maximum(values[id(norm.moving_variance)], 0)  # rounding
+        try:
+            self._values = list(values.values())
+            yield memory
+        finally:
+            self._values = None
 
 
 def _is(given: np.ndarray, target: np.ndarray | None) -> bool:

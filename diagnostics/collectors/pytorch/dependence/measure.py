@@ -18,11 +18,11 @@ from diagnostics.collectors.shared.dependence.examples import (
 from diagnostics.collectors.shared.dependence.future import compare_future
 from diagnostics.collectors.shared.dependence.inputs import compare_inputs, used_of_first
 from diagnostics.collectors.shared.dependence.linearity import find_linear
+from diagnostics.collectors.shared.dependence.statistics import compare_statistics
 from diagnostics.collectors.shared.dependence.subject import NO_TIME, OutOfTime, by_part
 from diagnostics.errors import typed_message
 from diagnostics.facts.dependence import DependenceFacts
 
-from .batch_statistics import compare_statistics
 from .copied import compare_copy
 from .dropout import active_dropout
 from .kept_pass import KeptPass, objection, subject_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -19,6 +20,7 @@ from diagnostics.collectors.pytorch.watch.record.captured_pass import tensors
 from diagnostics.collectors.shared.dependence import subject as shared
 from diagnostics.collectors.shared.dependence.linearity import MAX_LAYERS
 from diagnostics.collectors.shared.dependence.subject import (
+    NO_BATCH_NORM,
     Answer,
     Inputs,
     Layer,
@@ -182,6 +184,21 @@ class Subject(shared.Subject):
         finally:
             with torch.no_grad():
                 weight.copy_(kept)
+
+    @contextmanager
+    def own_statistics(self) -> Iterator[float]:
+        """See `shared.Subject`."""
+        norms = [m for m in self.model.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None]
+        if not norms:
+            raise Unclear(NO_BATCH_NORM)
+        before = [(norm.running_mean, norm.running_var) for norm in norms]
+        try:
+            for norm in norms:
+                norm.running_mean = norm.running_var = None
+            yield max(1 / norm.momentum if norm.momentum else math.inf for norm in norms)
+        finally:
+            for norm, (mean, variance) in zip(norms, before, strict=True):
+                norm.running_mean, norm.running_var = mean, variance
 
 
 def _outputs(layer: Any) -> int:

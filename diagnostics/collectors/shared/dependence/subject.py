@@ -16,6 +16,7 @@ from diagnostics.facts.where import Where
 
 NOISE = 0.05  # added to each weight, times its size: opens a gate that starts at zero
 NO_TIME = "the time for it was over"
+NO_BATCH_NORM = "the model has no batch norm with running statistics"
 
 Inputs = Mapping[str, Array]
 T = TypeVar("T")
@@ -156,6 +157,17 @@ class Subject(ABC):
     @abstractmethod
     def scaled(self, layer: Layer, factor: float) -> AbstractContextManager[None]:
         """Multiply the matrix of a layer within."""
+
+    @abstractmethod
+    def own_statistics(self) -> AbstractContextManager[float]:
+        """Let batch norm take the statistics of the whole batch within, in evaluation mode.
+
+        Yields over how many steps its running statistics are averaged: 1 / the weight of the latest batch, of
+        several layers the most; infinite for a mean of all.
+
+        Raises:
+            Unclear: the model has no batch norm with running statistics.
+        """
 
     def mixes_by_design(self) -> str | None:
         """Say why the answer to an example is to depend on the others; None if it is not."""

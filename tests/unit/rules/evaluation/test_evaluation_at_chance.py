@@ -177,7 +177,7 @@ class TestBatchNorm:
         return judge(RULE.from_answers, run, seen, VERDICTS, targets(0.1), inputs(), self.NORMS, *known)
 
     def test_is_a_note_where_running_statistics_lag(self):
-        finding = self.judged(StatisticsFacts(50, 24, 50, 25))
+        finding = self.judged(StatisticsFacts(50, 24, 50, 25, memory=10.0))
         assert finding.severity == "note"
 
     def test_is_a_note_where_that_was_not_measured(self):
@@ -185,10 +185,10 @@ class TestBatchNorm:
         assert finding.severity == "note"
 
     def test_is_a_warning_where_both_statistics_serve_alike(self):
-        assert self.judged(StatisticsFacts(50, 49, 50, 25)).severity == "warning"
+        assert self.judged(StatisticsFacts(50, 49, 50, 25, memory=10.0)).severity == "warning"
 
     def test_is_a_warning_where_they_had_the_time(self):
-        assert self.judged(StatisticsFacts(50, 24, 50, 25), RUN).severity == "warning"
+        assert self.judged(StatisticsFacts(50, 24, 50, 25, memory=10.0), RUN).severity == "warning"
 
 
 class TestOfKeras:
@@ -221,6 +221,13 @@ class TestOfKeras:
     )
     def test_stays_silent_where_the_evaluation_or_the_training_says_otherwise(self, seen):
         assert judge(RULE.from_epochs, seen, KERAS, VERDICTS, targets(0.1), inputs()) is None
+
+    def test_names_batch_norm_where_its_statistics_lag_after_a_few_steps(self):
+        lags = DependenceFacts(trained=True, statistics=StatisticsFacts(50, 24, 50, 25, memory=100.0))
+        finding = judge(RULE.from_epochs, epochs(), WITH_BATCH_NORM, VERDICTS, targets(0.1), inputs(), lags)
+        assert finding.severity == "note"
+        assert "lag behind the weights after 80 steps" in finding.message
+        assert "momentum" in finding.fixes["keras"][0]
 
     def test_answers_that_are_wrong_more_often_than_by_chance_are_a_warning(self):
         seen = epochs(evaluation=(0.1, 0.0), labels=(50, 50, 50))

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from diagnostics.engine.rule import NotApplicable
+from diagnostics.facts.course import Verdicts
+from diagnostics.facts.dependence import DependenceFacts, StatisticsFacts
 from diagnostics.facts.layers import BatchNormFacts, StillStatistics
 from diagnostics.rules.model.wrong_batch_norm_momentum import WrongBatchNormMomentum
 from tests.support.courses import answers, history, judge
@@ -78,3 +80,54 @@ def test_names_layers_of_keras_that_keep_all_of_the_old_statistics():
     assert (finding.rule, finding.severity) == ("wrong-batch-norm-momentum", "warning")
     with pytest.raises(NotApplicable):
         RULE.from_state(StillStatistics(("norm",), 19))
+
+
+class TestLag:
+    """Statistics that are averages over more steps than the run had."""
+
+    def lagging(self, running=8, own=62, steps=138, memory=100.0, trained=True, **verdicts):
+        found = StatisticsFacts(64, running, own, most_frequent=10, memory=memory)
+        dependence = DependenceFacts(statistics=found, trained=trained)
+        return judge(RULE.from_lag, run(steps), dependence, Verdicts(frozenset(), frozenset(), **verdicts))
+
+    def test_names_statistics_that_do_not_fit_the_weights(self):
+        finding = self.lagging()
+        assert (finding.rule, finding.severity) == ("wrong-batch-norm-momentum", "warning")
+        assert (finding.evidence["averaged_over"], finding.evidence["steps"]) == (100, 138)
+        assert finding.fixes["keras"][0].startswith("keras.layers.BatchNormalization(momentum=0.9)")
+
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            {"running": 60},
+            {"running": 40},
+            {"own": 14},
+            {"steps": 500},
+            {"memory": 10.0},
+            {"memory": np.inf},
+        ],
+        ids=[
+            "alike",
+            "most of the gain is left",
+            "nothing learned",
+            "a long run",
+            "PyTorch's default",
+            "a mean of all",
+        ],
+    )
+    def test_is_silent_where_they_fit_or_had_the_time(self, seen):
+        assert self.lagging(**seen) is None
+
+    @pytest.mark.parametrize(
+        "seen",
+        [{"steps": 99}, {"complete": False}, {"trained_alone": False}, {"trained": False}],
+        ids=["a quick look", "interrupted", "in turns", "not trained"],
+    )
+    def test_does_not_apply_to(self, seen):
+        with pytest.raises(NotApplicable):
+            self.lagging(**seen)
+
+    def test_needs_a_classifier(self):
+        unknown = DependenceFacts(trained=True, why_not={"statistics": "the labels of the batch are not known"})
+        with pytest.raises(NotApplicable, match="labels of the batch"):
+            judge(RULE.from_lag, run(), unknown, Verdicts(frozenset(), frozenset()))
