@@ -117,7 +117,7 @@ def _launcher(crash: Crash) -> LauncherTail | None:
         code = re.search(r"exitcode\s*: (-?\d+)", text)
         return LauncherTail(found.kind, rank and int(rank[1]), code and int(code[1]))
     if found.kind == "accelerate" and not any("accelerate" in frame.file for frame in facts.frames):
-        return None
+        return _launcher_by_frames(facts)
     ended = _number(found, "code")
     if (number := _number(found, "number")) is not None:
         ended = -number

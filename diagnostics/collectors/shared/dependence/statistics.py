@@ -44,7 +44,8 @@ def _labels(target: Array | None) -> Array:
         target = target[:, 0]
     if target is not None and target.ndim == 2 and len(target) > 1:
         if np.isin(target, (0, 1)).all() and (target.sum(axis=1) == 1).all():
-            return target.argmax(axis=1)
+            classes: Array = target.argmax(axis=1)
+            return classes
     elif target is not None and target.ndim == 1 and target.dtype.kind != "f" and len(target) > 1:
         return target
     raise Unclear("the labels of the batch are not known")

@@ -71,7 +71,8 @@ class TokenLosses(TrainingProbe):
             return None
         prediction, target = given.get("input"), given.get("target")
         if (
-            type(prediction) is not Tensor
+            prediction is None
+            or type(prediction) is not Tensor
             or type(target) is not Tensor
             or not prediction.requires_grad
             or not step
