@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Step = Callable[[int], object]
 Outcome = Literal["fits", "does not fit", "failed"]
+
 CLEANUP_S = 5.0  # a killed child exits at once; the limit only prevents hanging on a broken system
 
 

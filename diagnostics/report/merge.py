@@ -19,8 +19,10 @@ from .report import Report
 
 COVERS: Mapping[str, str] = {"gradients": "backward", "updates": "optimizer step"}
 """Parts of a watched run, and the stages of an examination that they show to have been reached."""
+
 LINES = 8  # trainings of one script that have their own line
 WORST: tuple[Status, ...] = ("failed", "stopped", "not judged", "not reached", "passed")
+
 PLACES: Mapping[Stage, tuple[str, ...]] = {
     "data": ("loader", "training", "model"),
     "batch": ("loader", "training", "model"),
@@ -30,6 +32,7 @@ PLACES: Mapping[Stage, tuple[str, ...]] = {
     "optimizer": ("optimizer", "training"),
 }
 """By stage, attributes of `Places`, the likeliest first. A finding of another stage is about no single line."""
+
 OF_LOSSES = ("loss", "backward", "training")
 LOSSES = ".model.loss."  # the folder of the rules about losses, which are of the stage "model"
 

@@ -25,6 +25,7 @@ GRACE_S = 20.0  # for the report; torchrun sends SIGKILL 30 s after SIGTERM
 OWN_FILES_FROM = 100  # number of a file descriptor; most systems allow 1,024
 STUCK_S = 2.0  # within which the main thread comes to its next line, unless it waits in C for what never comes
 EXIT_GRACE_S = 20.0  # for the report: a watchdog of the script calls `os._exit` while another thread holds a lock
+
 SIZE = 64 << 20  # bytes; with NumPy's buffer, 64 MiB were enough to explain a failure and write the report, 32 not
 
 

@@ -47,6 +47,7 @@ LIBRARIES = frozenset(
     )
 )
 """Top-level packages whose functions keep no account of their calls, but for `EFFECTS` and random states."""
+
 FORBIDDEN_BUILTINS = frozenset(
     (
         *("print", "open", "input", "exec", "eval", "compile", "__import__", "breakpoint", "exit", "quit"),
@@ -63,6 +64,7 @@ EFFECTS = frozenset(
     )
 )
 """Attributes that change what others see, whatever they are taken from."""
+
 MUTATORS = frozenset(
     (
         *("append", "appendleft", "extend", "insert", "pop", "popleft", "popitem", "remove", "discard", "clear"),
@@ -71,6 +73,7 @@ MUTATORS = frozenset(
 )
 UNUSED = ("__repr__", "__str__", "__eq__", "__hash__", "__replace__")  # of an object that code makes for itself
 STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "DELETE_ATTR", "STORE_NAME", "DELETE_NAME")
+
 MAKERS = (
     "BUILD_LIST",
     "BUILD_SET",
@@ -82,6 +85,7 @@ MAKERS = (
 )
 EMPTY = ("list", "dict", "set")
 CHANGES_ARGUMENT = ("put", "copyto", "place", "putmask", "fill_diagonal")  # functions of modules
+
 Instructions = Sequence[dis.Instruction]
 
 

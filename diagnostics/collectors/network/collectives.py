@@ -17,6 +17,7 @@ FIRST_BYTES = 2**20  # of the all-reduce that is timed: what every network takes
 LARGE_BYTES, QUICK_S = 2**25, 0.1  # and if it took no longer than that, one that latency hardly slows
 TIMES = 3
 MOST_ROUNDS = 127  # of exchanges: in each every rank has one partner. NCCL makes a connection for each pair
+
 MOST_AT_ONCE = 32
 ANSWER_S = 5.0  # a peer that accepts answers at once
 

@@ -18,6 +18,7 @@ from .names import names_of
 MOST_READS = 200
 UNCHANGED = ("import", "function", "class")  # running their cell again mostly changes nothing
 MAX_REORDERED = 50
+
 CALLABLE = ("import", "function", "class")
 FIXED = ("literal", "constant")
 _Placed = tuple[CellPlace, Binding]

@@ -19,6 +19,7 @@ SUPPRESS = frozenset({"suppress", "raises", "assertRaises", "warns"})  # context
 DYNAMIC = frozenset({"exec", "execfile", "load_session", "load_module", "run_cell"})
 DYNAMIC |= {"run_line_magic", "run_cell_magic", "magic"}
 NAMESPACES = frozenset({"globals", "locals", "vars"})  # the same, where they are called without arguments
+
 # Made by a call, and yet set once and never changed: a device, a path, a seed's generator.
 CONSTANTS = frozenset({"device", "Path", "PurePath", "join", "getenv", "get", "namedtuple", "is_available"})
 CONSTANTS |= {

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .pipeline import TrainerPipeline
 
 LABELS = "labels"
+
 # Heads whose loss shifts the labels by one, and that are to predict the next token.
 SHIFTING = ("GPT2LMHeadModel", "OpenAIGPTLMHeadModel", "BertLMHeadModel")
 

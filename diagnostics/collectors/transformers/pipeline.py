@@ -40,7 +40,9 @@ from .arguments import monitor_facts, trainer_workers, trial_optimizer
 from .call_safety import is_overridden
 
 MOST_ROWS = 32  # of a batch that is only shown
+
 SQUASHING = ("softmax", "sigmoid")  # what makes probabilities of a model's logits
+
 # Logit of the true class in a prediction that is surely right; the others get its negative. Whole numbers a metric
 # may take for labels.
 CONFIDENT = 9.5

@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from diagnostics.report.contents import ReportContents, StageResult
 
 CODE = r"<code>\1</code>"
+
 _MARK = {"passed": ("\N{CHECK MARK}", "passed"), "not judged": ("-", "other"), "not reached": ("\u00b7", "other")}
 _MARK |= {status: ("\N{BALLOT X}", status) for status in ("stopped", "failed")}
+
 SCOPE = "diagnostics-report"
 # Twice, so that the styles of a notebook for all of its tables and paragraphs do not win over ours.
 _WITHIN = f".{SCOPE}.{SCOPE}"

@@ -12,6 +12,7 @@ from diagnostics.facts.ranks.network import NetworkFacts, NetworkFailure, RankFa
 from diagnostics.text.join import capitalized, count_of, listed
 
 MAX_TOLD = 2  # problems in the message: further ones usually follow from the first
+
 MAX_NAMED = 6  # ranks or pairs in a sentence; the evidence holds them all
 SAME_EVERYWHERE = "set MASTER_ADDR and MASTER_PORT to the same values on every host, those of rank 0's host"
 ALL_PORTS = (

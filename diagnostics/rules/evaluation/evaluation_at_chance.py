@@ -37,6 +37,7 @@ UNSEEN = 0.5  # of an evaluation's labels, from classes that no training example
 BY_CHANCE = 0.1  # of its labels, from classes that so many training examples may miss by chance
 SHOWN = 6  # of these classes are named
 LEARNABLE = 0.7  # of the constant prediction's error, left by a fit on held-out rows
+
 CAUSES: Final = (
     "evaluation-mismatch",
     "train-mode-evaluation",
@@ -45,15 +46,18 @@ CAUSES: Final = (
     "examples-mixed",
 )
 """Rules whose findings explain an evaluation at chance."""
+
 SPLIT: Final = (
     "train_test_split(x, y, stratify=y)  # each class on both sides",
     "shuffle the indices before you split them: np.random.shuffle(indices)",
 )
+
 ONE_LIST: Final = "number the classes in both datasets by one list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
     "The predictions are wrong more often than chance: either the classes are numbered differently in the "
     "evaluation, or the rows were split in order and these classes were never trained on."
 )
+
 EXCLUDES: Final = {
     "evaluation-mismatch": "evaluation inputs have the scale of training inputs",
     "train-mode-evaluation": "evaluation runs in evaluation mode",
@@ -61,6 +65,7 @@ EXCLUDES: Final = {
     "repeated-batch": "training batches differ",
 }
 HALF = 0.5  # of the gain of batch statistics over that class; with less, the running statistics lag
+
 PATIENCE = (
     "train longer before the evaluation: the running statistics need about 10 / momentum steps",
     "use a larger momentum for short runs: nn.BatchNorm2d(channels, momentum=0.3)",

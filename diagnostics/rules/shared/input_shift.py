@@ -16,20 +16,24 @@ HALF = 0.5
 CLOSE = 1.5  # times the scale, and one standard deviation: batches with the same preprocessing
 WIDE = 64  # numbers in an example; with at least this many, it counts as an image
 FEW_ROWS = 16  # passes with fewer rows are combined
+
 RANGES: Final = {"0 to 1": (0.0, 1.0), "-1 to 1": (-1.0, 1.0), "0 to 255": (0.0, 255.0)}
 """The usual ranges of pixels."""
+
 EDGE = 0.02  # of such a range: the maximum distance of the extremes from its bounds
 LEVELS = (8, 512)  # distinct values of a channel made from bytes, minimum and maximum
 UNEVEN = 0.05  # of the distance between two such values
 STANDARD = 0.3  # from mean 0 and standard deviation 1: standardised features, as far as few rows can show
 SAME_SHAPE = 0.5  # standard deviations between quantiles; with 50 rows these are uncertain by 0.2
 DRIFT = 0.6  # correlation of a row with the next; above it, the rows are a series, and series drift
+
 MAX_STANDARD_ERRORS = 4.0  # standard errors within which two channels count as the same
 ELSEWHERE = 10.0  # standard errors from the channel at the same index
 PLAIN = 0.25  # of a standard deviation, or of the spread: the smallest difference that matters
 MIN_CHANNELS = 2  # channels that moved
 COLOURS = (3, 4)  # channels of an image; with more, only some are examined
 FEATURES = 3
+
 TRAINING_ROWS: Final = 32
 EVALUATION_ROWS: Final = 16
 OUTPUTS: Final = 64  # more than this are an image or a signal

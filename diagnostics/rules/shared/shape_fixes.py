@@ -24,7 +24,9 @@ Repair = tuple[str, Fix]
 _CHANNELS_FIRST = {3: "x.transpose(1, 2)", 4: "x.permute(0, 3, 1, 2)", 5: "x.permute(0, 4, 1, 2, 3)"}
 LARGEST_KERNEL = 11  # along one axis, in common convolutions
 _ALPHA = "x[:, :3] before it, if the fourth channel is an image's alpha channel"
+
 RECURRENT = ("lstm", "gru", "rnn")
+
 _OF_IMAGE_SIZE = re.compile(
     r"attn_mask\d?$|relative_position_(?:bias_table|index)$|relative_coords_table$|rel_pos_[hw]$"
 )

@@ -1,4 +1,4 @@
-"""Compares the inputs that a Keras model is evaluated on with those that `fit` trained it on."""
+"""Compares what a Keras model is evaluated on with what `fit` trained it on: the inputs, and the rows of folds."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ from .shuffled_data import ShuffledPasses, is_finite, is_permuted, split_of
 BATCHES = 8  # of an evaluation
 CALLS = 4  # of `evaluate` and `predict` of one model that are looked at
 FEW, TOGETHER = 16, 64  # pictures; calls of `predict` with fewer are put together, up to so many of them
+
 Samples = Mapping[str, InputSample]
 Delivered = InputFacts | ShuffledSplit | ShuffledPredictions | HeldOutBefore | SameData
+
 MOST = 2**17  # rows of a fit that are remembered; of more none are
 FITS = 32  # of a model that are followed: folds are fewer, and an agent that fits each batch has thousands
 LEAST = 20  # rows of an evaluation

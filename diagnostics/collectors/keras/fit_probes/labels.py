@@ -19,6 +19,7 @@ from . import FitProbe, on_tensorflow
 NAMES = ("accuracy", "acc", "categorical_accuracy", "sparse_categorical_accuracy")
 BATCHES = 8  # of a dataset, whose labels are read
 MOST_CLASSES = 1_000
+
 BATCH = 32  # rows, where `fit` is given no batch size
 
 

@@ -40,6 +40,7 @@ from diagnostics.failed_batch import FailedBatch
 from .over_time import KerasOverTime
 
 EVALUATIONS = 4096  # evaluation losses remembered
+
 LOSS_FIELDS: list[Any] = [
     ("steps", np.int64),
     ("losses", np.float64),
@@ -47,7 +48,9 @@ LOSS_FIELDS: list[Any] = [
     ("learning_rates", np.float64, (1,)),
 ]
 STEP_FIELDS = [*LOSS_FIELDS, ("batch_fingerprints", np.uint64), ("batch_sizes", np.int64)]
+
 CLOSE = 1e-4  # relative: a logged loss this near a metric's mean is that mean, up to float32
+
 NOT_SET = ("name", "built", "optimizer")  # of a layer or a loss
 
 
