@@ -184,7 +184,7 @@ def _not_a_store(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure
 
 def _no_interface(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) -> _Said:
     return (
-        f"{rank.place} has no such interface: {failure.text}.",
+        f"{rank.place} cannot use the configured network interface: {failure.text}.",
         (
             "name an interface that every host has (`ip -br addr` lists the interfaces)",
             "unset the variable: the libraries then choose an interface themselves",
@@ -326,11 +326,11 @@ def _subject(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) ->
         )
     if failure.kind == "stuck":
         return (
-            f"{capitalized(rank.place)} did not return from {what}{with_peer} in {library} within {failure.text}, "
-            "although any two ranks can connect by TCP."
+            f"{capitalized(rank.place)} did not return from {what}{with_peer} with {library} within "
+            f"{failure.text}, although any two ranks can connect over TCP."
         )
     return (
-        f"Any two ranks can connect by TCP, but {what}{with_peer} in {library} failed on {rank.place}: "
+        f"Any two ranks can connect over TCP, but {what}{with_peer} with {library} failed on {rank.place}: "
         f"{_said(failure)}"
     )
 

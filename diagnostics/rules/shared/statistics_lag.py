@@ -24,8 +24,8 @@ def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps:
     seen = None if dependence is None or not dependence.trained else dependence.statistics
     if seen is None:
         return (
-            f"The model has batch norm, and {steps:,} steps may be too few for its running statistics, which the "
-            "evaluation uses instead of batch statistics, to catch up with the weights."
+            f"The evaluation uses the running statistics of batch norm, and {steps:,} steps may be too few for "
+            "these statistics to catch up with the weights."
         )
     chance = seen.most_frequent / seen.rows
     own, running = seen.right_with_own / seen.rows - chance, seen.right_with_running / seen.rows - chance
