@@ -143,7 +143,7 @@ class UnchangedParameters(Rule):
 
     def _never_stepped(self, passes: int) -> Finding:
         return self.found(
-            f"The loop has run {passes:,} forward passes, but none of the watched optimizers has taken a step. "
+            f"The loop has run {passes:,} passes, but none of the watched optimizers has taken a step. "
             "The weights have not changed.",
             fix={
                 "torch": "optimizer.step()  # with parentheses, after the backward pass, on the watched optimizer",
