@@ -56,7 +56,7 @@ class BatchOfOne(MessageRule):
         return self.found(
             "Each batch has one row, so the batch mean that is subtracted in training mode "
             f"({listed(blind.layers, most=3)}) is the row itself. The result is 0 for every row, so the "
-            "model makes the same prediction for every row. It learns nothing from its inputs, and its "
+            "model makes the same prediction for every row. The model learns nothing from its inputs, and its "
             "evaluation statistics stay those of an untrained model.",
             fix=(
                 "batch_size=32 in fit(), or .batch(32) on the dataset",

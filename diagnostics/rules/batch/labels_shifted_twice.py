@@ -75,7 +75,7 @@ class LabelsShiftedTwice(Rule):
             f"{model.name} shifts the labels again. So the model is trained to predict the token after the "
             "next one.",
             fix=(
-                "labels = input_ids.clone(), with -100 for tokens that should not be learned",
+                "labels = input_ids.clone(), with -100 for tokens the loss should ignore",
                 "DataCollatorForLanguageModeling(tokenizer, mlm=False)",
             ),
             evidence={"labels": int(counted.sum()), "model": model.name},

@@ -84,9 +84,10 @@ class PaddingInLoss(Rule):
         one = number == 1
         what = f"label {carried[0]}" if len(carried) == 1 else f"labels {carried[0]} to {carried[-1]}"
         return self.found(
-            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) {'is' if one else 'are'} "
-            f"in the padding ({what}), where the attention mask is 0. The model learns these labels within "
-            "a few steps, so the loss makes the model look better than it is, and the real tokens count for "
+            f"{number:,} of the {total:,} labels in the loss of this batch ({share:.0%}) "
+            f"{'is' if one else 'are'} at padding positions ({what}), where the attention mask is 0. The model "
+            "learns these labels within a few steps, so the loss makes the model look better than it is, and "
+            "the real tokens count for "
             f"less.{' This share does little harm, but shorter texts have a larger share.' if small else ''}",
             fix=_fixes(batch),
             evidence={
@@ -103,7 +104,9 @@ class PaddingInLoss(Rule):
         """Count the labels at a decoder's padding: the pad token repeated up to the end of a row."""
         labels, pad = batch.labels, model.pad_token_id
         if model.library != "transformers" or pad is None or loss.kind != "cross_entropy":
-            raise NotApplicable("needs a transformers decoder with its pad token and its own cross-entropy loss")
+            raise NotApplicable(
+                "needs a Hugging Face decoder that has a pad token and computes its own cross-entropy loss"
+            )
         if labels is None or labels.ndim != 2 or labels.dtype.kind not in "iu" or pad == batch.ignore_index:
             raise NotApplicable("needs one label per token")
         counted = np.ones(labels.shape, bool) if batch.ignore_index is None else labels != batch.ignore_index

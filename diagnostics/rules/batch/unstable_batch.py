@@ -95,7 +95,7 @@ class UnstableBatch(Rule):
         if not changed:
             return None
         one, other = reread.first[changed[0]], reread.again.get(changed[0])
-        others = f" {capitalized(listed(map(_called, changed[1:])))} also changed." if changed[1:] else ""
+        others = f" Also changed: {listed(map(_called, changed[1:]))}." if changed[1:] else ""
         edits = (
             "edits its rows in place, which changes the dataset"
             if reread.culprit == "collator"

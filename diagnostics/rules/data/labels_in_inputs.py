@@ -162,11 +162,11 @@ class LabelsInInputs(Rule):
         if not dependence.trained or copy.share < COPIED:
             return None
         shown = "the input" if copy.input.isdigit() else f"the input {copy.input!r}"
-        source = "" if copy.source is None else " It does not use its other input for this."
+        source = "" if copy.source is None else " For this, the model does not use its other input."
         return self.found(
             f"The targets are the tokens of {shown} at the same position, and the trained model copies them: "
-            f"given random tokens as input, it returns {copy.share:.0%} of them.{source} "
-            + ("No token in its input is masked." if copy.masked else NOTHING_TO_COPY),
+            f"given random tokens as input, the model returns {copy.share:.0%} of them.{source} "
+            + ("No token in the input is masked." if copy.masked else NOTHING_TO_COPY),
             fix=MASKED_FIX if copy.masked else COPY_FIX,
             evidence={"input": copy.input, "share": copy.share, "source": copy.source, "length": copy.length},
             severity="warning" if copy.source is None else "error",

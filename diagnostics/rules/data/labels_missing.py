@@ -10,7 +10,7 @@ from diagnostics.facts.crash.loss import LossMissing, TargetMissing
 from diagnostics.facts.pipeline import BatchFacts, ModelFacts
 from diagnostics.text.join import listed
 
-LANGUAGE = "for a language model: data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)"
+LANGUAGE = "for a language model, use data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)"
 COLUMNS = 4  # that are named at most
 FIX_FIT = (
     "model.fit(x, y)",

@@ -107,9 +107,9 @@ class LabelsUnrelated(Rule):
         if targets is not None and _has_learned(targets):
             return None
         return self.found(
-            "The same inputs come with different targets at different times: rows were repeated "
-            f"{rows.compared:,} times, in {rows.changed:,} cases ({rows.changed / rows.compared:.0%}) with "
-            f"the target of another row. Randomly assigned targets would differ in {rows.chance:.0%} of "
+            f"The same inputs appear with different targets at different times: {rows.changed:,} of "
+            f"{rows.compared:,} repeated rows ({rows.changed / rows.compared:.0%}) had a different target than "
+            f"before, often that of another row. Randomly assigned targets would differ in {rows.chance:.0%} of "
             "the repeats. Inputs and targets are paired in different orders.",
             fix={
                 "torch": "rows = torch.randperm(n); x[rows], y[rows]  # one order for both",
@@ -178,10 +178,10 @@ class LabelsUnrelated(Rule):
         if counts.sum() - counts.max() < DIFFERENT * len(ids) or len(np.unique(tags[tail])) > 1:
             return None
         return self.found(
-            f"The rows begin with a start token ({start}), which has {len(counts)} different tags in this "
-            "batch, and the last quarter of each row has "
-            f"{'no tag' if not tail.any() else 'a single tag'}. There is one tag per word, but the tokens "
-            "are subwords after a start token, so each tag is at the position of another word.",
+            f"Every row begins with a start token (id {start}), yet that position has {len(counts)} different "
+            "tags in this batch, and the last quarter of each row has "
+            f"{'no tag' if not tail.any() else 'a single tag'}. There is one tag per word, but the tokens are "
+            "subwords after a start token, so the tags are misaligned with the words.",
             fix=(
                 "labels = [-100 if i is None else tags[i] for i in tokenized.word_ids()]",
                 "tag only the first subword of each word, with -100 for the other subwords and for special tokens",

@@ -156,7 +156,7 @@ class LeakedEvaluationRows(Rule):
             "follow them, so the evaluation score is higher than it would be on new data.",
             fix=(
                 "split the series in time first, then cut each part into windows",
-                "leave a gap as long as a window between training and evaluation",
+                "leave a gap of one window length between training and evaluation",
             ),
             evidence={
                 "overlapping": splits.overlapping,
@@ -201,8 +201,8 @@ class LeakedEvaluationRows(Rule):
         return self.found(
             f"The training and validation sets are .{split.training}() and .{split.validation}() of the same "
             "shuffle(), which draws a new order for each iteration. So the validation rows change in each "
-            "epoch and are not excluded from training. Over the epochs, the model is trained on most of "
-            "them, so the validation score is higher than it would be on new data.",
+            "epoch and are not excluded from training. Over the epochs, the model is trained on most validation "
+            "rows, so the validation score is higher than it would be on new data.",
             fix=(
                 "split first, then shuffle: train = data.skip(n).shuffle(size), validation = data.take(n)",
                 "data.shuffle(size, seed=0, reshuffle_each_iteration=False)  # one order for all",

@@ -93,8 +93,8 @@ class SingleClassLabels(MessageRule):
             raise NotApplicable("needs all labels if a sampler may draw rare rows more often")
         label = f"label {int(labels[0])}{_called(labels, dataset.label_names)}"
         return self.found(
-            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. From a "
-            "single class, the model can learn only a constant prediction.",
+            f"{_rows(labels, dataset, complete)} {label}, but the model has {outputs.num_classes} classes. With "
+            "only one class, the model can learn only a constant prediction.",
             fix=(
                 "shuffle before you select: dataset.shuffle(seed=0).select(range(n)) keeps every class",
                 "check how the rows were selected: look for a filter or a constant label column",
@@ -123,7 +123,7 @@ class SingleClassLabels(MessageRule):
         complete = dataset.size is not None and dataset.rows_read >= dataset.size
         return self.found(
             f"Every label in the {dataset.rows_read} rows that were read is {counted[0]}, but the model has "
-            f"{outputs.num_classes} classes for each position. From a single class, the model can learn only a "
+            f"{outputs.num_classes} classes for each position. With only one class, the model can learn only a "
             "constant prediction.",
             fix=(
                 "print mask.unique() of one row before and after each transform: a mask that is scaled to the "
@@ -147,7 +147,7 @@ class SingleClassLabels(MessageRule):
             return None
         return self.found(
             f"All labels of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
-            f"{targets.only_target:g}. From a single class, the model can learn only a constant prediction, and "
+            f"{targets.only_target:g}. With only one class, the model can learn only a constant prediction, and "
             "its loss falls to 0.",
             fix=(
                 "print the labels and their counts before training",
@@ -166,9 +166,9 @@ class SingleClassLabels(MessageRule):
             return None  # small numbers that differ, such as returns per minute
         return self.found(
             f"All targets of the {targets.examples:,} examples in {len(targets.steps)} sampled steps are "
-            f"{value:.4g}. From a single value, the model can learn only a constant prediction, and its loss "
-            "falls to almost 0. Usually, values between 0 and 1 were cast to integers, or the wrong column is "
-            "used as the target.",
+            f"{value:.4g}. With only one target value, the model can learn only a constant prediction, and its "
+            "loss falls to almost 0. Usually, values between 0 and 1 were cast to integers, or the wrong column "
+            "is used as the target.",
             fix=(
                 "targets.float()  # from the start, not .long() or .int(), which truncate the fractions",
                 "print ten targets as the loss receives them",
@@ -190,7 +190,7 @@ class SingleClassLabels(MessageRule):
         others = listed([str(other) for other in sorted(dropped)])
         return self.found(
             f"All {sum(dropped.values()):,} rows of class {others} in the {weights.batches} batches checked have "
-            f"weight 0, so only class {label} contributes to the loss. From a single class, the model can learn "
+            f"weight 0, so only class {label} contributes to the loss. With only one class, the model can learn "
             "only a constant prediction, and its loss falls to 0.",
             fix=(
                 "weights = np.ones(len(y)), then a larger weight for the rare class",
@@ -239,9 +239,9 @@ class SingleClassLabels(MessageRule):
             return None
         high = float(values[1])
         return self.found(
-            f"All targets in this batch are 0 or {high:.3g}. Binary cross entropy reads them as probabilities, so "
-            f"even {high:.3g} means that the class is almost certainly absent. The model learns to predict 0 "
-            "everywhere, and its loss falls to almost 0.",
+            f"All targets in this batch are 0 or {high:.3g}. Binary cross entropy interprets targets as "
+            f"probabilities, so even {high:.3g} means that the class is almost certainly absent. The model "
+            "learns to predict 0 everywhere, and its loss falls to almost 0.",
             fix=(
                 f"use targets of 0 and 1: the current targets look as if they had been divided by {1 / high:.0f}",
                 "scale the inputs only, not the labels or masks",

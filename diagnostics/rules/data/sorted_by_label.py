@@ -114,7 +114,7 @@ class SortedByLabel(Rule):
         if (steps.passes > 1).any():
             # Adversarial training alternates batches of real and of generated examples.
             raise NotApplicable(
-                "needs one forward pass per step: if a step has several, only the first is sampled"
+                "needs one forward pass per step: if a step has several passes, only the first is sampled"
             )
         sizes = answers.labels.sum(axis=1)
         counts = answers.labels[sizes >= MIN_LABELS]

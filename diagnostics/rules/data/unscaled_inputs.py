@@ -219,10 +219,14 @@ class UnscaledInputs(Rule):
         centre = "mean" if loss.kind == "mean_squared_error" else "median"
         low, high = float(labels.min()), float(labels.max())
         return self.found(
-            f"The targets range from {low:,.6g} to {high:,.6g}, but the model's initial outputs only "
-            f"from {outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model, trained on this batch for "
+            f"The targets range from {low:,.6g} to {high:,.6g}, but the model's initial outputs range only from "
+            f"{outputs.lowest:.3g} to {outputs.highest:.3g}. A copy of the model, trained on this batch for "
             f"{len(trial.losses)} steps at your learning rate ({trial.learning_rate:g}), "
-            + (f"moved {_percent(share)} of the way to the target {centre}. " if stays else f"{_course(trial)}. ")
+            + (
+                f"moved its outputs {_percent(share)} of the way to the {centre} of the targets. "
+                if stays
+                else f"{_course(trial)}. "
+            )
             + (
                 "At that pace, most of the training is spent reaching the scale of the targets, before the model "
                 "learns anything from the inputs."
@@ -286,11 +290,11 @@ class UnscaledInputs(Rule):
         return self.found(
             f"{capitalized(what)} ranges from {low:,.4g} to {high:,.4g} in the sampled batches, and the run ended "
             f"with a loss of {ended:.4g}, against {constant:.4g} for a constant prediction. {why}. A simple "
-            "model fitted to the same rows, standardised, does predict the targets of other rows.",
+            "model fitted to the same rows after standardisation can predict the targets of other rows.",
             fix={
                 "torch": (
                     "(x - mean) / std, with mean and std of each feature over the training set",
-                    *(["divide by 255 only once: ToTensor() already does it"] if size < SMALL else []),
+                    *(["divide by 255 only once: ToTensor() already divides by 255"] if size < SMALL else []),
                 )
             },
             evidence={
@@ -365,7 +369,7 @@ def _course(trial: TrialFacts) -> str:
     if not math.isfinite(last):
         return f"diverged: its loss went from {first:.4g} to {last}"
     lowest = min(value for value in trial.losses if math.isfinite(value))
-    return f"went from a loss of {first:.4g} to {last:.4g}, and never fell below {lowest:.4g}"
+    return f"went from a loss of {first:.4g} to {last:.4g} and never got below {lowest:.4g}"
 
 
 def _run(trial: TrialFacts) -> dict[str, float | int | str | None]:

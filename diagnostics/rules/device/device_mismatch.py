@@ -20,7 +20,7 @@ FIX = (
 )
 MODEL = "move the model to the batch's device: model.to(...), before the optimizer is created"
 LOSS_WEIGHTS = ("weight", "pos_weight")  # arguments of PyTorch's losses
-CRITERION = "criterion.to(device), if the loss is a module: its weights are a buffer, which this moves"
+CRITERION = "criterion.to(device), if the loss is a module: this also moves its class weights, which are a buffer"
 LINEAR = {"mat1": "the layer's input", "mat2": "the layer's weight"}  # of addmm, which a Linear calls
 _FUNCTIONAL = re.compile(r"torch[\\/]nn[\\/]functional\.py$")
 _IN_LINEAR = re.compile(r"torch[\\/]nn[\\/](?:modules[\\/]linear|functional)\.py$")

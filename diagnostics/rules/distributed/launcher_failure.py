@@ -87,8 +87,8 @@ def _ended(code: int | None) -> str:
         except ValueError:
             pass
     if (meaning := _OF_WINDOWS.get(code)) is not None:
-        return f"ended with exit code {code} (the Windows code for {meaning})"
-    return f"ended with exit code {code}"
+        return f"exited with code {code} (the Windows code for {meaning})"
+    return f"exited with code {code}"
 
 
 _OF_WINDOWS = {

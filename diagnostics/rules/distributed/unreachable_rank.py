@@ -375,11 +375,11 @@ def _subject(network: NetworkFacts, rank: RankFacts, failure: NetworkFailure) ->
         )
     if failure.kind == "stuck":
         return (
-            f"{capitalized(rank.place)} did not return from {what}{with_peer} in {library} within {failure.text}, "
-            "although any two ranks can connect by TCP."
+            f"{capitalized(rank.place)} did not return from {what}{with_peer} with {library} within "
+            f"{failure.text}, although any two ranks can connect over TCP."
         )
     return (
-        f"Any two ranks can connect by TCP, but {what}{with_peer} in {library} failed on {rank.place}: "
+        f"Any two ranks can connect over TCP, but {what}{with_peer} with {library} failed on {rank.place}: "
         f"{_said(failure)}"
     )
 

@@ -71,9 +71,9 @@ class AugmentedEvaluation(Rule):
             " The training rows come from the same dataset and get the same transform." if draws.shared else ""
         )
         return self.found(
-            f"The same {draws.rows} evaluation rows, with the same labels, had different values in "
-            f"{draws.rounds} evaluations: {draws.changed:.0%} of the rows changed, by {draws.change:.0%} "
-            "of the distance between rows. The changes are random, like those of data "
+            f"The same {draws.rows} evaluation rows, with the same labels, had different values across "
+            f"{draws.rounds} evaluations: {draws.changed:.0%} of the rows changed, by {draws.change:.0%} of the "
+            "typical distance between two rows. The changes are random, like those of data "
             f"augmentation.{beneath} So the metric is computed on distorted rows and varies at random.",
             fix=(
                 "evaluate on a separate dataset without the random transform: "

@@ -134,9 +134,9 @@ class ConstantPredictions(Rule):
         first = int(answers.steps[late][0])
         where = f"From step {first:,} on" if step is None else f"In the evaluation after {step:,} steps"
         return self.found(
-            f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is right "
-            f"for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, but wrong for "
-            f"all of the other {missed:,}."
+            f"{where}, the model predicts class {answer} for all {given.sum():,} examples sampled. This is "
+            f"correct for {labels[answer] / labels.sum():.0%} of them, which looks like a good accuracy, but "
+            f"wrong for all of the other {missed:,}."
             + (" The scores do differ across examples, but no other class ever scores highest." * discriminates),
             fix=(
                 "report balanced accuracy or per-class recall",

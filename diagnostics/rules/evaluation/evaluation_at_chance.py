@@ -52,7 +52,7 @@ SPLIT: Final = (
     "shuffle the indices before you split them: np.random.shuffle(indices)",
 )
 
-ONE_LIST: Final = "use one list to number the classes in both datasets, such as train.classes or class_to_idx"
+ONE_LIST: Final = "number the classes in both datasets from the same list, such as train.classes or class_to_idx"
 CONTRARY: Final = (
     "The predictions are worse than chance: either the classes are numbered differently in the evaluation, or "
     "the rows were split in order and these classes were never trained on."
@@ -167,7 +167,7 @@ class EvaluationAtChance(Rule):
         ]
         if learned is None or not evaluations:
             raise NotApplicable(
-                f"needs the labels of {TRAINED} examples in training, and of {EXAMPLES} in an evaluation"
+                f"needs the labels of {TRAINED} training examples and {EXAMPLES} evaluation examples"
             )
         if learned.kappa < LEARNED:
             return None
@@ -186,9 +186,9 @@ class EvaluationAtChance(Rule):
         shown = renumbered is not None or (_is_learnable(fit) and alike is True and not last.is_below)
         reason = _told(unseen, answers) or lags or _reason(renumbered, fit, alike, last)
         return self.found(
-            f"In training, {learned.right / learned.examples:.0%} of the predictions are correct, but in the "
-            f"evaluation after {step:,} steps only {last.right / last.examples:.0%} of {last.examples:,} "
-            f"are; chance is {last.by_chance:.0%}. {reason} {_differential(verdicts)}".rstrip(),
+            f"Training accuracy is {learned.right / learned.examples:.0%}, but evaluation accuracy after "
+            f"{step:,} steps is only {last.right / last.examples:.0%} on {last.examples:,} examples (chance is "
+            f"{last.by_chance:.0%}). {reason} {_differential(verdicts)}".rstrip(),
             fix=SPLIT if unseen else PATIENCE if lags else _experiments(renumbered, fit),
             severity=None if unseen or (shown and not lags) else "note",
             evidence={
@@ -239,8 +239,8 @@ class EvaluationAtChance(Rule):
         lags = None if contrary else lag(None, dependence, step)
         reason = CONTRARY if contrary else lags or _reason(None, fit, alike, last)
         return self.found(
-            f"In training, the {accuracy.name} is {late.mean():.0%}, but in the evaluation after {step:,} "
-            f"steps it is {accuracy.evaluation[-1]:.0%}; chance is {by_chance:.0%}. "
+            f"Training {accuracy.name} is {late.mean():.0%}, but evaluation {accuracy.name} after {step:,} steps "
+            f"is {accuracy.evaluation[-1]:.0%} (chance is {by_chance:.0%}). "
             f"{reason} {_differential(verdicts)}".rstrip(),
             fix=(ONE_LIST, *SPLIT) if contrary else PATIENCE if lags else _experiments(None, fit),
             severity=None if proved or contrary else "note",
@@ -364,24 +364,25 @@ def _reason(renumbered: list[int] | None, fit: SimpleFit | None, alike: bool | N
         answered = listed(moved, most=4)
         return f"The classes are numbered differently in the evaluation: the model predicts label {answered}."
     if fit is None:
-        return "It is not known whether anything learned from the training rows can generalise."
+        return "It is not known whether the training data has a signal that generalises."
     kind = "linear" if fit.linear else "radial-basis"
     if not _is_learnable(fit):
         return (
-            f"Neither a linear nor a radial-basis fit to {fit.fitted} of the training rows predicts "
-            f"{fit.predicted} others: the model may have memorised its examples, as it also would if the labels "
-            "were unrelated to the rows."
+            f"Neither a linear nor a radial-basis model fitted to {fit.fitted} training rows can predict the "
+            f"labels of {fit.predicted} others: the model may only have memorised its training examples, which "
+            "also happens if the labels are unrelated to the inputs."
         )
     start = (
-        f"The training rows contain something that generalises: a {kind} fit to {fit.fitted} of them has "
-        f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} others."
+        f"The training data has a signal that generalises: a {kind} model fitted to {fit.fitted} training rows "
+        f"cuts the error on {fit.predicted} others to {fit.error / fit.constant_error:.0%} of a constant "
+        "prediction's error."
     )
     if last.is_below:
-        return f"{start} The result is below chance, as on a test set built to mislead the model."
+        return f"{start} The accuracy is below chance, as on a test set designed to mislead the model."
     if alike:
         return (
-            f"{start} The evaluation inputs look like the training inputs, so their labels may belong to other "
-            "rows."
+            f"{start} The evaluation inputs look like the training inputs, so the evaluation labels may be "
+            "misaligned with the rows."
         )
     return (
         f"{start} The evaluation inputs {'differ' if alike is False else 'may differ'} from the training inputs."

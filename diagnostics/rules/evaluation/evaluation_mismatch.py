@@ -175,11 +175,11 @@ class EvaluationMismatch(Rule):
         if ratio is None:
             return None
         return self.found(
-            "The evaluation targets are in a different unit from the training targets: they have "
-            f"{_described(sides.evaluation)}, but in training {_described(sides.training)}. The evaluation "
-            f"targets are spread {_times(ratio)} {'as widely' if ratio > 1 else 'more narrowly'}, but the "
-            "two distributions have the same shape. The evaluation loss compares predictions in the "
-            "training unit with targets in another unit.",
+            "The evaluation targets are in a different unit from the training targets. Evaluation: "
+            f"{_described(sides.evaluation)}. Training: {_described(sides.training)}. The evaluation targets are "
+            f"spread {_times(ratio)} {'as widely' if ratio > 1 else 'more narrowly'}, but the two distributions "
+            "have the same shape. The evaluation loss compares predictions in the training unit with targets in "
+            "another unit.",
             fix=TARGETS,
             evidence={
                 "training_mean": float(sides.training.mean()),
@@ -201,11 +201,11 @@ class EvaluationMismatch(Rule):
         differs = (
             "a category missing on one side shifts the codes of the others"
             if kind in CODES
-            else "the same raw value becomes a different number in evaluation than in training"
+            else "the same raw value is transformed differently in training and in evaluation"
         )
         return self.found(
-            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single row could not "
-            "be transformed at all.",
+            f"{kind} is fitted on `{training}` and again on `{evaluation}`: {differs}, and a single new row "
+            "could not be transformed at all.",
             severity="note" if kind in CODES else one.severity,
             fix=f"{evaluation} = fitted.transform({evaluation})  # fitted only on the training rows",
             evidence={
@@ -220,10 +220,10 @@ class EvaluationMismatch(Rule):
     def _differs(self, found: _Mismatch) -> Finding:
         called = "The inputs" if found.name.isdigit() else f"The values of {found.name}"
         return self.found(
-            f"{called} in evaluation are preprocessed differently from those in training: in evaluation they "
-            f"have {_described(found.evaluation)}, but in training {_described(found.training)}. "
-            f"{found.how} The model is evaluated on a kind of input that it was never trained on, so the "
-            "evaluation says nothing about the model.",
+            f"{called} are preprocessed differently in evaluation and in training. Evaluation: "
+            f"{_described(found.evaluation)}. Training: {_described(found.training)}. {found.how} The model is "
+            "evaluated on a kind of input that it was never trained on, so the evaluation says nothing about "
+            "the model.",
             fix=ORDER if found.cause == "order" else None,
             evidence={
                 "input": found.name,
@@ -368,7 +368,7 @@ class _Sides:
             return None
         factor = float(np.exp(np.median(ratios)))
         return "levels", (
-            f"Both have evenly spaced values, as bytes do, and in evaluation the values are {_times(factor)} "
+            f"Both sets of values are evenly spaced, like bytes, and the evaluation values are {_times(factor)} "
             f"{'farther apart' if factor > 1 else 'closer together'}."
         )
 
@@ -393,7 +393,7 @@ class _Sides:
         one, other = ("training", "evaluation") if ours else ("evaluation", "training")
         return (
             "standardised",
-            f"In {one}, each channel has mean 0 and standard deviation 1, but not in {other}.",
+            f"Each channel has mean 0 and standard deviation 1 in {one}, but not in {other}.",
         )
 
     def _by_scale(self, factor: float) -> tuple[str, str] | None:

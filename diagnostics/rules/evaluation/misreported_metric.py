@@ -22,8 +22,8 @@ from diagnostics.rules.shared.metric_values import Contradiction, contradictions
 GAP = 0.02  # between a reported accuracy and ours, where no mistake explains it
 
 WHY: Final[Mapping[str, str]] = {
-    "batches": "The reported value is a mean of per-batch values, which is not the same and changes with the "
-    "batch size.",
+    "batches": "The reported value is a mean of per-batch values, which differs from the metric over all rows "
+    "and changes with the batch size.",
     "not shifted": "Each output is compared with the token at its own position, but a causal language model "
     "predicts the next token.",
     "ignored counted": "Positions with label -100, which the loss ignores, are also counted.",
@@ -52,7 +52,7 @@ FIXES: Final[Mapping[str, Fix | Mapping[str, Fix]]] = {
 }
 COLLECT: Final[Fix] = (
     "collect the predictions and targets of all batches, and call the metric once after the loop",
-    "use a stateful metric, such as those of torchmetrics or evaluate, which accumulates over batches",
+    "use a stateful metric, such as one from torchmetrics or evaluate, which accumulates over batches",
 )
 EMPTY: Final[Fix] = "all_predictions, all_targets = [], []  # at the start of each evaluation"
 
@@ -198,8 +198,8 @@ class MisreportedMetric(Rule):
         return self.found(
             f"{one.call.metric} is called for each of {one.batches} batches. The mean of these {one.batches} "
             f"values is {one.mean:.4g}, but computed over all {one.rows:,} rows, {one.call.metric} is "
-            f"{one.whole:.4g}. It is not an average over rows, so the mean over batches changes with the "
-            "batch size.",
+            f"{one.whole:.4g}. {one.call.metric} is not an average over rows, so the mean over batches changes "
+            "with the batch size.",
             fix=COLLECT,
             evidence={
                 "metric": one.call.metric,

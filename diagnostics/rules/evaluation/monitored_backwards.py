@@ -94,7 +94,7 @@ class MonitoredBackwards(Rule):
         return self.found(
             f"`{best}` is set to `{value}` whenever the value is {'higher' if rises else 'lower'}, so it keeps "
             f"the {kept} value so far, which is the worst. The script therefore saves the wrong weights "
-            "and counts the wrong epochs as progress.",
+            "and treats the wrong epochs as improvements.",
             fix=f"if {value} {right} {best}: {best} = {value}",
             evidence={"value": value, "best": best, "rises": rises},
             where=one.where,
@@ -104,10 +104,10 @@ class MonitoredBackwards(Rule):
     def _of_trainer(self, monitor: Monitor, rises: bool) -> Finding:
         named = f'metric_for_best_model="{monitor.monitored}"'
         return self.found(
-            f"The Trainer selects its best model using {named} with greater_is_better={not rises}, so it "
-            f"counts {'a fall' if rises else 'a rise'} as progress. The checkpoint that it loads as the "
-            "best at the end is the worst one, and early stopping counts better epochs as epochs without "
-            "progress.",
+            f"The Trainer selects its best model using {named} with greater_is_better={not rises}, so it treats "
+            f"{'a decrease' if rises else 'an increase'} as an improvement. The checkpoint that the Trainer "
+            "loads as the best at the end is the worst one, and early stopping treats better epochs as epochs "
+            "without improvement.",
             fix=f"{monitor.callback}({named}, greater_is_better={rises})",
             evidence={
                 "callback": monitor.callback,
@@ -121,8 +121,8 @@ class MonitoredBackwards(Rule):
         return self.found(
             f"{monitor.callback} ended training after epoch {monitor.stopped_after}, although "
             f"{monitor.monitored} improved in each epoch, from {first:.4g} to {last:.4g}. With "
-            f"min_delta={monitor.least_gain:g}, only a gain greater than that counts (in the unit of the "
-            "metric), and no epoch gained that much.",
+            f"min_delta={monitor.least_gain:g}, only a larger improvement counts (in the unit of the metric), "
+            "and no epoch improved that much.",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", min_delta=1e-4, patience=10)',
             evidence={
                 "callback": monitor.callback,
@@ -143,8 +143,8 @@ class MonitoredBackwards(Rule):
             epochs = f"From epoch 1 to {len(monitor.values)}"
             course = f" {epochs}, {monitor.monitored} went from {first:.4g} to {last:.4g}."
         return self.found(
-            f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it counts '
-            f"{'a fall' if rises else 'a rise'} as progress.{course} {_effect(monitor)}",
+            f'{monitor.callback} watches {monitor.monitored} with mode="{mode}", so it treats '
+            f"{'a decrease' if rises else 'an increase'} as an improvement.{course} {_effect(monitor)}",
             fix=f'{monitor.callback}(monitor="{monitor.monitored}", mode="{right}")',
             evidence={
                 "callback": monitor.callback,
@@ -177,8 +177,8 @@ def _effect(monitor: Monitor) -> str:
     if monitor.callback == "ModelCheckpoint":
         return "The epoch that the callback saves as the best is the worst one."
     if monitor.callback == "ReduceLROnPlateau":
-        return "The callback lowers the learning rate after better epochs."
-    return "Better epochs count as epochs without progress."
+        return "The callback lowers the learning rate after epochs that improve."
+    return "Better epochs count as epochs without improvement."
 
 
 def _rises(monitored: str) -> bool | None:

@@ -15,7 +15,7 @@ FIXED: dict[str, tuple[str, Fix]] = {
         "computed before the loop or in an earlier step: a hidden state carried over, a running sum of losses, or "
         "an output used by two losses.",
         (
-            "recompute the tensor in each step, inside the loop",
+            "recompute the tensor at each step, inside the loop",
             "hidden = hidden.detach() before the next step, if a hidden state is carried over",
             "(loss_a + loss_b).backward(), if two losses share one forward pass",
             "total += loss.item(), if losses are summed for logging",

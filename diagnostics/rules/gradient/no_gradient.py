@@ -140,13 +140,13 @@ class NoGradient(MessageRule):
             return None
         which = "all" if weights.blank == weights.batches else f"{weights.blank:,} of the"
         return self.found(
-            f"In {which} {weights.batches:,} batches checked, every example has a sample weight of 0 "
-            f"({weights.zero_rows:,} of {weights.rows:,} examples). Their losses are multiplied by 0, so both the "
-            "loss and the gradient are 0 whatever the model predicts.",
+            f"In {which} {weights.batches:,} batches checked, every sample weight is 0 (in all, "
+            f"{weights.zero_rows:,} of {weights.rows:,} examples have weight 0). The losses of these examples "
+            "are multiplied by 0, so both the loss and the gradient are 0 whatever the model predicts.",
             fix=(
                 "print the weights before training: weights.min(), weights.mean(), (weights > 0).mean()",
                 "compute the weights with /, not //: integer division gives 0",
-                "check the class names: weights selected by a name that no label has are all 0",
+                "check the class names: if a name matches no label, all weights selected by that name are 0",
             ),
             evidence={"batches": weights.batches, "blank": weights.blank, "zero_rows": weights.zero_rows},
         )

@@ -70,8 +70,8 @@ class UndetachedTarget(Rule):
         which = "the highest prediction" if best else "a prediction"
         return self.found(
             f"The target of the squared error is a reward plus {which} for the next state, and gradients flow "
-            f"through the target into the same {weights} parameters that produce the trained predictions, so each "
-            "step also moves the target towards the prediction. Is the target network the trained network under "
+            f"through the target into the same {weights} parameters that produce the predictions, so each step "
+            "also moves the target towards the prediction. Is the target network the trained network under "
             "another name?",
             fix=(
                 "target_net = copy.deepcopy(policy_net)  # then load_state_dict every few steps",

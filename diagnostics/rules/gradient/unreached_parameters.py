@@ -31,7 +31,7 @@ ADAPTERS = (
 )
 
 NO_PATH: Final = (
-    "no gradient path from the loss reaches this part of the model, because its result is not used, or because "
+    "no gradient path from the loss reaches this part of the model, because its output is not used, or because "
     "something such as detach(), no_grad or argmax breaks the path"
 )
 
@@ -112,14 +112,13 @@ class UnreachedParameters(Rule):
             f"{'keeps its' if one else 'keep their'} initial values: {NO_PATH}.",
             fix={
                 "torch": (
-                    "use the result of these parameters in the loss, with no .detach() or torch.no_grad() in "
-                    "between",
+                    "make the loss depend on these parameters, with no .detach() or torch.no_grad() in between",
                     "parameter.requires_grad_(False)  # if it is unused on purpose",
                 ),
                 "peft": ADAPTERS,
                 "keras": (
-                    "use the result of these weights in the loss, without operations that have no gradient: "
-                    ".numpy(), NumPy, tf.stop_gradient, argmax, round, a cast to integers",
+                    "make the loss depend on these weights, without operations that have no gradient: .numpy(), "
+                    "NumPy, tf.stop_gradient, argmax, round, a cast to integers",
                     "layer.trainable = False  # if it is unused on purpose",
                 ),
             },
@@ -156,7 +155,7 @@ class UnreachedParameters(Rule):
             f"{NO_PATH}.",
             fix={
                 "torch": (
-                    "use the result of these layers in the loss, with no .detach(), .data, NumPy or "
+                    "use the output of these layers in the loss, with no .detach(), .data, NumPy or "
                     "torch.no_grad() in between",
                     "parameter.requires_grad_(False)  # if it is unused on purpose",
                 ),
@@ -174,9 +173,9 @@ class UnreachedParameters(Rule):
         one = len(layers) == 1
         named = _listed([f"{layer.name} ({layer.kind}, called on {layer.called_on})" for layer in layers])
         return self.found(
-            f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on values that "
-            f"the model computes, but {'is' if one else 'are'} not part of any model: {named}. "
-            f"{'Its result is' if one else 'Their results are'} not used, so the model is smaller than the code "
+            f"{len(layers)} layer{'' if one else 's'} with weights {'is' if one else 'are'} called on a tensor "
+            f"of the model, but {'is' if one else 'are'} not part of any model: {named}. "
+            f"{'Its output is' if one else 'Their outputs are'} not used, so the model is smaller than the code "
             "suggests: a later line calls the next layer on a different tensor.",
             fix=(
                 "x = Dense(64)(inputs); x = Dense(32)(x): call each layer on the result of the previous one",
@@ -195,7 +194,8 @@ class UnreachedParameters(Rule):
         also = f" No gradient path leads from the loss to {_listed(none)}." if none else ""
         recurrent = all(OF_RECURRENT in name for name in zero)
         why = (
-            "Its result is not used: the model continues with the output or state of another layer or direction"
+            "The output of this layer is not used: the model continues with the output or state of another layer "
+            "or direction"
             if recurrent
             else (
                 "Along this path, the gradient is multiplied by 0: by dead or saturated units, weights that are "
@@ -203,7 +203,7 @@ class UnreachedParameters(Rule):
             )
         )
         return self.found(
-            f"{len(zero)} of the {count} layers in the optimizer got gradients of exactly 0 at all of the "
+            f"{len(zero)} of the {count} layers in the optimizer got gradients of exactly 0 at all "
             f"{len(gradients.steps):,} recorded steps: {_listed(zero)}. {'Its' if one else 'Their'} weights have "
             "not changed since the first sample, while the other layers learned. A gradient path leads from the "
             f"loss to {'it' if one else 'them'}. {why}.{also}",

@@ -39,20 +39,20 @@ ACCUMULATE = {
 SAME = ": the gradient stays the same"
 
 WHILE_WEIGHTS_ARE_PLACED = (
-    "run nvidia-smi, and stop the process that holds the memory: a notebook, an earlier run or another user's",
+    "run nvidia-smi, and stop the process that holds the memory: a notebook, an earlier run or another user's job",
     "use another GPU: CUDA_VISIBLE_DEVICES=1",
     "if no other process uses the GPU: use a smaller model, or keep its weights in half precision",
 )
 IN_EVALUATION: dict[str, tuple[str, Fix]] = {
     "gathered": (
-        "Memory ran out while the Trainer was joining the predictions of an evaluation: it keeps the logits of "
-        "all batches on the GPU until the end.",
+        "Memory ran out while the Trainer was concatenating evaluation predictions: until the end, the Trainer "
+        "keeps the logits of all batches on the GPU.",
         (
             "Trainer(preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1)), which keeps one "
             "index per position instead of all logits; use logits[0] if the model returns several outputs",
             "TrainingArguments(eval_accumulation_steps=8), which moves the predictions to host memory every 8 "
             "batches",
-            "TrainingArguments(prediction_loss_only=True), if you need no other metric; "
+            "TrainingArguments(prediction_loss_only=True), if the loss is the only metric you need; "
             "predict_with_generate=True for a Seq2SeqTrainer",
         ),
     ),
@@ -171,7 +171,8 @@ class OutOfMemory(MessageRule):
         return self.found(
             f"{who} was killed by signal 9 (SIGKILL), so it could not raise an exception. Unless someone sent the "
             "signal by hand, it came from the operating system or the container, nearly always because host "
-            "memory (not GPU memory) ran out. A job scheduler also sends it at its own memory limit.",
+            "memory (not GPU memory) ran out. A job scheduler also sends this signal to a job that exceeds its "
+            "memory limit.",
             fix=(
                 "confirm the cause: `dmesg | grep -i kill`",
                 "use fewer workers (num_workers): each worker holds a copy of the dataset in memory",

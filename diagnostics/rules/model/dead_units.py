@@ -30,11 +30,12 @@ DIED: Final = (
     "lower the learning rate: one large update can push units below zero permanently",
     "clip the gradients",
 )
-ROWS: Final = "print ten inputs with their targets, just before the loss is computed: do the targets match the "
-"inputs?"
+ROWS: Final = (
+    "print ten inputs with their targets, just before the loss is computed: do the targets match the inputs?"
+)
 UNLEARNABLE: Final = (
-    " A simple fit to some of the rows does not predict the others: if the targets are unrelated to the inputs, "
-    "units die at any learning rate."
+    " A simple model fitted to some of the rows does not predict the targets of the others: if the targets are "
+    "unrelated to the inputs, units die at any learning rate."
 )
 
 

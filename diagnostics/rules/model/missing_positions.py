@@ -106,7 +106,7 @@ class MissingPositions(Rule):
         what = f"no prediction changes by more than {order.change:.1g}"
         if order.by_position:
             what = f"each prediction moves along with its token (to within {order.change:.1g})"
-        left = "" if share is None else f" The final loss is {share:.0%} of a constant prediction's."
+        left = "" if share is None else f" The final loss is {share:.0%} of a constant prediction's loss."
         return self.found(
             f"The model does not know the order of its tokens: when the {order.length} tokens of each row are "
             f"reordered, {what}, although predictions differ from each other by {order.spread:.2g}. Its "
@@ -137,9 +137,9 @@ def _proof(order: OrderFacts, fit: OrderFit | None) -> str | None:
         return None
     what = "wrong" if fit.of_classes else "in relative squared error"
     return (
-        f"The targets depend on the order: a fit to the positions of the tokens beats a fit to their counts "
-        f"({_number(fit.of_places, fit)} against {_number(fit.of_counts, fit)} {what}, "
-        f"on {fit.predicted} other rows)."
+        "The targets depend on the order: a model fitted to the token positions beats a model fitted to the "
+        f"token counts ({_number(fit.of_places, fit)} against {_number(fit.of_counts, fit)} {what}, on "
+        f"{fit.predicted} other rows)."
     )
 
 

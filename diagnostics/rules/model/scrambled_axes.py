@@ -110,7 +110,8 @@ class ScrambledAxes(Rule):
         return self.found(
             f"The images have shape {images.shape}, with channels first. The convolution {images.layer} expects "
             f"channels last, so it sees {channels} by {side} pixels with {side} channels each: it slides over the "
-            f"{channels} channel{'s' * (channels > 1)} and one side, and treats the other side as channels.",
+            f"{channels} channel{'s' * (channels > 1)} and one spatial axis, and treats the other spatial axis "
+            "as channels.",
             fix={
                 "keras": (
                     f"x = x.transpose(0, 2, 3, 1)  # ({side}, {side}, {channels}); a reshape would mix the pixels",

@@ -214,7 +214,7 @@ def _why(one: ActiveDropout) -> str:
         return "This function applies `dropout_p` in every mode."
     if one.told == "nothing":
         return "The function does not know the model's mode: it drops values unless the call turns dropout off."
-    return "The call says that the model is training: is it in a module that model.eval() does not reach?"
+    return "The call asks for training mode: is it in a module that model.eval() does not reach?"
 
 
 def _is_final(no_grad: NoGradHistory, steps: StepHistory) -> bool:

@@ -106,8 +106,8 @@ class WrongBatchNormMomentum(Rule):
             f"{count_of(len(state.layers), 'batch norm layer')} ({layers_named(state.layers, most=SHOWN)}) "
             f"{'has' if one else 'have'} momentum 1. In Keras, momentum is the weight of the old statistics, so "
             f"after {state.steps:,} steps {'its' if one else 'their'} moving mean is still 0 and moving "
-            "variance 1. Training normalises with batch statistics, but evaluation with these initial values, so "
-            "the evaluated network differs from the trained one.",
+            "variance 1. Training normalises with batch statistics, but evaluation uses these initial values, "
+            "so the evaluated network differs from the trained one.",
             fix={"keras": "keras.layers.BatchNormalization()  # momentum 0.99: the weight of the old statistics"},
             evidence={"layers": list(state.layers), "momentum": 1.0, "steps": state.steps},
         )
@@ -154,7 +154,7 @@ class WrongBatchNormMomentum(Rule):
         return self.found(
             f"Momentum is 0 in {count_of(len(layers), 'batch norm layer')} ({layers_named(layers, most=SHOWN)}), "
             "so the running statistics stay at mean 0 and variance 1. Training normalises with batch statistics, "
-            "but evaluation with these initial values, so the evaluated network differs from the trained "
+            "but evaluation uses these initial values, so the evaluated network differs from the trained "
             f"one.{_told(shares)}",
             fix=(
                 "nn.BatchNorm2d(channels)  # momentum 0.1: the weight of the new batch",

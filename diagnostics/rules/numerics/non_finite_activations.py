@@ -73,8 +73,8 @@ class NonFiniteActivations(MessageRule):
         full = last is not None and last.dtype not in ("float16", "bfloat16")
         table = nonfinite.table(origin.frames)
         return self.found(
-            f"At step {origin.step}, the first NaN or inf came from {nonfinite.module(origin)} although its input "
-            f"was finite.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
+            f"At step {origin.step}, the first NaN or inf came from {nonfinite.module(origin)}, although its "
+            f"input was finite.{why}{nonfinite.examples(origin)} {nonfinite.how_known(origin)}"
             + (f"\n{table}" if table else ""),
             fix=(
                 *(() if full else ("compute this part in float32: torch.autocast(device, enabled=False)",)),

@@ -79,7 +79,7 @@ class NonFiniteLoss(MessageRule):
         told = " ".join(filter(None, (origin, trait)))
         return self.found(
             f"The loss of this batch is {'NaN' if math.isnan(loss.value) else 'infinite'}. {told} A single update "
-            "with this loss makes every weight that it depends on NaN.",
+            "with this loss turns every weight it depends on into NaN.",
             fix=f"check {'this example' if len(rows) == 1 else 'these examples'} first, then {fix}"
             if trait
             else fix,
@@ -118,8 +118,8 @@ class NonFiniteLoss(MessageRule):
             )
         return self.found(
             f"The loss at step {origin.step} is {'NaN' if math.isnan(origin.loss) else 'infinite'}; all earlier "
-            f"values were finite. {told} {nonfinite.how_known(origin)} A single update with this loss makes "
-            "every weight that it depends on NaN.",
+            f"values were finite. {told} {nonfinite.how_known(origin)} A single update with this loss turns "
+            "every weight it depends on into NaN.",
             fix=fix,
             evidence=nonfinite.evidence(origin) | {"loss": str(origin.loss)},
             step=origin.step,

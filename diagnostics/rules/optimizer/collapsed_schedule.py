@@ -132,7 +132,8 @@ class CollapsedSchedule(Rule):
             MOVE,
             "specify the scheduler's durations in batches: epochs * len(loader)",
         ),
-        "trainer": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # both count steps",
+        "trainer": "TrainingArguments(lr_scheduler_type=..., max_steps=...)  # the scheduler and max_steps both "
+        "count optimizer steps",
         "keras": "specify decay_steps in batches: epochs * len(dataset)",
     }
 

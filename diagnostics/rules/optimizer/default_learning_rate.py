@@ -78,8 +78,8 @@ class DefaultLearningRate(Rule):
         assert trial.better_rate is not None  # otherwise the trial would show nothing
         return self.found(
             f"{_origin(optimizer, default, model)} That is {unfit} for this model: on "
-            f"{lr_trial.on_batches(trial)} the loss went {_from_to(trial.losses, trial.batches)}; at "
-            f"{trial.better_rate:.3g}, with everything else unchanged, it went "
+            f"{lr_trial.on_batches(trial)} the loss {_from_to(trial.losses, trial.batches)}; at "
+            f"{trial.better_rate:.3g}, with everything else unchanged, it "
             f"{_from_to(trial.better_losses, trial.batches)}.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
@@ -132,4 +132,7 @@ def _origin(optimizer: OptimizerFacts, default: float, model: ModelFacts | None)
 
 
 def _from_to(losses: tuple[float, ...], batches: int) -> str:
-    return f"from {losses[0]:.4g} to {lr_trial.final_loss(losses, batches):.4g} in {len(losses)} steps"
+    first, last = f"{losses[0]:.4g}", f"{lr_trial.final_loss(losses, batches):.4g}"
+    return (
+        f"stayed at {last} for" if first == last else f"went from {first} to {last} in"
+    ) + f" {len(losses)} steps"

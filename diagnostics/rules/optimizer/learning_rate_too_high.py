@@ -21,8 +21,8 @@ STEPS = 200  # in a watched run that is stuck; by then, steps of 1% add up to tw
 
 
 BY_HAND = (
-    "subtract the gradient: weight.assign_sub(rate * gradient); a step that adds it makes the loss rise",
-    "divide the gradient's factor in the update by 10",
+    "subtract the gradient: weight.assign_sub(rate * gradient); adding it increases the loss",
+    "in the update, make the factor of the gradient 10 times smaller",
 )
 
 
@@ -219,4 +219,7 @@ def _ended(final: float, steps: int) -> str:
 def _update(trial: TrialFacts) -> str:
     largest = lr_trial.largest_update(trial)
     much = "more than their own norm" if largest > 1 else f"up to {largest:.1%} of their norm"
-    return f"At your rate, a step changed the weights by {much}; about 0.1% is typical. Such updates overshoot."
+    return (
+        f"At your learning rate, a step changed the weights by {much}; about 0.1% is typical. Such updates "
+        "overshoot."
+    )

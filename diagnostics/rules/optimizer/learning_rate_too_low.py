@@ -156,10 +156,9 @@ class LearningRateTooLow(Rule):
         return self.found(
             f"In {steps.total_steps:,} steps at a learning rate of {trial.learning_rate:.3g}, the weights "
             f"moved by at most {moved:.2%} of their norm, and the loss ended at {ended:.4g}, while a "
-            f"constant prediction would have a loss of {constant:.4g}. When a copy of the model was "
-            f"trained on one batch at {trial.better_rate:.3g}, its loss went from "
-            f"{trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in {len(trial.better_losses)} "
-            "steps.",
+            f"constant prediction would have a loss of {constant:.4g}. When a copy of the model was trained on "
+            f"one batch at a learning rate of {trial.better_rate:.3g}, its loss went from "
+            f"{trial.better_losses[0]:.4g} to {trial.better_losses[-1]:.4g} in {len(trial.better_losses)} steps.",
             fix=(lr_trial.fix(trial.better_rate, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={
                 "learning_rate": trial.learning_rate,
@@ -189,7 +188,7 @@ class LearningRateTooLow(Rule):
             )
         full = None if optimizer is None else optimizer.full_rate
         if full is None:
-            raise NotApplicable("needs a schedule whose full rate is known")
+            raise NotApplicable("needs a schedule whose full learning rate is known")
         rates = update_size.top_rates(steps)
         if not update_size.warms_up(steps) or (np.diff(rates) < 0).any() or rates[-1] > REACHED * full:
             return None
@@ -203,12 +202,12 @@ class LearningRateTooLow(Rule):
         )
         return self.found(
             f"The run ended before its warm-up did: in {steps.total_steps:,} steps the learning rate rose from "
-            f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} of its full value of {full:.3g}."
+            f"{rates[0]:.3g} to {rates[-1]:.3g}, {rates[-1] / full:.2g} times its full value of {full:.3g}."
             + (outcome if has_failed else ""),
             fix={
                 "torch": (
                     f"use a warm-up of {tenth:,} steps: a tenth of the run",
-                    "step the scheduler after each batch, if it counts batches",
+                    "call scheduler.step() after each batch, if the scheduler counts batches",
                 ),
                 "trainer": f"TrainingArguments(warmup_steps={tenth})  # a tenth of the run",
             },
@@ -233,7 +232,7 @@ class LearningRateTooLow(Rule):
             raise NotApplicable(f"needs a complete run of at least {WARM_UP_STEPS} steps")
         full = None if optimizer is None else optimizer.full_rate
         if full is None:
-            raise NotApplicable("needs a schedule whose full rate is known")
+            raise NotApplicable("needs a schedule whose full learning rate is known")
         rates = update_size.top_rates(steps)
         rises = steps.steps[1:][np.diff(rates) > 0]
         if len(rises) < 2 or (np.diff(rates) < 0).any() or np.diff(rises).min() < TREAD:
@@ -299,9 +298,14 @@ class LearningRateTooLow(Rule):
             f"At a learning rate of {rate:.3g}, no sampled step changed a layer by more than {largest:.2g} of "
             f"its norm (the median over layers); {update_size.LONG_RUN:,} such steps, all in the same "
             f"direction, would change it by {largest * update_size.LONG_RUN:.2%}. Over {run.total_steps:,} "
-            f"steps, the loss began at {began:.5g} and ended at {ended:.5g}"
+            f"steps, the loss {_from_to(began, ended)}"
             + (", no better than a constant prediction." if at_chance else "."),
             fix=(lr_trial.fix(rate * 100, model, optimizer), "use this optimizer's usual learning rate"),
             evidence={"learning_rate": rate, "largest_update": largest, "first_loss": began, "final_loss": ended},
             severity="warning" if at_chance else "note",
         )
+
+
+def _from_to(began: float, ended: float) -> str:
+    first, last = f"{began:.5g}", f"{ended:.5g}"
+    return f"stayed at {last}" if first == last else f"began at {first} and ended at {last}"

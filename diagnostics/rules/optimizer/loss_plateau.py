@@ -141,11 +141,11 @@ class LossPlateau(Rule):
             return None
         return self.found(
             f"On {lr_trial.on_batches(trial)}, at your learning rate of {trial.learning_rate:.3g}, the loss is "
-            f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it was "
-            f"between {min(last):.4g} and {max(last):.4g}. A constant prediction would have a loss of "
-            f"{baseline:.4g}. The batches can be learned: at {trial.better_rate:.3g} the loss fell to "
-            f"{lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in {len(trial.better_losses)} "
-            "steps.",
+            f"stuck at the chance level: in the last {len(last)} of {len(trial.losses)} steps it "
+            f"{_hovered(min(last), max(last))}. A constant prediction would have a loss of "
+            f"{baseline:.4g}. The batches can be learned: at a learning rate of {trial.better_rate:.3g}, the "
+            f"loss fell to {lr_trial.final_loss(trial.better_losses, trial.batches):.4g} in "
+            f"{len(trial.better_losses)} steps.",
             fix=lr_trial.fix(trial.better_rate, model, optimizer),
             evidence={
                 **lr_trial.evidence(trial, baseline),
@@ -244,3 +244,8 @@ def _factor(product: Node) -> float:
     if not value or product.operation == "Mul":
         return abs(value or 0.0)
     return 0.0 if product.operands[0].node is None else abs(1 / value)
+
+
+def _hovered(lowest: float, highest: float) -> str:
+    low, high = f"{lowest:.4g}", f"{highest:.4g}"
+    return f"stayed at {low}" if low == high else f"was between {low} and {high}"

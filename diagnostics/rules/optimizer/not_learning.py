@@ -404,13 +404,13 @@ def _lost(targets: TargetHistory) -> tuple[str, tuple[str, ...]]:
         return (
             f"In column {one.column} of the inputs, {one.share:.1%} of the rows hold {one.value:.4g}, which is "
             f"{one.apart:,.0f} standard deviations from all other values and looks like a placeholder for missing "
-            "values. Compared with this value, all others are almost equal. ",
+            "values. On that scale, all other values are almost equal. ",
             ("replace the placeholder with the column's median, or drop these rows, before scaling the columns",),
         )
     return "", ()
 
 
-AGAIN: Final = "The model saw the same rows more than once and has not even memorised them. "
+AGAIN: Final = "The model saw the same rows more than once but did not even memorise them. "
 
 
 def _comes_again(steps: StepHistory, ledger: RowLedger | None, dataset: DatasetFacts | None) -> bool:
@@ -448,18 +448,19 @@ def _evidence(fit: SimpleFit | None, falling: bool) -> str:
     kind = "linear" if fit.linear else "radial-basis"
     if is_learnable(fit):
         return (
-            f"{still}There is something to learn: a {kind} model fitted to {fit.fitted} of the rows has "
-            f"{fit.error / fit.constant_error:.0%} of a constant prediction's error on {fit.predicted} other rows."
+            f"{still}The inputs do predict the targets: a {kind} model fitted to {fit.fitted} rows cuts the "
+            f"error on {fit.predicted} held-out rows to {fit.error / fit.constant_error:.0%} of a constant "
+            "prediction's error."
         )
     return (
-        f"{still}Neither a linear nor a radial-basis model fitted to {fit.fitted} of the rows predicts the "
-        f"targets of {fit.predicted} other rows: the targets may have nothing to do with the inputs."
+        f"{still}Neither a linear nor a radial-basis model fitted to {fit.fitted} rows can predict the targets "
+        f"of {fit.predicted} held-out rows: the targets may be unrelated to the inputs."
     )
 
 
 _PATIENCE: Final = (
-    "keep the learning rate until the loss falls: a schedule that waits for a plateau needs a patience of several "
-    "epochs and a small threshold (1e-4)"
+    "keep the learning rate constant until the loss falls: a schedule that reacts to a plateau needs a patience "
+    "of several epochs and a small threshold (1e-4)"
 )
 
 

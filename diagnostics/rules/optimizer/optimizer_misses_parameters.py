@@ -94,16 +94,17 @@ class OptimizerMissesParameters(MessageRule):
         )
         if not optimizer.held:
             return self.found(
-                f"The optimizer ({optimizer.name}) has none of the model's trainable parameters ({missing:,}). "
-                f"{_held_instead(optimizer)}. Its steps cannot change this model.",
+                f"The optimizer ({optimizer.name}) has none of the model's trainable parameters ({missing:,} in "
+                f"all). {_held_instead(optimizer)}. The optimizer cannot change this model.",
                 fix={"torch": rebuild, "peft": adapters},
                 evidence=evidence | ({"frozen": optimizer.frozen} if optimizer.frozen else {}),
             )
         if optimizer.unfrozen:
             return self.found(
                 f"{count_of(optimizer.unfrozen, 'parameter')} that {_were(optimizer.unfrozen)} frozen at the "
-                f"start now require{'s' if optimizer.unfrozen == 1 else ''} gradients, which backward() computes, "
-                f"but the optimizer ({optimizer.name}) lacks {'it' if optimizer.unfrozen == 1 else 'them'}: "
+                f"start now require{'s' if optimizer.unfrozen == 1 else ''} gradients, and backward() computes "
+                f"them, but the optimizer ({optimizer.name}) lacks "
+                f"{'this parameter' if optimizer.unfrozen == 1 else 'these parameters'}: "
                 f"{describe_parameters(optimizer.missing)}. No step will change "
                 f"{'it' if optimizer.unfrozen == 1 else 'them'}.",
                 fix=(
@@ -180,7 +181,7 @@ class OptimizerMissesParameters(MessageRule):
                 f"The predictions depend on {count_of(count, 'TensorFlow variable')} that the layers keep as "
                 f"attributes: {describe_parameters(leaves.untracked)}. Keras 3 tracks only its own variables, so "
                 f"`trainable_variables` does not include {'it' if count == 1 else 'them'}: {100 * share:.3g}% of "
-                "all weights are not changed by training and missing from weights files.",
+                "all weights are neither trained nor saved in weights files.",
                 fix=(
                     "self.w = self.add_weight(shape=(inputs, units))  # in build, instead of a tf.Variable",
                     "if it should stay frozen: tf.Variable(..., trainable=False)",
@@ -192,8 +193,8 @@ class OptimizerMissesParameters(MessageRule):
             return self.found(
                 f"The model creates a layer in its forward pass ({listed(leaves.vanished)}) and discards it "
                 f"afterwards. The loss depends on the layer's {sum(leaves.vanished.values()):,} weights, "
-                f"{100 * share:.3g}% of all weights that it depends on. No optimizer updates them, and the next "
-                "forward pass initialises new ones.",
+                f"{100 * share:.3g}% of all weights that the loss depends on. No optimizer updates these "
+                "weights, and the next forward pass initialises new ones.",
                 fix={
                     "torch": (
                         "self.layer = nn.Linear(...)  # in __init__, and self.layer(x) in forward",
@@ -209,14 +210,14 @@ class OptimizerMissesParameters(MessageRule):
             )
         ahead = bool(leaves.other_models)  # of the model; else behind it
         does = "computes the model's input" if ahead else "takes the model's output"
+        names = listed(leaves.other_models if ahead else leaves.heads)
         return self.found(
-            f"The loss depends on {listed(leaves.other_models if ahead else leaves.heads)}, which {does}, gets "
-            "gradients and is in training mode, but no optimizer has any of its parameters. These "
-            f"{scalars:,} weights, {100 * share:.3g}% of all weights that the loss depends on, keep their "
-            "random initial values.",
+            f"The loss depends on {names}, which {does}. {names} gets gradients and is in training mode, but no "
+            f"optimizer has any of its parameters. These {scalars:,} weights, {100 * share:.3g}% of all weights "
+            "that the loss depends on, keep their random initial values.",
             fix={
                 "torch": (
-                    f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # of all "
+                    f"optimizer = {optimizer.name}([*encoder.parameters(), *decoder.parameters()], ...)  # all "
                     "modules",
                     "if it should stay frozen: module.requires_grad_(False)",
                 ),
@@ -239,13 +240,13 @@ class OptimizerMissesParameters(MessageRule):
 def _held_instead(optimizer: OptimizerFacts) -> str:
     if optimizer.frozen:
         rest = f" and {count_of(optimizer.foreign, 'tensor')} from elsewhere" if optimizer.foreign else ""
-        return f"It has only {count_of(optimizer.frozen, 'frozen parameter')} of the model{rest}"
+        return f"The optimizer has only {count_of(optimizer.frozen, 'frozen parameter')} of the model{rest}"
     if optimizer.foreign:
         return (
-            f"It has {count_of(optimizer.foreign, 'tensor')} from elsewhere: from another model, or from an "
-            "earlier version of this model"
+            f"The optimizer has {count_of(optimizer.foreign, 'tensor')} from elsewhere: from another model, or "
+            "from an earlier version of this model"
         )
-    return "It has no parameters at all"
+    return "The optimizer has no parameters at all"
 
 
 def _were(number: int) -> str:

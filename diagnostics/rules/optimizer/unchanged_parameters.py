@@ -121,7 +121,8 @@ class UnchangedParameters(Rule):
             f"{frozen.weights:,} weights was trainable, so no call changed any weight. In Keras 3, trainable = "
             "False applies to a model wherever it is used, even if it was compiled before.",
             fix=(
-                "set model.trainable = True before model.train_on_batch, and False before the combined model's",
+                "set model.trainable = True before model.train_on_batch, and to False before "
+                "combined.train_on_batch",
                 "write a keras.Model with a train_step, and with one optimizer for each of the two models",
             ),
             evidence={"model": frozen.model, "calls": frozen.calls, "weights": frozen.weights},
@@ -134,16 +135,16 @@ class UnchangedParameters(Rule):
             f"fit(epochs={fit.epochs}, initial_epoch={fit.initial_epoch}) takes no steps: `epochs` is the index "
             "of the final epoch, not a count, and initial_epoch has already reached it. Keras gives no warning, "
             "and the "
-            f"weights {'do not change' if fit.fitted is None else 'stay as the previous fit left them'}.",
-            fix=f"model.fit(..., epochs={fit.initial_epoch} + more, initial_epoch={fit.initial_epoch})",
+            f"weights {'do not change' if fit.fitted is None else 'stay as the previous fit() left them'}.",
+            fix=f"model.fit(..., epochs={fit.initial_epoch} + extra_epochs, initial_epoch={fit.initial_epoch})",
             evidence={"epochs": fit.epochs, "initial_epoch": fit.initial_epoch, "fitted": fit.fitted},
             severity="note" if fit.fitted is None else "warning",
         )
 
     def _never_stepped(self, passes: int) -> Finding:
         return self.found(
-            f"The loop has run {passes:,} passes, but none of the watched optimizers has taken a step. The "
-            "weights have not changed.",
+            f"The loop has run {passes:,} passes, but none of the watched optimizers has taken a step. "
+            "The weights have not changed.",
             fix={
                 "torch": "optimizer.step()  # with parentheses, after the backward pass, on the watched optimizer",
                 "keras": "optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # at each step",
@@ -153,8 +154,8 @@ class UnchangedParameters(Rule):
 
 
 ZERO = (
-    "The gradients of the parameters are exactly 0 at all of these steps: no small change to a weight changes the "
-    "loss.{also}"
+    "The gradients of the parameters are exactly 0 at all of these steps: small changes to the weights do not "
+    "change the loss.{also}"
 )
 OF_ZERO = (
     "initialise one of the two matrices at random: a product of two zero matrices passes no gradient to either",
@@ -229,8 +230,8 @@ def _why(
             ),
         )
     return (
-        "There were gradients, and the learning rate was not 0. So either the updates are too small for the dtype "
-        "of the weights, or some code restores the weights.",
+        "The gradients and the learning rate were nonzero. So either the updates are too small for the dtype of "
+        "the weights, or some code restores the weights.",
         (
             "keep the weights in float32, and use torch.autocast for half precision",
             "look for a state dict that is loaded in the loop",

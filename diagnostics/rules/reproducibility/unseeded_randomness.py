@@ -64,7 +64,11 @@ class UnseededRandomness(Rule):
         if reproduction.first is None:
             return None
         difference, largest = reproduction.difference, reproduction.largest
-        by = "" if difference is None else f" (up to {difference:.2g}, in values of up to {largest:.2g})"
+        by = (
+            ""
+            if difference is None
+            else f": it differs by up to {difference:.2g}, and its values reach {largest:.2g}"
+        )
         rounding = bool(difference is not None and largest and difference <= ROUNDING * largest)
         others = reproduction.differing - 1
         after = f"; {others:,} more of the {reproduction.compared:,} compared tensors differ" if others else ""

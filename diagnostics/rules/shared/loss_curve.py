@@ -198,7 +198,7 @@ def describe(what: str, curve: LossCurve) -> str:
             baseline = f" A constant prediction would have a loss of {curve.chance:.4g}."
         return (
             f"The loss diverged: it started at {curve.began:.4g}, never fell below {curve.lowest:.4g}, and was "
-            f"at {curve.ended:.4g} from step {curve.since:,} to {curve.until:,}.{baseline}"
+            f"about {curve.ended:.4g} from step {curve.since:,} to {curve.until:,}.{baseline}"
         )
     if what == "stuck":
         return (

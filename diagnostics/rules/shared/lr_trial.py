@@ -33,9 +33,11 @@ def constant_baseline_loss(trial: TrialFacts, loss: LossFacts) -> float:
     """
     baseline = loss.constant_baseline_loss
     if baseline is None or baseline <= 0:
-        raise NotApplicable("needs a loss whose best constant prediction is known and is not already correct")
+        raise NotApplicable("needs a loss whose best constant prediction is known and is not already perfect")
     if trial.warms_up:
-        raise NotApplicable("needs a learning rate without warm-up: training does not start at the full rate")
+        raise NotApplicable(
+            "needs a learning rate without warm-up: training does not start at the full learning rate"
+        )
     if trial.warms_up is None:
         raise NotApplicable("needs a learning rate that is known to have no warm-up")
     if len(trial.losses) < MIN_STEPS and math.isfinite(trial.losses[-1]):

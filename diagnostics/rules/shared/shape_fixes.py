@@ -239,7 +239,7 @@ def of_operands(symptom: OperandsMisfit) -> Repair:
         if symptom.tensors or symptom.library != "torch" or len(b) != 2:
             return "", fix
         # A message alone: most of these are of a Linear, whose weight PyTorch transposes.
-        linear = f"nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is right"
+        linear = f"nn.Linear({a[-1]}, {b[-1]}), if this is a Linear layer and its input is correct"
         return f"If this is a Linear layer, it has in_features={b[0]}.", (linear, fix)
     if len(a) == len(b) > 1 and a[1:] == b[1:]:
         x, drop = ("tf.shape(x)", "drop_remainder") if symptom.library == "keras" else ("x.shape", "drop_last")
@@ -286,7 +286,7 @@ def _concatenation(symptom: OperandsMisfit, shapes: tuple[Shape, ...]) -> Repair
         if len(differing) == 1:
             (axis,) = differing
             return "", (
-                f"concatenate the tensors along axis {axis}, the only one in which their sizes differ",
+                f"concatenate the tensors along axis {axis}, the only axis along which their sizes differ",
                 f"make the size of axis {axis} equal in all tensors",
             )
     return "", "make the tensors equal along every axis except the concatenation axis"

@@ -37,8 +37,8 @@ def lag(norms: BatchNormFacts | None, dependence: DependenceFacts | None, steps:
         return None
     if seen is None:
         return (
-            f"The model has batch norm, and {steps:,} steps may be too few for its running statistics, which the "
-            "evaluation uses instead of batch statistics, to catch up with the weights."
+            f"The evaluation uses the running statistics of batch norm, and {steps:,} steps may be too few for "
+            "these statistics to catch up with the weights."
         )
     if not is_lagging(seen):
         return None

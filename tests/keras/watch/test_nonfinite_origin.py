@@ -81,7 +81,7 @@ class TestOrigin:
         assert (origin.step, origin.kind, origin.module, origin.module_kind) == (0, "forward", "log", "Log")
         assert [frame.module for frame in origin.frames] == ["up", "log"]
         said = found["non-finite-activations"].message
-        assert "At step 0, the first NaN or inf came from log (Log) although its input was finite." in said
+        assert "At step 0, the first NaN or inf came from log (Log), although its input was finite." in said
         assert "unchanged-parameters" not in found
 
     def test_in_the_loss(self):

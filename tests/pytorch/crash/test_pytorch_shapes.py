@@ -218,7 +218,7 @@ class TestOperands:
         parts = [R(4, 3), R(5, 3)]
         live, _ = explained(failure(lambda: torch.cat(parts, 1)))
         assert (live.fix, *live.alternatives) == (
-            "concatenate the tensors along axis 0, the only one in which their sizes differ",
+            "concatenate the tensors along axis 0, the only axis along which their sizes differ",
             "make the size of axis 0 equal in all tensors",
         )
 

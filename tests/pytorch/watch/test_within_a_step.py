@@ -51,7 +51,7 @@ class TestProbe:
         assert (finding.rule, finding.step) == ("non-finite-activations", 13)
         assert finding.message.startswith(
             'At step 13, the first NaN or inf came from the code just before the probe "after the logarithm" in '
-            "the model although its input was finite."
+            "the model, although its input was finite."
         )
 
     def test_is_listed_among_the_ranges(self):

@@ -133,7 +133,7 @@ class BroadcastLoss(MessageRule):
             return None
         size = str(found[1][0] or "n")
         column, row = f"({size}, 1)", f"({size},)"
-        step = "In the step that TensorFlow traced," if graph.traced else "In the first step"
+        step = "In the step that TensorFlow traced," if graph.traced else "At the first step,"
         is_column = len(found[0]) == 2
         prediction, target = (column, row) if is_column else (row, column)
         own = "prediction.squeeze(-1)" if is_column else "target.squeeze(-1)"
@@ -186,7 +186,7 @@ class BroadcastLoss(MessageRule):
             )
             axis = "last" if symptom.sparse or len(prediction or ()) == 2 else "second"
             return self.found(
-                f"The prediction {both}, but this loss reads class indices: the target should have the "
+                f"The prediction {both}, but this loss expects class indices: the target should have the "
                 f"prediction's shape without its {axis} axis.",
                 fix=_fix_sparse(prediction, target) if symptom.sparse else ONE_HOT,
                 evidence=evidence,

@@ -88,14 +88,16 @@ class InitialLossOff(Rule):
         classes = outputs.num_classes
         if model is not None and model.from_checkpoint and classes == model.embedding_rows:
             raise NotApplicable(
-                "needs a newly initialised head: the head of a language model has been trained on other text"
+                "needs a newly initialised head: the head of a pretrained language model is already trained"
             )
         if loss.kind not in ("cross_entropy", "binary_cross_entropy") or classes is None or classes < 2:
             raise NotApplicable("needs a cross-entropy loss over a known number of classes")
         if loss.class_weights:
             raise NotApplicable("needs a loss without class weights")
         if outputs.multiplied:
-            raise NotApplicable("needs unscaled scores: these are multiplied by a factor, such as 1 / temperature")
+            raise NotApplicable(
+                "needs unscaled scores: these scores are multiplied by a factor, such as 1 / temperature"
+            )
         if not math.isfinite(loss.value):
             raise NotApplicable("needs a finite loss")
         chance = math.log(classes)
@@ -108,7 +110,7 @@ class InitialLossOff(Rule):
         return self.found(
             f"The initial loss is {loss.value:.2f}. The chance level, with equal probabilities for all "
             f"{classes} classes, is ln {classes} = {chance:.2f}. So the initial predictions are "
-            f"confidently wrong{_range(outputs)}: usually {_possible(list(causes))}.",
+            f"confidently wrong{_range(outputs)}. The usual cause is that {_possible(list(causes))}.",
             fix=tuple(causes.values()),
             evidence={"loss": loss.value, "chance": chance, "num_classes": classes},
         )

@@ -12,7 +12,7 @@ UNTRAINED = 0.5  # of a constant prediction's loss; a model that starts below it
 OPPOSED = 0.9  # of the sampled steps
 WORSE = 0.1  # of the larger of both losses: how far right predictions must be above a constant one
 
-MINIMISE = "remove maximize=True, which is for a score or a reward"
+MINIMISE = "remove maximize=True, which is only for maximising a score or reward"
 
 
 class InvertedLoss(Rule):
@@ -103,7 +103,7 @@ class InvertedLoss(Rule):
         name = loss.kind.replace("_", " ")
         does = f"The optimizer has maximize=True, but the loss is the {name} between predictions and targets: it"
         if not loss.maximized:
-            does = f"The minimised loss is the negative {name}: the {name} between predictions and targets"
+            does = f"The loss being minimised is the negative {name}: the {name} between predictions and targets"
         return self.found(
             f"{does} rose from {loss.first:.4g} to {loss.last:.4g}. Training makes the predictions worse.",
             fix=MINIMISE

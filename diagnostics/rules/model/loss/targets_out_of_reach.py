@@ -184,7 +184,7 @@ class TargetsOutOfReach(Rule):
                 fix=(
                     "number the labels from 1, and give the last layer one more output",
                     f"CTCLoss(blank=num_labels)  # an index that no label has, not {blank}",
-                    f"if {blank} is padding: do not count it in target_lengths",
+                    f"if {blank} is padding, exclude it from target_lengths",
                 ),
                 evidence=evidence,
             )
@@ -194,7 +194,7 @@ class TargetsOutOfReach(Rule):
             f"{too_short:,} of {len(rows):,} examples have fewer frames than their labels need: the smallest "
             f"number of frames is {shortest}, and the longest target has {longest} labels. No alignment exists, "
             "so the loss is infinite; with zero_infinity=True, the loss and its gradient are 0.",
-            fix="keep more frames per label: use smaller strides between input and loss",
+            fix="keep more frames per label: downsample less (smaller strides) before the loss",
             evidence=evidence,
         )
 

@@ -215,9 +215,9 @@ def _of_half(symptom: CheckpointKeysDiffer) -> tuple[str, Fix]:
     model = symptom.model or "The model"
     return (
         f"{model} has keys that the checkpoint lacks, such as {listed(symptom.missing, most=MAX_KEYS_NAMED)}; "
-        "the message was shortened and does not show the checkpoint's own keys. If the checkpoint's keys "
-        "are the same names with 'module.' in front, or with the first part missing, one of the two is "
-        "wrapped in DataParallel.",
+        "the message was shortened and does not show the checkpoint's own keys. If the checkpoint's keys are the "
+        "same names with 'module.' in front, or with the first part missing, one of the two is wrapped in "
+        "DataParallel.",
         (
             "print(list(state)[:3], list(model.state_dict())[:3]) to see how the names differ",
             "wrap the model before load_state_dict, as when it was saved (model = DataParallel(model)); or state "
@@ -276,13 +276,13 @@ def _of_model(symptom: CheckpointKeysDiffer, in_part: bool = False, strict: bool
     differences = []
     if symptom.missing:
         differences.append(
-            f"{model} has {count_of(len(symptom.missing), 'key')} that the checkpoint lacks, such as "
-            f"{listed(symptom.missing, most=MAX_KEYS_NAMED)}"
+            f"{model} has {count_of(len(symptom.missing), 'key')} that the checkpoint lacks "
+            f"({listed(symptom.missing, most=MAX_KEYS_NAMED)})"
         )
     if symptom.unexpected:
         differences.append(
-            f"the checkpoint has {count_of(len(symptom.unexpected), 'key')} that {model} lacks, such as "
-            f"{listed(symptom.unexpected, most=MAX_KEYS_NAMED)}"
+            f"the checkpoint has {count_of(len(symptom.unexpected), 'key')} that {model} lacks "
+            f"({listed(symptom.unexpected, most=MAX_KEYS_NAMED)})"
         )
     sentence = "; ".join(differences)
     if layer := divided(symptom.missing, symptom.unexpected):

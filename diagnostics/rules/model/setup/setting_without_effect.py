@@ -103,7 +103,7 @@ class SettingWithoutEffect(Rule):
         ]
         return self.found(
             f"{', and '.join(parts)}, but the script's {whose} never reads `{model}.losses`, where Keras collects "
-            "these terms. The minimised loss does not include them.",
+            "these terms. The loss being minimised does not include them.",
             fix=(
                 f"loss += sum({model}.losses)  # inside the tape",
                 "loss = self.compute_loss(x, y, y_pred), which adds them"
