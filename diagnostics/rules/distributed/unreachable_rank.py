@@ -242,7 +242,7 @@ _AT_RENDEZVOUS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "no interface": (
-        "{place} has no such interface: {text}.",
+        "{place} cannot use the configured network interface: {text}.",
         (
             "name an interface that every host has (`ip -br addr` lists the interfaces)",
             "unset the variable: the libraries then choose an interface themselves",

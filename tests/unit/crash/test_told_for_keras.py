@@ -57,7 +57,7 @@ class TestTarget:
         ("wanted", "given"), [("(10,)", "(1,)"), ("(None, 3)", "(150, 1)"), ("(3,)", "(22,)")]
     )
     def test_of_another_width_is_not(self, wanted, given):
-        assert "one-hot rows, and it reads class indices" not in told(CHECKED.format(wanted, given)).message
+        assert "one-hot rows, and it expects class indices" not in told(CHECKED.format(wanted, given)).message
 
 
 class TestLabelsOfScikitLearn:

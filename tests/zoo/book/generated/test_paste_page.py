@@ -182,11 +182,11 @@ PRODUCT = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x4096 and 
     [
         (
             RANK.format("(32, 10)", "(32, 10)"),
-            "this loss reads class indices",
+            "this loss expects class indices",
             "keras.losses.CategoricalCrossentropy",
         ),
-        (RANK.format("(None,)", "(None, 20, 10)"), "this loss reads class indices", "return_sequences=False"),
-        (RANK.format("(32, 1)", "(32, 20, 10)"), "this loss reads class indices", "return_sequences=False"),
+        (RANK.format("(None,)", "(None, 20, 10)"), "this loss expects class indices", "return_sequences=False"),
+        (RANK.format("(32, 1)", "(32, 20, 10)"), "this loss expects class indices", "return_sequences=False"),
         (
             PRODUCT,
             "Matrix shapes (32, 4096) and (1024, 10) do not match",
