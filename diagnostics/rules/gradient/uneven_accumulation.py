@@ -17,14 +17,14 @@ class UnevenAccumulation(Rule):
     """Gradient accumulation averages the means of micro-batches that have different numbers of tokens.
 
     ## What it does
-    In early steps that add up several gradients, hears the cross entropy of each micro-batch: how many targets it
-    counts, without those that are ignored, and what its mean weighs in the gradient. Compares these weights with
-    the micro-batches' shares of all targets in the step.
+    In early steps that accumulate several gradients, records the cross entropy of each micro-batch: how many
+    targets it averages over, leaving out ignored ones, and the weight of its mean in the gradient. Compares these
+    weights with each micro-batch's share of all targets in the step.
 
     ## Why it is bad
     The mean loss of a batch gives each token the same weight. The mean of several means gives each micro-batch the
     same weight, so a token in a short answer counts more than one in a long answer. The gradient is not that of
-    the whole batch: training depends on how the batch was cut, and the tokens of long texts count for less.
+    the whole batch: training depends on how the batch was split, and tokens in long texts have less influence.
 
     ## Example
     ```python
@@ -51,7 +51,7 @@ class UnevenAccumulation(Rule):
 
     ## Known problems
     If each micro-batch holds one example, the mean of means gives each example the same weight, which may be
-    intended. A loss of a fused kernel is not heard. Unequal numbers of tokens on the ranks of a distributed run
+    intended. A loss computed in a fused kernel is not recorded. Unequal numbers of tokens on the ranks of a distributed run
     have the same effect and are not compared.
 
     ## Sources
@@ -80,10 +80,10 @@ class UnevenAccumulation(Rule):
         of_token = weights / targets
         ratio = of_token.max() / of_token.min()
         return self.found(
-            f"Each optimizer step adds up the gradients of {len(targets)} mean losses, but the means are over "
-            f"different numbers of tokens: {targets.min():,.0f} to {targets.max():,.0f} in one step. So a token "
-            f"of one micro-batch weighs {ratio:.1f} times as much as one of another, and {median:.0%} of the "
-            "weight is in other micro-batches than it would be in one large batch.",
+            f"Each optimizer step accumulates the gradients of {len(targets)} mean losses, but the means are over "
+            f"different numbers of tokens: {targets.min():,.0f} to {targets.max():,.0f} within one step. A token in "
+            f"one micro-batch has up to {ratio:.1f} times the weight of a token in another, and {median:.0%} of the "
+            "total weight falls on other micro-batches than it would in one large batch.",
             fix={
                 "torch": "loss = F.cross_entropy(logits, labels, reduction='sum') / tokens  # of the whole step",
                 "transformers": "loss = model(**batch, num_items_in_batch=tokens).loss  # of the whole step",
