@@ -51,8 +51,8 @@ class UnevenAccumulation(Rule):
 
     ## Known problems
     If each micro-batch holds one example, the mean of means gives each example the same weight, which may be
-    intended. A loss computed in a fused kernel is not recorded. Unequal numbers of tokens on the ranks of a distributed run
-    have the same effect and are not compared.
+    intended. A loss computed in a fused kernel is not recorded. Unequal numbers of tokens on the ranks of a
+    distributed run have the same effect and are not compared.
 
     ## Sources
     huggingface/transformers, pull requests 34191 and 35203, and issue 24725; meta-pytorch/torchtune, pull request
@@ -81,9 +81,9 @@ class UnevenAccumulation(Rule):
         ratio = of_token.max() / of_token.min()
         return self.found(
             f"Each optimizer step accumulates the gradients of {len(targets)} mean losses, but the means are over "
-            f"different numbers of tokens: {targets.min():,.0f} to {targets.max():,.0f} within one step. A token in "
-            f"one micro-batch has up to {ratio:.1f} times the weight of a token in another, and {median:.0%} of the "
-            "total weight falls on other micro-batches than it would in one large batch.",
+            f"different numbers of tokens: {targets.min():,.0f} to {targets.max():,.0f} within one step. A token "
+            f"in one micro-batch has up to {ratio:.1f} times the weight of a token in another, and {median:.0%} of "
+            "the total weight falls on other micro-batches than it would in one large batch.",
             fix={
                 "torch": "loss = F.cross_entropy(logits, labels, reduction='sum') / tokens  # of the whole step",
                 "transformers": "loss = model(**batch, num_items_in_batch=tokens).loss  # of the whole step",
