@@ -82,8 +82,8 @@ class UnevenAccumulation(Rule):
         return self.found(
             f"Each optimizer step accumulates the gradients of {len(targets)} mean losses, but the means are over "
             f"different numbers of tokens: {targets.min():,.0f} to {targets.max():,.0f} within one step. A token "
-            f"in one micro-batch has up to {ratio:.1f} times the weight of a token in another, and {median:.0%} of "
-            "the total weight falls on other micro-batches than it would in one large batch.",
+            f"in one micro-batch has up to {ratio:.1f} times the weight of a token in another, and {median:.0%} "
+            "of the total weight falls on other micro-batches than it would in one large batch.",
             fix={
                 "torch": "loss = F.cross_entropy(logits, labels, reduction='sum') / tokens  # of the whole step",
                 "transformers": "loss = model(**batch, num_items_in_batch=tokens).loss  # of the whole step",
