@@ -96,24 +96,6 @@ class LossCalls:
     calls: tuple[LossCall, ...]
 
 
-@frozen
-class AccumulatedLosses:
-    """The token losses of n steps, each of which adds up the gradients of several of them.
-
-    Attributes:
-        rows: by step, float64 (k,), rows of the batch of each of its k losses.
-        targets: the same, of how many targets the loss is the mean.
-        weights: the same, the factor of that mean in what is differentiated. That of a sum is the factor times the
-            number of targets.
-    """
-
-    described: ClassVar[str] = "steps that add up the gradients of several token losses"
-
-    rows: tuple[Array, ...]
-    targets: tuple[Array, ...]
-    weights: tuple[Array, ...]
-
-
 def rows_kept(shape: tuple[int, ...]) -> int | None:
     """Return how many of the first rows are copied of a tensor; None: all of it."""
     size = math.prod(shape)

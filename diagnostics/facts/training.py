@@ -25,7 +25,6 @@ from diagnostics.facts.layers import (
     TrainModeFacts,
     UnderflowFacts,
 )
-from diagnostics.facts.loss_call import AccumulatedLosses
 from diagnostics.facts.nonfinite import FrameFacts, OriginFacts
 from diagnostics.facts.written import SettingFacts
 
@@ -325,7 +324,6 @@ WATCHED = (
     StepOrderFacts,
     SettingFacts,
     BatchNormFacts,
-    AccumulatedLosses,
 )
 """What a watched run gives."""
 

@@ -6,7 +6,7 @@ import inspect
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -259,27 +259,6 @@ class RecordedLoss:
 def hold_losses() -> Callable[[], None]:
     """Prepare the functions for being heard at any time; return what ends it. See `Overheard.hold`."""
     return overheard.hold([*_FUNCTIONS.values(), *_OTHERS.values()])
-
-
-def listen(
-    names: Iterable[str],
-    hear: Callable[[str, dict[str, Any]], Returned | None],
-    is_mine: Callable[[], bool],
-    guard: FaultGuard,
-) -> Callable[[], None]:
-    """Call `hear` with the name and the arguments of each call of common losses; return what ends it.
-
-    Args:
-        names: of the losses.
-        hear: returns what takes the result, or None.
-        is_mine: whether to hear a call that is made now.
-        guard: runs the work.
-    """
-
-    def named(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Returned | None:
-        return hear(name, _by_name(name, arguments, options))
-
-    return overheard.join([_FUNCTIONS[name] for name in names], Listener(named, is_mine, guard))
 
 
 class LossRecorder:
